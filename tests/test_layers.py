@@ -52,7 +52,7 @@ PUBLIC = {"adjoint", "adjoint.__main__"}
 GATES = {
     ("runtime.memory.machine", "codegen"): "the C compiler's side, with the first tensor",
     ("runtime.memory.op_plans", "codegen"): "the emitter of C, with the first op that has no plan",
-    ("runtime.gradients.adjoints", "passes"): "autodiff, with the first gradient",
+    ("runtime.gradients.adjoints", "runtime.gradients.assembly"): "autodiff, with the first gradient",
     ("runtime.execution.text", "passes"): "the expansion of gradients and of sizes, with the first text that has them",
     ("runtime.graphs.jit", "runtime.graphs.entry"): "the frontend, with the first function that is parsed",
     ("runtime.inspection.saving", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",

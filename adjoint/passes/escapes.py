@@ -5,7 +5,7 @@ They become further results of the `cell`, as its residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Mapping, Sequence
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Region, Value, defined
@@ -14,36 +14,79 @@ from adjoint.ir.ops.control import Cell
 __all__ = ["with_escapes"]
 
 
-def with_escapes(region: Region, escaped: Set[Value]) -> Region:
-    """Return the region, with each value of `escaped` that a cell defines returned by that cell."""
-    return _led(region, escaped, {}, ()) if escaped else region
+def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
+    """Return the region, in which a cell returns each value that it defines and that is used outside of it.
+
+    The dict maps the new results of the cells to these values.
+    """
+    escaped = _escaped(region)
+    if not escaped:
+        return region, {}
+    leading = _Leading(escaped)
+    return leading.region(region, {}, ()), leading.copies
 
 
-def _led(region: Region, escaped: Set[Value], names: dict[Value, Value], leaving: tuple[Value, ...]) -> Region:
-    """Rebuild a region; `names` maps escaped values to their values here, `leaving` are yielded as well."""
-    builder = Builder()
-    here = dict(names)
+def _escaped(region: Region) -> dict[Value, int]:
+    """Return the values that are used outside of the region that defines them, with numbers in the order of their definition."""
+    closed, found = dict[Value, int](), dict[Value, int]()
 
-    def renamed(atom: Atom) -> Atom:
-        return here.get(atom, atom) if isinstance(atom, Value) else atom
+    def use(atoms: Sequence[Atom]) -> None:
+        for atom in atoms:
+            if isinstance(atom, Value) and atom in closed:
+                found[atom] = closed[atom]
 
-    for node in region.nodes:
-        builder.append(_rebuilt(node, escaped, here, renamed))
-    return builder.finish([*map(renamed, region.results), *map(renamed, leaving)], region.params, region.loc)
+    def visit(inner: Region) -> None:
+        for node in inner.nodes:
+            use(node.operands)
+            for each in node.regions:
+                visit(each)  # noqa: F821 - deleted when it has run
+            for each in node.regions:  # the regions of a loop share their parameters
+                for value in (*each.params, *(value for hidden in each.nodes for value in hidden.results)):
+                    closed[value] = len(closed)
+        use(inner.results)
+
+    visit(region)
+    del visit  # the closure refers to itself, and would keep the nodes alive until the collector runs
+    return found
 
 
-def _rebuilt(node: Node, escaped: Set[Value], here: dict[Value, Value], renamed: Callable[[Atom], Atom]) -> Node:
-    operands = [renamed(atom) for atom in node.operands]
-    inner = {v for region in node.regions for v in defined(region)} & escaped
-    builder = Builder()
-    if not isinstance(node.op, Cell) or not inner:
-        regions = [_led(region, escaped, here, ()) for region in node.regions]
-        return builder.emit_node(node.op, operands, regions=regions, results=node.results, loc=node.loc)
-    leaving = tuple(sorted(inner, key=lambda v: v.hint))
-    (body,) = node.regions
-    region = _led(body, escaped, here, leaving)
-    outside = tuple(Value(v.type, v.hint) for v in leaving)
-    op = Cell(node.op.title, node.op.symbol, node.op.rule, node.op.residuals + len(leaving))
-    made = builder.emit_node(op, operands, regions=[region], results=(*node.results, *outside), loc=node.loc)
-    here.update(zip(leaving, outside, strict=True))
-    return made
+class _Leading:
+    """Rebuilds regions such that values lead out of their cells.
+
+    escaped  the values that leave, with the numbers they are sorted by
+    copies   new results of cells -> the value
+    """
+
+    def __init__(self, escaped: Mapping[Value, int]):
+        self.escaped = escaped
+        self.copies: dict[Value, Value] = {}
+
+    def region(self, region: Region, names: dict[Value, Value], leaving: Sequence[Value]) -> Region:
+        """Rebuild a region; `names` maps escaped values to what they are here, `leaving` are yielded as well."""
+        builder, here = Builder(), dict(names)
+        for node in region.nodes:
+            self.node(builder, node, here)
+        return builder.finish([*_named(region.results, here), *_named(leaving, here)], region.params, region.loc)
+
+    def node(self, builder: Builder, node: Node, here: dict[Value, Value]) -> None:
+        """Add a node, rebuilt if it has to be, and what its values that escape are from now on."""
+        operands = _named(node.operands, here)
+        inner = {v for region in node.regions for v in defined(region) if v in self.escaped}
+        if not node.regions and operands == node.operands:
+            builder.append(node)
+        elif not inner or not isinstance(node.op, Cell):
+            regions = [self.region(region, here, ()) for region in node.regions]
+            builder.emit_node(node.op, operands, regions=regions, results=node.results, loc=node.loc)
+        else:
+            leaving = sorted(inner, key=self.escaped.__getitem__)
+            (body,) = node.regions
+            region = self.region(body, here, leaving)
+            outside = [Value(v.type, v.hint) for v in leaving]
+            op = Cell(node.op.title, node.op.symbol, node.op.rule, node.op.residuals + len(leaving))
+            builder.emit_node(op, operands, regions=[region], results=(*node.results, *outside), loc=node.loc)
+            here.update(zip(leaving, outside, strict=True))
+            self.copies.update(zip(outside, leaving, strict=True))
+
+
+def _named(atoms: Sequence[Atom], names: dict[Value, Value]) -> tuple[Atom, ...]:
+    return tuple([names.get(atom, atom) if isinstance(atom, Value) else atom for atom in atoms])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.runtime.gradients import adjoints, tape
+from adjoint.runtime.gradients.trie import trie
 from adjoint.runtime.process.tracer import state
 
 
@@ -110,6 +113,36 @@ def test_a_step_knows_the_types_of_constants():
         assert ms.grad(f)(T(1, 1), constant).tolist() == expected
 
 
+def test_a_step_knows_which_constants_are_one_tensor():
+    """The same tensor twice and two tensors of one type are two paths: their operands have other slots."""
+    x, scale, offset = Tensor([[0.0, 1.0, 4.0, 9.0]]), T(1, 2, 3, 4), T(5, 5, 5, 5)
+
+    def f(x, scale, offset):
+        y = ops.layer_norm(x, (4,), scale, offset)
+        return (y * y).sum()
+
+    expected = ms.grad(lambda x: f(x, scale, offset))(x).asnumpy()
+    for second in (scale, offset, scale, offset):
+        found = ms.grad(f)(x, scale, second).asnumpy()
+        assert np.array_equal(found, expected) == (second is offset)
+
+
+def test_a_path_makes_its_nodes_once_and_keeps_no_tensor():
+    made, nodes = [], []
+
+    def f(x, y):
+        z = ops.tanh(x) * y
+        made.append(weakref.ref(z))
+        nodes.append(state.tracer.path().nodes(trie.root))
+        return z
+
+    for _ in range(2):
+        ms.grad(f)(T(1), T(2))
+    assert [node.op.name for node in nodes[0]] == ["tanh", "mul"]
+    assert all(map(operator.is_, *nodes))
+    assert not any(z() for z in made)
+
+
 def _boom(*_):
     raise ValueError("boom")
 
@@ -166,7 +199,7 @@ def test_locations_of_branches_on_different_lines():
         try:
             begun = running.begin("f", None)
             f(running.leaf(T(1)), first)
-            assert {step.loc.line for step in running.path(begun) if step.kind == "op"} == {line}
+            assert {node.loc.line for node in running.path().nodes(begun)} == {line}
         finally:
             state.tracer = None
 

@@ -2,8 +2,9 @@
 
     argument_copy    copies of arguments, and writing changes back to the caller's containers
     trie             all recorded paths, and the adjoints built from them
-    assembly         turns a path into IR
+    path             what a path defines, and how its next step is made
     tape             the recording of one thread while a gradient is taken
+    assembly         the IR of what a tape has recorded
     adjoints         builds, binds and runs adjoints
     grad             `grad`, `value_and_grad`, `GradOperation`
     products         `vjp` and `jvp`

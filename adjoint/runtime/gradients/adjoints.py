@@ -12,13 +12,12 @@ from collections.abc import Sequence as Listed
 from typing import Any
 
 from adjoint.budget import budget
-from adjoint.ir.core import Function, Node, Value, tensor_type
+from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Bprop, Callback, CellCallback
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
-from adjoint.runtime.gradients.assembly import Assembled
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.hooks import firing
@@ -149,7 +148,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
     op, loc = node.op, node.loc
     match op:
         case Callback(kind="tensor"):
-            name = op.symbol.removesuffix(".hook")
+            name = op.symbol.rpartition(".hook")[0]
             return lambda given, run: (firing.fire_tensor(run.hosts[position], given[0], f"value '{name}'", loc),)
         case Callback(kind="value"):
             return lambda given, run: firing.fire_value(run.hosts[position], given, loc)
@@ -204,30 +203,21 @@ def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: t
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
     if program is None:
-        assembled: Assembled = tape.assemble(start, (*outputs, *wanted))
-        program = tape.at.programs[key] = _built(tape, start, assembled, outputs, wanted)
+        program = tape.at.programs[key] = _built(tape, start, outputs, wanted)
         budget.charge(program.nbytes)
     tape.at.used = budget.period
     return program
 
 
-def _built(tape: Tape, start: TrieStep, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     # Imported with the first gradient, not with the package.
-    from adjoint.passes.autodiff import pullback
+    from adjoint.runtime.gradients.assembly import adjoint_of, assembled
 
-    def value(slot: int) -> Any:
-        found = assembled.values.get(slot)
-        if found is None:
-            # Unused on the path: it has no cotangent.
-            found = assembled.values[slot] = Value(tape.values[slot].type, "x")
-            assembled.slots[found] = slot
-        return found
-
-    results = [value(s) for s in outputs]
-    pulled = pullback("adjoint", assembled.nodes, results, [value(s) for s in wanted], (True,) * len(outputs))
-    adjoint_made(tape, start, assembled, results, pulled.function)
-    sources = [assembled.slots[v] for v in pulled.residuals]
-    return Program(pulled.function, sources, assembled.hosts, pulled.missing)
+    made = assembled(tape.path(), start, (*outputs, *wanted))
+    pulled = adjoint_of(made, len(outputs))
+    adjoint_made(tape, start, made, made.results[: len(outputs)], pulled.function)
+    sources = [made.slots[value] for value in pulled.residuals]
+    return Program(pulled.function, sources, made.hosts, pulled.missing)
 
 
 def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:

@@ -18,18 +18,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal
 
 from adjoint.budget import budget
-from adjoint.diagnostics import is_ours
+from adjoint.diagnostics import Loc, is_ours
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
+from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.gradients.assembly import Assembled, Assembler, OuterAtom
+from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, TrieStep, trie
 from adjoint.runtime.hooks.handles import TensorHooks
-from adjoint.runtime.process.location import user_frame, user_location
+from adjoint.runtime.process.location import receiver, user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["Tape"]
@@ -77,6 +79,7 @@ class Tape:
         self.calls: list[CellCall] = []
         self.depth = 0
         self.at = trie.root
+        self._path: Path | None = None
 
     # -- slots ------------------------------------------------------------------------------------------------------
     def _place(self, x: Tensor) -> int:
@@ -177,13 +180,27 @@ class Tape:
         """Return the instruction of the user's program that is running."""
         return self._instruction(sys._getframe(1))
 
-    def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
-              host: int = -1, rule: int = -1) -> None:
-        loc, frame = (user_location(), user_frame()) if self.site is None else (self.site.loc, None)
-        step = TrieStep(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
+    def path(self) -> Path:
+        """Return the path on which this tape is."""
+        path = self._path
+        if path is None or path.end is not self.at:
+            path = self._path = Path(self.at)
+        return path
+
+    def _grow(self, key: tuple[Any, ...], step: TrieStep) -> None:
+        """Go on to a step that is recorded for the first time."""
+        path = self.path()
         self.at.children[key] = step
         self.at = step
+        path.append(step)
         budget.charge(STEP_BYTES)
+
+    def _line(self) -> tuple[Loc, CodeType | None]:
+        """Return the location of the event that is being recorded, and the user's code object that runs."""
+        if self.site is not None:
+            return self.site.loc, None
+        frame = user_frame()
+        return user_location(), frame and frame.f_code
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Record an op that has run.  If no operand is known here, nothing is recorded: the results are constants."""
@@ -200,18 +217,23 @@ class Tape:
                 known = True
         if not known:
             return
+        first = len(values)
         if outside:
-            for x in operands:
-                if id(x) not in slots:
+            for place, x in enumerate(operands, 2):
+                slot = slots.get(id(x))
+                if slot is None:
                     self._place(x)
+                elif slot >= first:
+                    key[place] = slot  # the same tensor twice is another path than two tensors of one type
         if site is None:
             frame = sys._getframe(3)  # skips `apply` and the operator that called it: each inspected frame costs time
             code = frame.f_code
             key[1] = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
         step = self.at.children.get(tuple(key))
-        first = len(values)
         if step is None:
-            self._grow(tuple(key), "op", op, [slots[id(x)] for x in operands], range(first, first + len(results)))
+            path, (loc, code) = self.path(), self._line()
+            outside_types = [x.type for x in values[first:]]
+            self._grow(tuple(key), path.operation(op, [slots[id(x)] for x in operands], outside_types, op.name[0], loc, code))
         else:
             self.at = step
         for x in results:
@@ -222,7 +244,7 @@ class Tape:
         """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""
         step = self._step(("begin", key))
         if step is None:
-            self._grow(("begin", key), "begin", owner, (), ())
+            self._grow(("begin", key), TrieStep(self.at, owner=owner))
         else:
             self.at = step
         self.depth += 1
@@ -234,7 +256,7 @@ class Tape:
         known = self.slots.get(id(x))
         if known is not None:
             # Inside another gradient: the alias is x there, so that the outer gradient flows to x.
-            self._alias("leaf", (known,), [alias])
+            self._alias("leaf", "", (known,), [alias])
         else:
             self._leaf(alias)
         if x._hooks:
@@ -257,22 +279,21 @@ class Tape:
         key = ("leaf", x.type)
         step = self._step(key)
         if step is None:
-            self._grow(key, "leaf", getattr(x, "name", ""), (), (slot,))
+            self._grow(key, self.path().leaf(x.type, getattr(x, "name", "") or "x"))
         else:
             self.at = step
         return slot
 
-    def _alias(self, kind: str, operands: tuple[int, ...], results: Sequence[Tensor], *, about: Any = None, host: Any = None) -> None:
+    def _alias(self, kind: str, title: str, operands: tuple[int, ...], results: Sequence[Tensor], host: Any = None) -> None:
         """Record a step whose results are new names for its operands."""
-        position = -1
         if host is not None:
-            position = len(self.hosts)
             self.hosts.append(host)
-        key = (kind, about, operands, self.site or self._instruction(sys._getframe(2)))
+        key = (kind, title, operands, self.site or self._instruction(sys._getframe(2)))
         step = self._step(key)
-        first = len(self.values)
         if step is None:
-            self._grow(key, kind, about, operands, range(first, first + len(results)), position)
+            path, (loc, code) = self.path(), self._line()
+            op, hint = _alias_op(kind, title, loc, path)
+            self._grow(key, path.operation(op, operands, (), hint, loc, code, (op.symbol,) if host is not None else ()))
         else:
             self.at = step
         for x in results:
@@ -284,7 +305,7 @@ class Tape:
         slot = self.slots.get(id(x))
         if slot is not None and slot not in self.attached:
             self.attached.add(slot)
-            self._alias("attach", (slot,), (), about=getattr(x, "name", ""), host=x._hooks)
+            self._alias("attach", getattr(x, "name", ""), (slot,), (), x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
         """Return the results of a `HookBackward` ("value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`."""
@@ -294,7 +315,7 @@ class Tape:
         for x in operands:
             if id(x) not in self.slots:
                 self._leaf(x)
-        self._alias("hook", tuple(self.slots[id(x)] for x in operands), results, about=(kind, title), host=host)
+        self._alias(kind, title, tuple(self.slots[id(x)] for x in operands), results, host)
         return tuple(results)
 
     def outputs(self, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
@@ -305,8 +326,7 @@ class Tape:
             for i in known:
                 made[i] = self._name(results[i])
             call = CellCall(cell, outputs=tuple([i in known for i in range(len(results))]))
-            self._alias("outputs", tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known],
-                        about=cell.title, host=call)
+            self._alias("outputs", cell.title, tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known], call)
         return made
 
     # -- cells ------------------------------------------------------------------------------------------------------
@@ -321,7 +341,6 @@ class Tape:
                 if id(x) not in slots:
                     self._leaf(x)
         operands = tuple([slots.get(id(x), -1) for x in arguments])
-        position = rule_position = -1
         call = CellCall(cell, tuple([s >= 0 for s in operands]))
         if self.site is None:
             call.instruction = self._instruction(sys._getframe(4))  # skips `Cell.__call__` and its callees
@@ -329,17 +348,14 @@ class Tape:
             call.shown = shown, ()
         self.calls.append(call)
         if hooked:
-            position = len(self.hosts)
             self.hosts.append(call)
         if rule is not None:
-            rule_position = len(self.hosts)
             self.hosts.append(rule)
         key = ("enter", self.site or call.instruction, cell.title, hooked, rule is not None, operands)
         step = self._step(key)
-        first = len(self.values)
         if step is None:
-            count = sum(s >= 0 for s in operands)
-            self._grow(key, "enter", cell.title, operands, range(first, first + count), position, rule_position)
+            path, (loc, code) = self.path(), self._line()
+            self._grow(key, path.entered(cell.title, [s for s in operands if s >= 0], hooked, rule is not None, loc, code))
         else:
             self.at = step
         inside = list(arguments)
@@ -363,9 +379,8 @@ class Tape:
             call.shown = call.shown[0], shown
         key = ("exit", operands)
         step = self._step(key)
-        first = len(self.values)
         if step is None:
-            self._grow(key, "exit", None, operands, range(first, first + sum(s >= 0 for s in operands)))
+            self._grow(key, self.path().left([s for s in operands if s >= 0]))
         else:
             self.at = step
         outside = list(results)
@@ -375,22 +390,15 @@ class Tape:
                 self._place(alias)
         return outside
 
-    # -- from the path to IR ----------------------------------------------------------------------------------------
-    def path(self, start: TrieStep) -> list[TrieStep]:
-        """Return the steps after `start`, in order."""
-        steps: list[TrieStep] = []
-        at = self.at
-        while at is not start:
-            steps.append(at)
-            assert at.parent is not None
-            at = at.parent
-        steps.reverse()
-        return steps
 
-    def assemble(self, start: TrieStep, wanted: Sequence[int], outside: OuterAtom | None = None) -> Assembled:
-        """Return the path since `start` as IR.
-
-        wanted   slots that are needed at its end
-        outside  returns the atom of a slot defined outside of the path; None: a free value
-        """
-        return Assembler(lambda slot: self.values[slot].type, self.path(start), wanted, outside).run()
+def _alias_op(kind: str, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
+    """Return the op of a step whose results are new names, and a name for them."""
+    match kind:
+        case "leaf":
+            return Identity(), "x"
+        case "attach":
+            return Attach(path.symbol(f"{title or receiver(loc) or 'value'}.hook")), ""
+        case "outputs":
+            return Outputs(path.symbol(f"{title}.pre")), "y"
+        case _:
+            return Hook(path.symbol(title), kind), "h"

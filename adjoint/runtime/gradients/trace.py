@@ -16,9 +16,11 @@ import numpy as np
 
 from adjoint.diagnostics import UNKNOWN
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, symbol_like
+from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, free_values, symbol_like
 from adjoint.ir.ops.state import Read
+from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.assembly import assembled
 from adjoint.runtime.gradients.grad import function_identity
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import CellCall
@@ -84,22 +86,22 @@ class _Tracer:
             if not tensors:
                 raise TypeError(f"The traced function must return at least one Tensor, but got {type(result).__name__}.")
             slots = [tape.slot_of(x) for x in tensors]
-            assembled = tape.assemble(start, [s for s in slots if s is not None], self._outside)
+            made = assembled(tape.path(), start, [s for s in slots if s is not None])
         finally:
             set_tracer(outer)
             state.tracer = outer
-        results = [assembled.values[s] if s is not None else self._constant(x) for s, x in zip(slots, tensors, strict=True)]
-        used = {atom for node in assembled.nodes for atom in node.operands} | set(results) | {
-            atom for node in assembled.nodes for region in node.regions for atom in _atoms(region)}
-        reads = [node for node in self.reads.nodes if node.result in used]
-        read = {node.op.symbol for node in reads}
-        body = Region((*self.params.values(), *self.extra), (*reads, *assembled.nodes), tuple(results))
+        outside = sorted(free_values(made.nodes, made.results), key=made.slots.__getitem__)
+        known: Known = {value: self._outside(made.slots[value]) for value in outside}
+        nodes, given = Builder(), iter(made.results)
+        Rewriter().nodes(nodes, made.nodes, known)
+        results = [became(next(given), known) if s is not None else self._constant(x) for s, x in zip(slots, tensors, strict=True)]
+        body = Region((*self.params.values(), *self.extra), (*self.reads.nodes, *nodes.nodes), tuple(results))
         function = Function(self.symbol, body, loc=definition(self.fn.construct if isinstance(self.fn, Cell) else self.fn))
         module = Module(
-            {name: p.type for name, p in self.parameters.items() if name in read},
-            {name: Host(host_text(self.tape, position)) for name, position in assembled.hosts.items()},
+            {name: p.type for name, p in self.parameters.items()},
+            {name: Host(host_text(self.tape, position)) for name, position in made.hosts.items()},
             {self.symbol: function})
-        return Traced(module, self.symbol, {name: p for name, p in self.parameters.items() if name in read})
+        return Traced(module, self.symbol, self.parameters)
 
     def _argument(self, index: int, x: Any) -> Any:
         def named(leaf: Any) -> Any:
@@ -113,7 +115,7 @@ class _Tracer:
 
         return mapped(x, named)
 
-    def _outside(self, slot: int) -> Atom | None:
+    def _outside(self, slot: int) -> Atom:
         """Return the atom of a slot: an argument, the read of a parameter, a literal, or an extra parameter of the function."""
         if slot in self.params:
             return self.params[slot]
@@ -147,15 +149,6 @@ def host_text(tape: Tape, position: int) -> str:
             return ", ".join(described(hook.function) for hook in functions)
         case _:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
-
-
-def _atoms(region: Region) -> set[Atom]:
-    found: set[Atom] = set(region.results)
-    for node in region.nodes:
-        found.update(node.operands)
-        for inner in node.regions:
-            found |= _atoms(inner)
-    return found
 
 
 def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:

@@ -3,42 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import CodeType
 from typing import Any
 
 from adjoint.budget import Cache, budget
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.diagnostics import Loc
+from adjoint.ir.core import Node, Value
+from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.hooks.handles import ids
 
-__all__ = ["STEP_BYTES", "CellCall", "TrieStep", "trie"]
+__all__ = ["STEP_BYTES", "CellCall", "EnterStep", "LeaveStep", "TrieStep", "trie"]
 
-STEP_BYTES = 700
-"""Estimated bytes of a step and its key."""
+STEP_BYTES = 850
+"""Estimated bytes of a step, its key and its node."""
 
 
 class TrieStep:
-    """A node of the trie: one recorded event.
+    """A node of the trie: one recorded event, with the IR that it stands for.
 
-    kind      `op`, `enter`, `exit`, `attach`, `hook`, `outputs`, `leaf`, `begin`
-    operands  slots of its operands
-    results   slots of its results
-    host      the index among the tape's hosts (a cell, a hook function), -1 for none
-    about     the op, or the title of a cell or hook
-    code      the user's code object that was running, kept alive because its address is in keys; None in a graph
+    node      the node that it adds; None for the begin of a gradient, a new leaf, and a cell that is entered
+    values    the values that get the next slots, in order: operands that nothing on the path defines, then results
+    hosts     the symbols of the hooks and pullbacks that get the next positions among a tape's hosts
+    owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function
+              whose gradient begins
     programs  the adjoints that end here, as `gradients.adjoints.Program`
     used      the period of the budget in which it was made, or an adjoint was found here or below
     """
 
-    __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule", "used")
+    __slots__ = ("children", "hosts", "node", "owner", "parent", "programs", "used", "values")
 
-    def __init__(self, parent: TrieStep | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
-                 host: int, loc: Loc, rule: int = -1, code: CodeType | None = None):
-        self.parent, self.kind, self.about, self.operands, self.results = parent, kind, about, operands, results
-        self.host, self.loc, self.rule, self.code = host, loc, rule, code
+    def __init__(self, parent: TrieStep | None, node: Node | None = None, values: tuple[Value, ...] = (), hosts: tuple[str, ...] = (),
+                 owner: Any = None):
+        self.parent, self.node, self.values, self.hosts, self.owner = parent, node, values, hosts, owner
         self.children: dict[Any, TrieStep] = {}
         self.programs: dict[Any, Any] = {}
         self.used = budget.period
+
+
+class EnterStep(TrieStep):
+    """A cell that is entered; its values are the parameters of the cell's region."""
+
+    __slots__ = ("arguments", "loc", "op")
+
+    def __init__(self, parent: TrieStep, op: CellOp, arguments: tuple[Value, ...], params: tuple[Value, ...], hosts: tuple[str, ...],
+                 loc: Loc, owner: Any):
+        super().__init__(parent, None, params, hosts, owner)
+        self.op, self.arguments, self.loc = op, arguments, loc
+
+
+class LeaveStep(TrieStep):
+    """A cell that is left; `node` is the cell with all that was recorded inside.
+
+    entered  the step at which it was entered
+    """
+
+    __slots__ = ("entered",)
+
+    def __init__(self, parent: TrieStep, node: Node, entered: EnterStep):
+        super().__init__(parent, node, node.results)
+        self.entered = entered
 
 
 class Trie(Cache):
@@ -50,7 +73,7 @@ class Trie(Cache):
 
     def __init__(self) -> None:
         super().__init__("recorded gradients")
-        self.root = TrieStep(None, "begin", None, (), (), -1, UNKNOWN)
+        self.root = TrieStep(None)
 
     def sizes(self) -> Iterator[tuple[int, int]]:
         for step in reversed(_subtree(self.root)):

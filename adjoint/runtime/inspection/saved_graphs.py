@@ -45,7 +45,7 @@ def save_adjoint(level: int, tape: Tape, start: TrieStep, assembled: Assembled, 
 
     results  the values of the path that are differentiated
     """
-    _saved(f"{_name_of(start.about)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
+    _saved(f"{_name_of(start.owner)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
 
 
 _Files = list[tuple[str, str, str]]
@@ -73,7 +73,7 @@ def _stages_of_adjoint(tape: Tape, assembled: Assembled, results: Sequence[Atom]
     parts = [("adjoint", module(adjoint))]
     if level > 1:
         free = [value for value in free_values(assembled.nodes, results) if isinstance(value, Value)]
-        path = Region(tuple(free), tuple(assembled.nodes), tuple(results))
+        path = Region(tuple(free), assembled.nodes, tuple(results))
         parts.insert(0, ("recorded", module(Function("path", path))))
     return _files(parts, level, lambda: [part for _, part in parts])
 

@@ -185,7 +185,7 @@ class Lowering:
         outline, found = outlined(pattern, value_slot)
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
         results = values.atoms((*found, *(leaves[i] for i in written)))
-        body = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)), values.escaped)
+        body, _ = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)))
         function = Function(self.symbol, body, loc=self._start)
         module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {self.symbol: function})
         graph = Graph(module, self.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))

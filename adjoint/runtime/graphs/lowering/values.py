@@ -19,14 +19,10 @@ __all__ = ["Values"]
 
 
 class Values:
-    """The tensors and numbers of one lowering.
-
-    escaped  values of the regions of cells that are used outside of these
-    """
+    """The tensors and numbers of one lowering."""
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols):
         self._owner, self._regions, self._symbols = owner, regions, symbols
-        self.escaped: set[Value] = set()
 
     # -- from Python to the graph -----------------------------------------------------------------------------------------
     def kind(self, x: object) -> Kind | None:
@@ -55,7 +51,7 @@ class Values:
             if x.owner is not self._owner:
                 raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this tensor belongs to another graph", help="pass it as an argument")
             if isinstance(x.atom, Value) and not self._regions.is_open(x.home):
-                self._outside(x)
+                self._check_leaves(x)
             return x.atom
         if isinstance(x, Tensor):
             return self._symbols.read(x)
@@ -70,14 +66,12 @@ class Values:
     def atoms(self, values: Iterable[Any]) -> list[Atom]:
         return [self.atom(x) for x in values]
 
-    def _outside(self, x: GraphTensor | GraphNumber) -> None:
-        """Handle a value of a closed region: it can leave a cell, but neither a branch nor a loop."""
+    def _check_leaves(self, x: GraphTensor | GraphNumber) -> None:
+        """Check that a value of a closed region can be used outside of it: it can leave a cell, but neither a branch nor a loop."""
         if not self._regions.is_of_cell(x.home):
             raise errors.NOT_IN_GRAPH.at(
                 self._regions.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
                 help="assign it to a name that has a value on every path")
-        assert isinstance(x.atom, Value)
-        self.escaped.add(x.atom)
 
     # -- from the graph to Python -----------------------------------------------------------------------------------------
     def wrapped(self, kind: Kind, value: Value) -> Any:

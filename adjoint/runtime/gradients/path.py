@@ -1,0 +1,128 @@
+"""A path of the trie: what its steps define, and how the next step is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.diagnostics import InternalError, Loc
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Node, Region, Value, symbol_like
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Cell
+from adjoint.ir.types import Type
+from adjoint.runtime.gradients.trie import EnterStep, LeaveStep, TrieStep
+
+__all__ = ["Path"]
+
+
+class Path:
+    """The steps from the root of the trie to `end`.
+
+    values  slot -> value
+    hosts   position among the tape's hosts -> symbol
+    cells   the cells that are entered and not left, outermost first
+    """
+
+    def __init__(self, end: TrieStep):
+        self.values: list[Value] = []
+        self.hosts: list[str] = []
+        self.cells: list[EnterStep] = []
+        self._hints: dict[str, int] = {}
+        self._symbols: dict[str, int] = {}
+        steps, at = list[TrieStep](), end
+        while at.parent is not None:
+            steps.append(at)
+            at = at.parent
+        self.end = at
+        for step in reversed(steps):
+            self.append(step)
+
+    def append(self, step: TrieStep) -> None:
+        """Go on to a child of the last step."""
+        self.end = step
+        self.values += step.values
+        self.hosts += step.hosts
+        for symbol in step.hosts:
+            self._symbols.setdefault(symbol, 1)
+        if isinstance(step, EnterStep):
+            self.cells.append(step)
+        elif isinstance(step, LeaveStep):
+            self.cells.pop()
+
+    def nodes(self, start: TrieStep) -> list[Node]:
+        """Return the nodes of the steps after `start`, in order; those inside of a cell are in its region."""
+        found: list[Node] = []
+        at = self.end
+        while at is not start:
+            if isinstance(at, EnterStep) or at.parent is None:
+                raise InternalError("a gradient ends in another cell than it began in")
+            if at.node is not None:
+                found.append(at.node)
+            at = at.entered.parent if isinstance(at, LeaveStep) else at.parent
+            assert at is not None
+        found.reverse()
+        return found
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def hint(self, base: str) -> str:
+        """Return a hint for a value that no other value of the path has: a cotangent is named after its value."""
+        if not self._hints:
+            for value in self.values:
+                stem, _, number = value.hint.rpartition(".")
+                if number.isdecimal():
+                    self._hints[stem] = max(self._hints.get(stem, 0), int(number))
+                else:
+                    self._hints.setdefault(value.hint, 0)
+        number = self._hints[base] = self._hints.get(base, -1) + 1
+        return f"{base}.{number}" if number else base
+
+    def symbol(self, title: str) -> str:
+        """Return a symbol for a host that no other host of the path has."""
+        # The host has the function's location; its symbol is its name.
+        base = symbol_like(title.partition(" at ")[0], "hook")
+        if base not in self._symbols:
+            return base
+        number = self._symbols[base]
+        while (symbol := f"{base}.{number}") in self._symbols:
+            number += 1
+        self._symbols[base] = number
+        return symbol
+
+    # -- the next step ----------------------------------------------------------------------------------------------
+    def leaf(self, type_: Type, name: str) -> TrieStep:
+        """Return the step of a value that nothing on the path defines."""
+        return TrieStep(self.end, values=(Value(type_, self.hint(name)),))
+
+    def operation(self, op: Op, operands: Sequence[int], outside: Sequence[Type], hint: str, loc: Loc, owner: Any,
+                  hosts: tuple[str, ...] = ()) -> TrieStep:
+        """Return the step of an op.
+
+        operands  their slots
+        outside   the types of those operands that get the next slots, since nothing on the path defines them
+        """
+        free = tuple([Value(type_, self.hint("x")) for type_ in outside])
+        known, count = self.values, len(self.values)
+        atoms = [known[slot] if slot < count else free[slot - count] for slot in operands]
+        node = Builder(loc).emit_node(op, atoms, hint=self.hint(hint))
+        return TrieStep(self.end, node, (*free, *node.results), hosts, owner)
+
+    def entered(self, title: str, operands: Sequence[int], hooked: bool, ruled: bool, loc: Loc, owner: Any) -> EnterStep:
+        """Return the step at which a cell is entered, with backward hooks or a `bprop` of its own."""
+        arguments = tuple([self.values[slot] for slot in operands])
+        params = tuple([Value(x.type, self.hint(x.hint.partition(".")[0])) for x in arguments])
+        op = Cell(title, self.symbol(title) if hooked else "", self.symbol(f"{title}.bprop") if ruled else "")
+        return EnterStep(self.end, op, arguments, params, tuple(filter(None, (op.symbol, op.rule))), loc, owner)
+
+    def left(self, operands: Sequence[int]) -> LeaveStep:
+        """Return the step at which the innermost cell is left, with results in the slots `operands`."""
+        cell = self.cells[-1]
+        region = Region(cell.values, tuple(self.nodes(cell)), tuple([self.values[slot] for slot in operands]))
+        node = Builder(cell.loc).emit_node(cell.op, cell.arguments, regions=(region,), hint=self.hint(_last_part(cell.op.title)))
+        return LeaveStep(self.end, node, cell)
+
+
+def _last_part(title: str) -> str:
+    """Return the last part of a cell's title, as a name for its result; `y` if that is a number."""
+    last = title.rpartition(".")[2]
+    return last.lower() if last.isidentifier() else "y"
