@@ -149,11 +149,11 @@ class Relu(Unary):
 
 @operation
 class ReluGradient(Binary):
-    """The cotangent of relu's operand: ct where x > 0, else 0; x is relu's operand or, as well, its result.
+    """The cotangent of relu's operand: ct where x > 0, else 0; x may be relu's operand or its result.
 
     x, ct     T[s] and T[t], T a number type, shapes that broadcast
     result    T[broadcast]
-    gradient  none for x, which only chooses; relu_gradient(x, c) for ct, where c is the cotangent
+    gradient  none for x, which only selects; relu_gradient(x, c) for ct, where c is the cotangent
     errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
     """
 
@@ -184,7 +184,7 @@ class ReluGradient(Binary):
 
 @operation
 class LeakyRelu(Binary):
-    """x where it is not below 0, else slope * x.
+    """x if not below 0, else slope * x.
 
     at_zero selects the gradient at x = 0: "mean", (1 + slope) / 2, that of the maximum of x and slope * x; or "slope".
 
@@ -239,7 +239,7 @@ class LeakyReluGradient(Elementwise):
 
     x, slope, ct  T[r], T[s] and T[t], T a floating point type, shapes that broadcast
     result        T[broadcast]
-    gradient      none for x, which only chooses; leaky_relu_gradient(x, slope, c) for ct, and for the slope, of which the result
+    gradient      none for x, which only selects; leaky_relu_gradient(x, slope, c) for ct, and for the slope, of which the result
                   is an affine function, c * (leaky_relu_gradient(x, 1, ct) - leaky_relu_gradient(x, 0, ct)), with c the cotangent
     errors        TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast, another at_zero
     """
@@ -290,7 +290,7 @@ def _check_at_zero(op: Op, at_zero: str) -> None:
 
 
 def _at_each_zero(cls: type[LeakyRelu | LeakyReluGradient], dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-    """The kernels of the pack: the slope is one number."""
+    """Return samples for the kernels in the pack: the slope is one number."""
     for at_zero in ("mean", "slope") if dtype in cls.accepts else ():
         for shapes in cls.forms:
             yield cls(at_zero), tuple(tensor(dtype, shape) for shape in shapes)

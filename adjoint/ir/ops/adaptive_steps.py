@@ -1,6 +1,6 @@
 """Steps of optimisers that divide by statistics of past gradients: RMSProp, Adagrad, AdaMax, FTRL, and the direction of Lamb.
 
-All steps share the definition in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
+All steps use the definition in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RmsPropUpdate(Update):
     result   parameter - a
              q = decay * mean_square + (1 - decay) * g * g
              a = momentum * moment + learning_rate * g / sqrt(q + epsilon)
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -82,7 +82,7 @@ class RmsPropUpdate(Update):
 
 @operation
 class CenteredRmsPropUpdate(Update):
-    """A step of RMSProp that divides by the deviation of the gradients (Graves 2013).
+    """A step of RMSProp that divides by the standard deviation of the gradients (Graves 2013).
 
     operands parameter      T[s], T a floating point type
              mean_gradient  T[s]
@@ -99,7 +99,7 @@ class CenteredRmsPropUpdate(Update):
              e = decay * mean_gradient + (1 - decay) * g
              q = decay * mean_square + (1 - decay) * g * g
              a = momentum * moment + learning_rate * g / sqrt(q - e * e + epsilon)
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -151,7 +151,7 @@ class AdagradUpdate(Update):
              scale          C
     result   parameter - learning_rate * g / sqrt(a)
              a = accumulator + g * g, without `update_slots` accumulator
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -187,7 +187,7 @@ class AdagradUpdate(Update):
 
 @operation
 class FtrlUpdate(Update):
-    """A step of FTRL, which follows the regularised leader (McMahan and Streeter 2010).
+    """A step of FTRL, follow the regularised leader (McMahan and Streeter 2010).
 
     operands parameter      T[s], T a floating point type
              accumulator    T[s]
@@ -202,7 +202,7 @@ class FtrlUpdate(Update):
     result   (sign(u) * l1 - u) / (a**-lr_power / learning_rate + 2 * l2) where |u| > l1, else 0
              a = accumulator + g * g
              u = linear + g - (a**-lr_power - accumulator**-lr_power) / learning_rate * parameter
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -237,7 +237,7 @@ class FtrlUpdate(Update):
             a = k.let(old + g * g, "a")
             root, old_root = k.let(k.call("pow", a, -power), "root"), k.let(k.call("pow", old, -power), "old_root")
             u = k.let(linear[i] + g - (root - old_root) / rate * before, "u")
-            # A NaN is beyond l1 too, and stays.
+            # A NaN takes the branch for |u| > l1, and so stays NaN.
             beyond = k.either(k.greater(k.call("fabs", u), first), k.not_equal(u, u))
             return k.select(beyond, (k.call("copysign", first, u) - u) / (root / rate + 2.0 * second), 0), a, u
 
@@ -247,7 +247,7 @@ class FtrlUpdate(Update):
 
 @operation
 class AdamaxUpdate(Update):
-    """A step of AdaMax (Kingma and Ba 2014): Adam with the largest size of a gradient in place of its mean square.
+    """A step of AdaMax (Kingma and Ba 2014): Adam with the largest absolute gradient instead of the mean square.
 
     operands parameter      T[s], T a floating point type
              m              T[s]
@@ -263,7 +263,7 @@ class AdamaxUpdate(Update):
     result   parameter - learning_rate / (1 - beta1_power) * m' / (v' + epsilon)
              m' = beta1 * m + (1 - beta1) * g
              v' = max(beta2 * v, |g|)
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -302,7 +302,7 @@ class AdamaxUpdate(Update):
 
 @operation
 class LambDirection(Update):
-    """The direction that Lamb goes, before it is scaled to the length of the parameter (You et al. 2019).
+    """The direction of a step of Lamb, before it is scaled to the norm of the parameter (You et al. 2019).
 
     operands parameter     T[s], T a floating point type
              m             T[s], first moment
@@ -317,7 +317,7 @@ class LambDirection(Update):
     result   m' / (1 - beta1_power) / (sqrt(v' / (1 - beta2_power)) + epsilon) + weight_decay * parameter
              m' = beta1 * m + (1 - beta1) * gradient
              v' = beta2 * v + (1 - beta2) * gradient * gradient
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 

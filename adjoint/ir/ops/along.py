@@ -1,4 +1,4 @@
-"""Ops along one axis: the positions of extremes, and running sums."""
+"""Ops along one axis: the positions of extremes, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ class Position(Op):
             k.store(out, unit, k.cast(place, self.to))
 
     def _wins(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Return the C condition that `a`, visited after `b`, replaces it: NaN is the most extreme."""
+        """Return the C condition that `a`, which comes after `b`, replaces it: NaN is the most extreme."""
         better = self.beats(k, a, b)
         if a.dtype.is_float:
             better = k.either(better, k.both(k.call("isnan", a), k.negation(k.call("isnan", b))))
         return better
 
     def _place_in_lanes(self, k: Kernel, x: Buffer, start: Expr, n: Expr) -> Expr:
-        """Return the position of the extreme of n adjacent elements, n at least LANES: found per lane, then among the lanes."""
+        """Return the position of the extreme of n adjacent elements, n at least LANES: found for each lane, then among the lanes."""
         best, place = k.array(x.dtype, LANES, "best"), k.array(I32, LANES, "place")
         with k.loop(0, LANES, "l") as here:
             k.set(best[here], x[start + here])
@@ -113,7 +113,7 @@ class Position(Op):
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-        """Along the last axis, as the class of a row."""
+        """Return samples along the last axis, for a class of rows."""
         for to in (I32, I64) if dtype in NUMBERS else ():
             yield cls(axis=1, to=to), (tensor(dtype, (8, 10)),)
 
@@ -125,7 +125,7 @@ class ArgMax(Position):
     x         T[s], T a number type
     result    to[s without axis], to i32 or i64
     gradient  none: an index has none
-    errors    TypeError: not numbers; ValueError: axis out of range, nothing to choose from
+    errors    TypeError: not numbers; ValueError: axis out of range, no elements
     """
 
     cuts = "an index has no gradient"
@@ -144,7 +144,7 @@ class ArgMin(Position):
     x         T[s], T a number type
     result    to[s without axis], to i32 or i64
     gradient  none: an index has none
-    errors    TypeError: not numbers; ValueError: axis out of range, nothing to choose from
+    errors    TypeError: not numbers; ValueError: axis out of range, no elements
     """
 
     cuts = "an index has no gradient"
@@ -158,9 +158,9 @@ class ArgMin(Position):
 
 @operation
 class CumSum(Op):
-    """Running sums along `axis`, in order; f16 and bf16 are added in float32.
+    """Cumulative sums along `axis`, in order; f16 and bf16 are added in float32.
 
-    `exclusive`: of the elements before, without the element itself.  `reverse`: from the end.
+    `exclusive`: each sum excludes its own element.  `reverse`: from the end.
 
     x         T[s], T a number type
     result    T[s]

@@ -144,7 +144,7 @@ class Div(Binary):
 
 @operation
 class FloorDiv(Binary):
-    """The largest whole number not above x / y, as Python's `//`; an integer x // 0 is 0, as in NumPy; `and` for bools.
+    """x / y rounded down, like Python's `//`; an integer x // 0 is 0, as in NumPy; `and` for bools.
 
     For floats it is (x - x % y) / y rounded to a whole number, so that 1.0 // 0.1 is 9; x // 0.0 is x / 0.0.
 
@@ -201,10 +201,9 @@ _SAMPLES_OF_REMAINDERS = (
 
 @operation
 class Mod(Binary):
-    """x - y * (x // y), with the sign of y, as Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
+    """x - y * (x // y), with the sign of y, like Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
 
-    Of floats it is C's fmod(x, y), which is exact, with y added once, rounded, where the signs of that and y differ.  Of bools
-    it is false.
+    For floats it is C's fmod(x, y), which is exact, plus y, rounded once, if the signs of fmod(x, y) and y differ.  For bools it is false.
 
     x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
@@ -241,7 +240,7 @@ class Mod(Binary):
 
 @operation
 class Fmod(Binary):
-    """x less the multiple of y that leaves the sign of x, as C's fmod, exactly; x for an infinite y.
+    """The exact remainder of x / y with the sign of x, like C's fmod; x for an infinite y.
 
     An integer's fmod(x, 0) is 0, a float's NaN.  Of bools it is false.
 
@@ -280,7 +279,7 @@ class Fmod(Binary):
 
 @operation
 class Pow(Binary):
-    """x to the power y; 0 ** 0 is 1, a negative x to a power that is not whole is NaN.
+    """x to the power y; 0 ** 0 is 1, a negative x to a power that is no integer is NaN.
 
     An integer to a negative power is 1 / x**-y truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
 
@@ -341,7 +340,7 @@ class Pow(Binary):
 
 
 def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:
-    """y, or 1 for 0 and -1, with which an integer division may trap."""
+    """Return y, or 1 where y is 0 or -1, since an integer division by these may trap."""
     unsafe = k.equal(y, 0)
     if x.dtype.kind == "i":
         unsafe = k.either(unsafe, k.equal(y, -1))
@@ -379,7 +378,7 @@ class Neg(Unary):
 
 @operation
 class Abs(Unary):
-    """|x|; the least integer is its own.
+    """|x|; for the least integer, itself.
 
     x         T[s], T a number type
     result    T[s]
@@ -536,7 +535,7 @@ class Maximum(Binary):
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.where((x >= y) | (x != x), x, y)  # not np.maximum, which gives either zero for 0 and -0
+        return np.where((x >= y) | (x != x), x, y)  # not np.maximum, which may return either zero for 0 and -0
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         first = k.greater_equal(x, y)
@@ -571,7 +570,7 @@ class Minimum(Binary):
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.where((x <= y) | (x != x), x, y)  # as for the maximum
+        return np.where((x <= y) | (x != x), x, y)  # as in Maximum
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         first = k.less_equal(x, y)
@@ -593,7 +592,7 @@ def _extremum_cotangents(b: Builder, x: Atom, y: Atom, ct: Atom, x_loses: Atom, 
 
 
 def divided(b: Builder, x: Atom, y: Atom) -> Atom:
-    """x / y; for integers truncated toward zero, by way of float64."""
+    """Return x / y; for integers truncated toward zero, computed in float64."""
     dtype = dtype_of(x)
     if dtype.is_float:
         return b.div(x, y)
@@ -602,7 +601,7 @@ def divided(b: Builder, x: Atom, y: Atom) -> Atom:
 
 @operation
 class Floor(Unary):
-    """The largest whole number not above x.
+    """x rounded down.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -623,7 +622,7 @@ class Floor(Unary):
 
 @operation
 class Ceil(Unary):
-    """The smallest whole number not below x.
+    """x rounded up.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -644,7 +643,7 @@ class Ceil(Unary):
 
 @operation
 class Round(Unary):
-    """The nearest whole number, the even one of two: 2.5 gives 2.
+    """The nearest integer, the even one in a tie: 2.5 gives 2.
 
     x         T[s], T a floating point type
     result    T[s]

@@ -20,7 +20,7 @@ _OVERLAPS = [[1.0, 0.6, 0.2, 0.0], [0.6, 1.0, 0.7, 0.0], [0.2, 0.7, 1.0, 0.9], [
 
 @operation
 class Suppress(Op):
-    """Which of n things are kept: one after another, each that overlaps with none kept before it by more than the threshold.
+    """Which of n boxes are kept: in order, each one that overlaps no box kept before by more than the threshold.
 
     overlaps   T[n, n], T a floating point type; element [i, j], i < j, says how much i and j overlap
     result     bool[n]; a NaN is no overlap

@@ -1,9 +1,9 @@
 """Collectives: ops that all processes of a group compute together, each on its own tensors.
 
-Every process runs the same collectives in the same order.  They are effects, so that no pass drops, merges or moves one.  A gradient is
-that of the sum over the processes of what each of them differentiates, and is made of collectives too.
+Every process must run the same collectives in the same order.  They are effects, so that no pass removes, merges or moves one.  A gradient
+is that of the sum, over the processes, of what each of them differentiates, and consists of collectives too.
 
-What runs is an `Exchange`: of one process here, of those that MPI has started after `communication.init`.
+An `Exchange` runs them: that of one process, or that of the processes started by MPI after `communication.init`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Exchange(Protocol):
         ...
 
     def all_gather(self, array: Array, group: str) -> Array:
-        """Return the arrays of all processes, one behind the other along the first axis."""
+        """Return the arrays of all processes, concatenated along the first axis."""
         ...
 
     def reduce_scatter(self, array: Array, reduction: str, group: str) -> Array:
@@ -58,7 +58,7 @@ class Exchange(Protocol):
         ...
 
     def all_to_all(self, array: Array, group: str) -> Array:
-        """Return part i along the first axis from process i: the one that is this process's there."""
+        """Return part i along the first axis from process i: the part that is for this process."""
         ...
 
     def barrier(self, group: str) -> None:
@@ -95,7 +95,7 @@ _exchange: Exchange = OneProcess()
 
 
 def use_exchange(exchange: Exchange) -> None:
-    """Let all later collectives run by `exchange`."""
+    """Make all later collectives use `exchange`."""
     global _exchange
     _exchange = exchange
 
@@ -183,11 +183,11 @@ class Reduce(Collective):
     """The reduction over the processes, in one of them: `y: f32[3] = reduce!(x, root=0)`.
 
     x          a tensor of numbers
-    root       the number in the group of the process that gets it
+    root       the rank in the group of the process that gets it
     reduction  as for `all_reduce!`
     group      the processes
     result     the type of x; zeros in the other processes
-    gradient   sum: what ct is in `root`; none for others
+    gradient   for "sum" the ct of `root`; none for others
     errors     as for `all_reduce!`
     """
 
@@ -214,7 +214,7 @@ class Reduce(Collective):
 
 @operation
 class AllGather(Collective):
-    """The tensors of all processes one behind the other: `y: f32[8, 3] = all_gather!(x, ranks=2)`.
+    """The tensors of all processes, concatenated: `y: f32[8, 3] = all_gather!(x, ranks=2)`.
 
     x          a tensor of at least one dimension, of the same type in all processes
     ranks      how many processes there are
@@ -282,7 +282,7 @@ class CollectiveBroadcast(Collective):
     """The tensors of one process, in all of them: `y: f32[3] = broadcast!(x, root=0)`.
 
     operands   any number of tensors, of the same types in all processes
-    root       the number in the group of the process whose tensors they become
+    root       the rank in the group of the process whose tensors they become
     group      the processes
     result     for each operand one of its type
     gradient   the sum of ct in `root`, zeros in the other processes

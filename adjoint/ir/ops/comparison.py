@@ -1,4 +1,4 @@
-"""Comparison of numbers, and what kind of float a number is."""
+"""Comparison of numbers, and tests for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Comparison(Binary):
-    """A comparison of numbers: true or false, no gradient."""
+    """A comparison of numbers: the result is a bool, without gradient."""
 
     accepts = ANY
     forms = PLAIN_FORMS
@@ -166,7 +166,7 @@ class NotEqual(Comparison):
 
 
 class Inspection(Unary):
-    """A question about the kind of each number: true or false, no gradient."""
+    """A test of each number: the result is a bool, without gradient."""
 
     accepts = NUMBERS
     yields = BOOL

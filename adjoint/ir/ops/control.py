@@ -9,7 +9,7 @@
     y, t = record of=1 carry (x = a) { ... yield y1 }
     x' = pull!(t, y')
 
-Their gradients are transforms of regions and stand in `passes/autodiff_regions.py`.
+Their gradients are transforms of regions; see `passes/autodiff_regions.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class If(RegionOp):
 
     c        bool
     regions  two, without parameters, yielding the same types
-    result   what the region taken yields
+    result   what the selected region yields
     gradient an `if` on the same condition over the gradients of the regions; the region not taken leaves no cotangent
     errors   TypeError when the condition is not a bool or the regions yield different types
     """
@@ -62,10 +62,10 @@ class For(RegionOp):
     """A region run for each index: `y: f32 = for i in range(0, 3, 1) carry (a: f32 = x) { ... yield a.1 }`.
 
     operands start, stop, step (i64, step not 0; Python's range), then the initial carried values
-    region   parameters: the index (i64), the carried values; yields the carried values of the next round
-    result   the carried values after the last round
-    gradient a `for` that runs the rounds backwards; it reads residuals from stacks that the forward loop filled
-    errors   TypeError when the bounds are not i64 or what is yielded is not what is carried; ValueError when it runs with step 0
+    region   parameters: the index (i64), the carried values; yields the carried values of the next iteration
+    result   the carried values after the last iteration
+    gradient a `for` that runs the iterations backwards; it reads residuals from stacks that the forward loop filled
+    errors   TypeError when the bounds are not i64, or the yielded types are not the carried ones; ValueError when it runs with step 0
     """
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
@@ -87,14 +87,14 @@ def known_rounds(bounds: Sequence[Atom]) -> range | None:
 
 @operation
 class While(RegionOp):
-    """A region run as long as a test yields true: `y: f32 = while carry (a: f32 = x) test { yield c } do { yield a.1 }`.
+    """A region run while a test yields true: `y: f32 = while carry (a: f32 = x) test { yield c } do { yield a.1 }`.
 
     operands the initial carried values
     regions  test and body; both have the carried values as parameters, and these are the same values; the test yields
-             one bool, the body the carried values of the next round
+             one bool, the body the carried values of the next iteration
     result   the carried values when the test has yielded false
-    gradient the forward loop counts its rounds and fills stacks; the gradient is a `for` over the rounds, backwards
-    errors   TypeError when the test does not yield one bool, or what is yielded is not what is carried
+    gradient the forward loop counts its iterations and fills stacks; the gradient is a `for` over the iterations, backwards
+    errors   TypeError when the test does not yield one bool, or the yielded types are not the carried ones
     """
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
@@ -112,8 +112,8 @@ class While(RegionOp):
 class Cell(RegionOp):
     """A call of a user's cell: `y: f32 = cell "net.relu" with @relu carry (x: f32 = a) { ... yield y1 }`.
 
-    It computes what its region computes.  Its parameters are values of their own: the cotangents inside are summed up before they
-    are added to those outside, hooked or not.
+    It computes what its region computes.  Its parameters are new values: the cotangents inside are summed before they are added to those
+    outside, with or without hooks.
 
     title      the cell's name, for display
     symbol     the slot of its backward hooks, or empty; when not empty, its gradient ends in `backward! @symbol`
@@ -143,7 +143,7 @@ class Call(RegionOp):
     """A call of a function of the module: `y: f32[b] = call @f(x)`.
 
     operands the arguments
-    result   the function's results; their types stand at the binders
+    result   the function's results; their types are given at the binders
     gradient `call @f.bwd` after `call @f.fwd`, made from the function; or the function it names as its `vjp`
     errors   TypeError by the verifier when arguments or results are not the function's
     """
@@ -160,8 +160,8 @@ class Call(RegionOp):
 class Differentiated(RegionOp):
     """A region that is run to be differentiated.
 
-    of       how many of the first values that the region yields are differentiated; the others are only passed on
-    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
+    of       how many of the first values that the region yields are differentiated; the others are only returned
+    by       symbols of parameters by which the region is also differentiated, as in `by=[@w]`
     weights  their types
     """
 
@@ -170,7 +170,7 @@ class Differentiated(RegionOp):
     weights: tuple[TensorType, ...] = ()
 
     def _checked(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[list[Type], list[Type]]:
-        """The types of the region's parameters and of what it yields."""
+        """Return the types of the region's parameters and of what it yields."""
         _expect_regions(self, regions, 1)
         (body,) = regions
         params, outputs = [p.type for p in body.params], [a.type for a in body.results]
@@ -186,21 +186,21 @@ class Differentiated(RegionOp):
 
 @operation
 class Gradient(Differentiated):
-    """A region run, and its gradient: `y: f32, x': f32[3] = gradient of=1 sens (s) carry (x: f32[3] = a) { ... yield y1 }`.
+    """A region and its gradient: `y: f32, x': f32[3] = gradient of=1 sens (s) carry (x: f32[3] = a) { ... yield y1 }`.
 
-    The pass `differentiate` puts the nodes of the region and of its adjoint in its place.  What the region sees of the
-    regions around it is constant for it; to differentiate by it, pass it as an argument.
+    The pass `differentiate` replaces it by the nodes of the region and of its adjoint.  Values of outer regions are constants for it;
+    to differentiate by one, pass it as an argument.
 
-    of       how many of the first values that the region yields are differentiated; the others are only passed on
-    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
-    weights  their types; in text they stand at the last binders and nowhere else
+    of       how many of the first values that the region yields are differentiated; the others are only returned
+    by       symbols of parameters by which the region is also differentiated, as in `by=[@w]`
+    weights  their types; in text they are given only at the last binders
     operands the arguments it is differentiated by, tensors; then either none, or the cotangents of the `of` first values in
              their types (`sens`): without them ones
     region   parameters: the arguments; yields the outputs
     result   all that the region yields, then for each argument and each symbol of `by` its gradient; zeros where nothing flows
-    gradient that of the nodes that take its place: it may stand inside another one
+    gradient that of the nodes that replace it: it may be inside another one
     errors   TypeError when the parameters do not have the operands' types, or no tensors are differentiated; ValueError when
-             `of` is not in 1..outputs, when a symbol stands in `by` twice or without its type
+             `of` is not in 1..outputs, when a symbol is in `by` twice or without its type
     """
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
@@ -212,18 +212,18 @@ class Gradient(Differentiated):
 
 @operation
 class Record(Differentiated):
-    """A region run now, its adjoint whenever it is pulled: `y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { .. }`.
+    """A region run now, whose adjoint runs when it is pulled: `y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { .. }`.
 
-    Effects of the region happen once, hooks of its gradient at every `pull!`.  The pass `differentiate` puts the nodes of the
-    region in its place.  A trace is used by `pull!` and by nothing else: no region yields it, no loop carries it.
+    Effects of the region happen once, hooks of its gradient at every `pull!`.  The pass `differentiate` replaces it by
+    the nodes of the region.  Only `pull!` uses a trace: no region yields it, and no loop carries it.
 
-    of       how many of the first values that the region yields are differentiated; the others are only passed on
-    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
-    weights  their types; in text they stand in the type of the trace
+    of       how many of the first values that the region yields are differentiated; the others are only returned
+    by       symbols of parameters by which the region is also differentiated, as in `by=[@w]`
+    weights  their types; in text they are given in the type of the trace
     operands the arguments it is differentiated by, tensors
     region   parameters: the arguments; yields the outputs
     result   all that the region yields, then the trace
-    gradient that of the nodes that take its place
+    gradient that of the nodes that replace it
     errors   as those of `gradient`
     """
 
@@ -237,13 +237,13 @@ class Record(Differentiated):
 class Pull(RegionOp):
     """The gradients of a region that has run: `x': f32[3], w': f32[3] = pull!(t, s)`.
 
-    The pass `differentiate` puts the adjoint of the recorded region in its place.  It may be pulled several times, and in regions
-    within the one that has recorded it.
+    The pass `differentiate` replaces it by the adjoint of the recorded region.  A trace may be pulled several times, and in regions
+    inside the one that has recorded it.
 
     t        the trace that a `record` gives
     operands then a cotangent for each value that it differentiates
     result   the gradient by each argument and each symbol of `by`; zeros where nothing flows
-    gradient that of the nodes that take its place
+    gradient that of the nodes that replace it
     errors   TypeError when `t` is no trace, or the cotangents are not of the types of its values
     """
 

@@ -173,7 +173,7 @@ class Cast(Unary):
 
 
 def _saturated(x: Array, to: np.dtype[Any]) -> Array:
-    """Floats as integers: truncated, the ends of the range for what is outside, 0 for NaN."""
+    """Convert floats to integers: truncated; out of range, the nearest end of the range; 0 for NaN."""
     ends = np.iinfo(to)
     above = x >= float(ends.max + 1)
     below = x <= float(ends.min - 1)
@@ -226,7 +226,7 @@ class StopGradient(_Alias):
 
 @operation
 class NoGrad(_Alias):
-    """x as ops inside of `with _no_grad():` see it: no gradient flows through it; its result shares the operand's memory.
+    """x as seen by ops inside of `with _no_grad():`: no gradient flows through it; its result shares the operand's memory.
 
     Unlike with `stop_gradient`, hooks may be registered on its result; they do not run.
 
@@ -242,7 +242,7 @@ class NoGrad(_Alias):
 
 @operation
 class StraightThrough(Binary):
-    """The numbers of `value`, with the gradient of `x`: what x is after a write to it inside of `with _no_grad():`.
+    """The numbers of `value`, with the gradient of `x`: the value of x after a write to it inside of `with _no_grad():`.
 
     x, value  T[s] and T[t], any dtype, shapes that broadcast
     result    T[broadcast]

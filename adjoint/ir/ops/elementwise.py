@@ -40,14 +40,14 @@ FULL, ONE, ROW, COLUMN = (4, 8), (), (8,), (4, 1)
 BINARY_FORMS = (
     (FULL, FULL), (FULL, ONE), (ONE, FULL), (FULL, ROW), (FULL, COLUMN), ((2, 3, 4, 4), (1, 3, 1, 1)),
 )
-"""Equal shapes, one operand a single number, a row, a column, a number for each channel of images."""
+"""Forms of broadcasting: equal shapes; one operand a single number, a row, a column, or a number for each channel of images."""
 PLAIN_FORMS = BINARY_FORMS[:2]
 
 
 class Elementwise(Op):
-    """An op whose result's elements each depend on one element of every operand.
+    """An op each of whose result elements depends on one element of every operand.
 
-    A subclass gives `scalar` and `reference`; `reference` runs with NumPy's floating point warnings off.
+    A subclass defines `scalar` and `reference`; `reference` runs with NumPy's floating-point warnings off.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("x",)
@@ -55,13 +55,13 @@ class Elementwise(Op):
     accepts: ClassVar[tuple[DType, ...]] = FLOATS
     """Dtypes of the operands."""
     yields: ClassVar[DType | None] = None
-    """Dtype of the result, where it is not the operands'."""
+    """Dtype of the result, if it is not that of the operands."""
     beyond: ClassVar[Literal["exact", "wrapped", "nearest"]] = "exact"
     """How a Python integer that the dtype of a tensor lacks may be brought to it.  "exact": it may not, the op is computed in
     a wider dtype.  "wrapped": by its low bits, on which alone those of the result depend.  "nearest": as the end of the range
     that is next to it, since the op chooses one of its operands."""
     cost: ClassVar[int] = 1
-    """Time for one element, in additions of float32; decides how much work is worth a thread."""
+    """Time for one element, in additions of float32; determines how much work is worth a thread."""
     uniform: ClassVar[bool] = True
     """Whether loops over a single number may name it; where half a formula does not depend on x[i], gcc gives up on vectors."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
@@ -83,7 +83,7 @@ class Elementwise(Op):
         return tensor(self.yields or operands[0].dtype, self.broadcast(operands))
 
     def broadcast(self, operands: Sequence[TensorType]) -> tuple[Any, ...]:
-        """The shape that the operands' shapes broadcast to."""
+        """Return the shape that the operands' shapes broadcast to."""
         shape = operands[0].shape
         for name, type_ in zip(self.takes, operands, strict=True):
             try:
@@ -94,17 +94,17 @@ class Elementwise(Op):
         return shape
 
     def scalar(self, k: Kernel, *operands: Any) -> Any:
-        """One element of the result as a C expression, from one element of each operand."""
+        """Return one element of the result as a C expression, from one element of each operand."""
         raise NotImplementedError(f"{type(self).__name__}.scalar")
 
     def loops(self, k: Kernel, operands: Sequence[Buffer], out: Buffer) -> None:
-        """The kernel: `scalar` for each element."""
+        """Emit the kernel: `scalar` for each element."""
         accesses = [broadcast_access(buffer, out.shape) for buffer in operands]
         emit_map(k, out, accesses, lambda elements: self.scalar(k, *elements), self.cost, uniform=self.uniform)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-        """The forms of broadcasting that programs meet."""
+        """Return samples for the forms of broadcasting that programs use."""
         if dtype in cls.accepts:
             for shapes in cls.forms:
                 yield cls(), tuple(tensor(dtype, shape) for shape in shapes)
@@ -142,7 +142,7 @@ def listed(dtypes: Sequence[DType]) -> str:
 
 
 def smooth_unary(*domains: tuple[float, float]) -> tuple[Sample, ...]:
-    """Samples of a smooth function of one operand on each of the domains."""
+    """Return samples of a smooth function of one operand on each of the domains."""
     first, *others = domains or ((-2.0, 2.0),)
     return (
         sample(F32_23, domain=first),
@@ -154,7 +154,7 @@ def smooth_unary(*domains: tuple[float, float]) -> tuple[Sample, ...]:
 
 
 def smooth_binary(*domain: tuple[float, float]) -> tuple[Sample, ...]:
-    """Samples of a smooth function of two operands, in each form of broadcasting."""
+    """Return samples of a smooth function of two operands, in each form of broadcasting."""
     shapes = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3)), ((0, 3), (1, 3)), ((), ()),
               ((2, 3, 2, 2), (1, 3, 1, 1)))
     drawn = domain or ((-2.0, 2.0),)
@@ -162,23 +162,23 @@ def smooth_binary(*domain: tuple[float, float]) -> tuple[Sample, ...]:
 
 
 def square(count: int, *domain: tuple[float, float]) -> tuple[Sample, ...]:
-    """Samples of matrices [n, n] in which one operand, each in its turn, is a row [n]: no shape tells along which axis."""
+    """Return samples of matrices [n, n] in which one operand, each in turn, is a row [n]: the shapes alone do not tell along which axis."""
     matrix, row = tensor(F32, (3, 3)), tensor(F32, (3,))
     return tuple(sample(*(row if i == place else matrix for i in range(count)), domain=domain or ((-2.0, 2.0),)) for place in range(count))
 
 
 def on_integers(count: int, *dtypes: DType, domain: tuple[float, float] = (-5.0, 5.0)) -> tuple[Sample, ...]:
-    """Samples on integers, that have no finite differences."""
+    """Return samples on integers, which have no finite differences."""
     types = tuple(tensor(d, (2, 3)) for d in dtypes)
     return tuple(sample(*(t,) * count, domain=domain, smooth=False, note="integers") for t in types)
 
 
 def dtype_of(atom: Atom) -> DType:
-    """The dtype of a tensor."""
+    """Return the dtype of a tensor."""
     assert isinstance(atom.type, TensorType)
     return atom.type.dtype
 
 
 def literal(value: int, dtype: DType) -> int | float:
-    """`value` as the Python number a literal of `dtype` holds."""
+    """Return `value` as the Python number that a literal of `dtype` holds."""
     return float(value) if dtype.is_float else value

@@ -2,9 +2,9 @@
 
     P A = L U                  rows exchanged so that each pivot is the largest of its column
     det A = det P * product of the pivots
-    A^-1 = U^-1 (L^-1 P)       the steps of the elimination done to the identity, then back substitution
+    A^-1 = U^-1 (L^-1 P)       the steps of the elimination applied to the identity, then back substitution
 
-A kernel computes one matrix after the other, in float64, and rounds once; threads share out the matrices.
+A kernel computes one matrix after the other in float64 and rounds once; threads share the matrices.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Cofactor", "Determinant", "LogDeterminant", "MatrixInverse"]
 REGULAR = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]]}
 """A sample far from a singular matrix."""
 STACK = {0: [[[0.0, 1.0], [2.0, 0.5]], [[1.5, 1.0], [-1.0, 0.5]], [[-2.0, 0.25], [0.75, 1.0]]]}
-"""Samples that need rows to be exchanged, and of either sign."""
+"""Samples that require rows to be exchanged, with determinants of either sign."""
 SINGULAR = {0: [[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, -1.0]]}
 NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
 """Samples of rank 2 and of rank 1."""
@@ -46,7 +46,7 @@ class SquareMatrices(Op):
     """An op on the square matrices in the last two axes."""
 
     def checked(self, x: Any) -> TensorType:
-        """The type of the operand, if it is one of square matrices of floats."""
+        """Return the type of the operand; raise TypeError or ValueError unless it holds square matrices of floats."""
         if not isinstance(x, TensorType) or not x.dtype.is_float:
             raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
         if x.rank < 2 or x.shape[-1] != x.shape[-2]:
@@ -54,7 +54,7 @@ class SquareMatrices(Op):
         return x
 
     def per_matrix(self, x: Any) -> TensorType:
-        """The type of a number for each matrix."""
+        """Return the type of one number for each matrix."""
         return self.checked(x).with_shape(x.shape[:-2])
 
 
@@ -63,7 +63,7 @@ class SquareMatrices(Op):
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A square matrix in a buffer, row by row from `start` on; what is read is Float64, and what is written."""
+    """A square matrix in a buffer, in row-major order from `start` on; it is read and written as Float64."""
 
     k: Kernel
     buffer: Buffer
@@ -81,7 +81,7 @@ class _Matrix:
         return self.start + row * self.n + column
 
     def fill(self, value: Callable[[Any, Any], Any]) -> None:
-        """Make each element `value(row, column)`."""
+        """Set each element to `value(row, column)`."""
         with self.k.loop(0, self.n, "r") as r, self.k.loop(0, self.n, "j") as j:
             self[r, j] = value(r, j)
 
@@ -101,14 +101,15 @@ class _Matrix:
             self[r, two] = before
 
     def subtract_row(self, factor: Any, of: Any, from_: Any, first: Any = 0) -> None:
-        """Take a multiple of one row off another, from column `first` on."""
+        """Subtract a multiple of one row from another, from column `first` on."""
         with self.k.loop(first, self.n, "j") as j:
             self[from_, j] = self[from_, j] - factor * self[of, j]
 
 
 @contextmanager
 def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[_Matrix]]]:
-    """A stage over the matrices of `x`: the number of one, and `copies` matrices of its size to work in, the first a copy of it."""
+    """Begin a stage over the matrices of `x`: yield the number of one, and `copies` matrices of its size as scratch, the first a copy of
+    it."""
     n = x.shape[-1]
     count = math.prod(x.shape[:-2])
     size = k.size(n, "n")
@@ -128,7 +129,7 @@ def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
 
 
 def _choose_row(k: Kernel, a: _Matrix, c: Any) -> Expr:
-    """The row, from `c` on, of the largest element in column `c`."""
+    """Return the row, from `c` on, of the largest element in column `c`."""
     row, best = k.local(c, "row"), k.local(k.call("fabs", a[c, c]), "best")
     with k.loop(c + 1, a.n, "r") as r:
         size = k.let(k.call("fabs", a[r, c]), "size")
@@ -139,7 +140,7 @@ def _choose_row(k: Kernel, a: _Matrix, c: Any) -> Expr:
 
 
 def _clear_below(k: Kernel, a: _Matrix, c: Any, beside: Sequence[_Matrix]) -> None:
-    """Take multiples of row `c` off the rows below so that their elements in column `c` become 0, which are not stored."""
+    """Subtract multiples of row `c` from the rows below so that their elements in column `c` become 0; these zeros are not stored."""
     with k.when(k.not_equal(a[c, c], 0)), k.loop(c + 1, a.n, "r") as r:
         factor = k.let(a[r, c] / a[c, c], "factor")
         a.subtract_row(factor, c, r, c + 1)
@@ -148,7 +149,7 @@ def _clear_below(k: Kernel, a: _Matrix, c: Any, beside: Sequence[_Matrix]) -> No
 
 
 class _WideProduct:
-    """A product that overflows or vanishes only where the whole of it does: `value * STEP**steps`."""
+    """A product without overflow or underflow of partial products: `value * STEP**steps`."""
 
     STEP_BITS = 32
     STEP = 2.0**STEP_BITS
@@ -162,7 +163,7 @@ class _WideProduct:
         self.k.set(self.value, -self.value)
 
     def multiply(self, factor: Expr) -> None:
-        """Multiply; the value first comes to the other side of 1 if both are large, or both small."""
+        """Multiply; if value and factor are both large, or both small, the value is rescaled first."""
         k, size = self.k, self.k.call("fabs", self.value)
         other = k.let(k.call("fabs", factor), "other")
         with k.when(k.both(k.greater(other, 1), k.call("isfinite", self.value))), k.loop_while(k.greater(size, 1)):
@@ -172,12 +173,12 @@ class _WideProduct:
         k.set(self.value, self.value * factor)
 
     def _shift(self, count: int) -> None:
-        """The same number with `count` steps more, 1 or -1."""
+        """Rescale to the same number with `count` more steps, 1 or -1."""
         self.k.set(self.value, self.value * (1 / self.STEP if count > 0 else self.STEP))
         self.k.increment(self.steps, count)
 
     def times(self, factor: Expr) -> Expr:
-        """The whole product times a factor, as a plain number."""
+        """Return the whole product times a factor, as a plain number."""
         k = self.k
         result, left = k.local(factor * self.value, "result"), k.local(self.steps, "left")
         with k.loop_while(k.greater(left, 0)):
@@ -189,7 +190,7 @@ class _WideProduct:
         return result
 
     def sign_and_logarithm(self) -> tuple[Expr, Expr]:
-        """The sign, 0 of 0, and the logarithm of the size, which is that of the value alone if the product is near 1."""
+        """Return the sign, 0 for 0, and the logarithm of the absolute value; near 1 that of the value alone."""
         k, size = self.k, self.k.call("fabs", self.value)
         with k.loop_while(k.both(k.greater(self.steps, 0), k.less(size, 1))):
             self._shift(-1)
@@ -202,7 +203,7 @@ class _WideProduct:
 
 
 def _determinant_of(k: Kernel, a: _Matrix) -> _WideProduct:
-    """The determinant of a matrix, which elimination uses up."""
+    """Return the determinant of a matrix, which is overwritten."""
     product = _WideProduct(k)
     with k.loop(0, a.n, "c") as c:
         row = _choose_row(k, a, c)
@@ -215,7 +216,7 @@ def _determinant_of(k: Kernel, a: _Matrix) -> _WideProduct:
 
 
 def _back_substitute(k: Kernel, u: _Matrix, b: _Matrix, count: Any) -> None:
-    """Make the first `count` rows of `b` those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
+    """Replace the first `count` rows of `b` by those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
     with k.loop(0, count, "i") as i:
         c = k.let(count - 1 - i, "c")
         with k.loop(0, b.n, "j") as j:
@@ -228,7 +229,7 @@ def _back_substitute(k: Kernel, u: _Matrix, b: _Matrix, count: Any) -> None:
 
 
 def _spread(b: Builder, ct: Atom) -> Atom:
-    """A number for each matrix, shaped to broadcast with the matrices."""
+    """Return one number for each matrix, reshaped to broadcast with the matrices."""
     have = tensor_type(ct)
     return b.reshape(ct, to=have.with_shape((*have.shape, 1, 1)))
 
@@ -240,9 +241,9 @@ def _transposed(b: Builder, x: Atom) -> Atom:
 
 @operation
 class Determinant(SquareMatrices):
-    """The determinants of the matrices in the last two axes; 1 of a matrix without elements.
+    """The determinants of the matrices in the last two axes; 1 for a matrix without elements.
 
-    It overflows or vanishes only where the determinant does, not where the product of some pivots does.
+    It overflows or underflows only if the determinant does, not if a partial product of pivots does.
 
     x         T[s, n, n], T a floating point type; computed in float64
     result    T[s]
@@ -278,7 +279,7 @@ class Determinant(SquareMatrices):
 
 @operation
 class LogDeterminant(SquareMatrices):
-    """The signs of determinants, and the logarithms of their sizes; 0 and minus infinity of a singular matrix.
+    """The signs of determinants, and the logarithms of their absolute values; 0 and minus infinity for a singular matrix.
 
     x         T[s, n, n], T a floating point type; computed in float64
     result    T[s], 1, -1 or 0, and T[s]; NaN where x has one
@@ -318,7 +319,7 @@ class LogDeterminant(SquareMatrices):
 class MatrixInverse(SquareMatrices):
     """The inverses of the matrices in the last two axes.
 
-    A matrix is singular if a pivot is 0; one that rounding keeps from it has an inverse of very large numbers.
+    A matrix is singular if a pivot is exactly 0; if only rounding makes it nonzero, the inverse has very large numbers.
 
     x         T[s, n, n], T a floating point type; computed in float64
     or_nan    whether the inverse of a singular matrix is one of NaN, and no error
@@ -384,16 +385,16 @@ class MatrixInverse(SquareMatrices):
 
 @operation
 class Cofactor(SquareMatrices):
-    """The matrices of cofactors, which are the gradients of determinants: det(x) times the transposed inverse, where there is one.
+    """The matrices of cofactors, which are the gradients of determinants: det(x) times the transposed inverse, if there is one.
 
-    Rows and columns are exchanged, P x Q = L U with the largest pivots first, and nothing is divided by the last pivot: the result
-    is right also where x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].
+    Rows and columns are exchanged, P x Q = L U with the largest pivots first, and the last pivot is never a divisor: the result
+    is correct also if x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].
 
     x         T[s, n, n], T a floating point type; computed in float64
     result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
     gradient  det(U) det(V) U (diag(p @ diag(y)) - p * y^T) V^T with x = U diag(s) V^T, y = U^T ct V and p[i, j] the product of all
-              s but number i and j, 0 for i = j; it divides by nothing.  Its own gradient is through svd: where singular values are
-              equal that is not finite
+              s but number i and j, 0 for i = j; there is no division.  Its own gradient goes through svd, and is not finite where
+              singular values are equal
     errors    TypeError: not floating point; ValueError: not square matrices
     """
 
@@ -444,7 +445,7 @@ class Cofactor(SquareMatrices):
     def _bring_largest(
         self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
     ) -> None:
-        """Exchange rows and columns so that the largest element right of and below place `c` of the diagonal is there."""
+        """Exchange rows and columns so that the largest element right of and below position `c` of the diagonal moves there."""
         row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(k.call("fabs", a[c, c]), "best")
         with k.loop(c, a.n, "r") as r, k.loop(c, a.n, "j") as j:
             size = k.let(k.call("fabs", a[r, j]), "size")

@@ -1,19 +1,19 @@
-"""Kernels over groups of elements: sums and largest elements in an order that a group's length alone fixes.
+"""Kernels over groups of elements: sums and largest elements in an order that depends only on the length of a group.
 
-A group is a row (`Rows`: its elements lie side by side) or a column among others (`Columns`: several neighbours are
-computed at once).  Both have the same methods, so that a kernel is written once for either; what is computed once per
-group is handed around as a function that gives its value where it is asked for.
+A group is a row (`Rows`: its elements are adjacent) or a column among others (`Columns`: several adjacent ones are computed together).
+Both classes have the same methods, so that a kernel is written once for both; a value that is computed once per group is passed as a
+function that returns it.
 
-The terms of a row are added in blocks of 32 chunks, the n terms of a block in lanes, which is what vector instructions do:
+The terms of a row are added in blocks of 32 chunks, the n terms of a block in lanes, as vector instructions do:
 
-    1  as many whole chunks of `lanes` terms as there are: term j of a chunk is added to lane j, chunk after chunk;
+    1  as many whole chunks of `lanes` terms as possible: term j of a chunk is added to lane j, chunk after chunk;
        the lanes are added in halves (l and l + lanes/2, then l and l + lanes/4, ...) down to SHORT of them
-    2  as many whole chunks of SHORT terms as are left, in the same way into those lanes; they are added in halves
-    3  the terms that are left are added to that, one after the other
+    2  as many whole chunks of SHORT terms as possible, in the same way into those lanes; they are added in halves
+    3  the remaining terms are added one after the other
 
-Many lanes hide the time that an addition takes; few keep the text short where a term is a long formula.  The terms of a
-column are added one after the other in blocks of ROWS.  The totals of blocks are combined as a balanced tree (`trees.py`), so
-that the bound of `reduce.rounding_steps` holds here too.
+Many lanes hide the latency of additions; few keep the C code short if a term is a long formula.  The terms of a column are added one after
+the other in blocks of ROWS.  The totals of blocks are combined as a balanced tree (`trees.py`), so that the bound of
+`reduce.rounding_steps` holds here too.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ __all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups", "reference_m
 LONG = 64
 SHORT = 16
 COLUMNS = 128
-"""Neighbouring columns that are computed together."""
+"""Adjacent columns that are computed together."""
 CHUNKS = 32
-"""Chunks of terms of a row that are added before others join: their number times that of the lanes makes a block."""
+"""Chunks of terms of a row in a block, each of as many terms as there are lanes."""
 ROWS = 64
-"""Terms of a column that are added before others join."""
+"""Terms of a column in a block."""
 
 Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
-"""From the index of an element to what is added or compared."""
+"""Maps the index of an element to the term that is added or compared."""
 Given = Callable[[], Any]
 """A value of the group that is being computed."""
 
 
 class Rows:
-    """The group of the `n` elements from `first` on, at most `most`."""
+    """The group of `n` elements from `first` on; n is at most `most`."""
 
     def __init__(self, k: Kernel, first: Expr, n: Expr, most: int):
         self.k, self.first, self.n, self.most = k, first, n, most
 
     def each(self, body: Callable[[Any], None]) -> None:
-        """Do `body` for the index of each element, in order or at once."""
+        """Do `body` for the index of each element, in order or in parallel."""
         with self.k.loop(0, self.n, "j") as j:
             body(self.first + j)
 
     def value(self, dtype: DType, make: Given, name: str) -> Given:
-        """A value computed once for the group."""
+        """Compute a value once for the group."""
         value = self.k.let(make(), name, dtype)
         return lambda: value
 
     def sum(self, dtype: DType, term: Term, name: str = "sum", lanes: int = LONG) -> Given:
-        """The sum of a term of each element."""
+        """Return the sum of a term of each element."""
         (total,) = self.sums(dtype, lambda i: (term(i),), (name,), lanes)
         return total
 
     def sums(self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int = LONG) -> list[Given]:
-        """Several sums at once, one for each of `names`."""
+        """Return several sums, computed together, one for each of `names`."""
         return self._combined(dtype, terms, names, lanes, 0.0, lambda total, term: total + term)
 
     def largest(self, dtype: DType, term: Term, name: str = "largest") -> Given:
-        """The largest of the terms; minus infinity of none; a NaN is passed over."""
+        """Return the largest of the terms, ignoring NaN; minus infinity if there are none."""
         (best,) = self._combined(
             dtype, lambda i: (term(i),), (name,), LONG, float("-inf"), lambda best, term: self.k.maximum_of(term, best))
         return best
@@ -118,7 +118,7 @@ class Rows:
         self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int, start: float,
         combine: Callable[[Any, Any], Any], totals: Sequence[Expr],
     ) -> None:
-        """Combine the terms of one block into `totals`, which hold `start`."""
+        """Combine the terms of one block into `totals`, which hold the initial values `start`."""
         k = self.k
         with k.when(k.greater_equal(self.n, SHORT)):
             self._chunks(dtype, terms, names, lanes, start, combine, totals)
@@ -130,7 +130,7 @@ class Rows:
         self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int, start: float,
         combine: Callable[[Any, Any], Any], totals: Sequence[Expr],
     ) -> None:
-        """Steps 1 and 2 of the module's docstring."""
+        """Emit steps 1 and 2 of the module's docstring."""
         k = self.k
         arrays = [k.array(dtype, lanes, f"{name}_lane") for name in names]
         with k.loop(0, lanes, "l") as lane:
@@ -162,8 +162,7 @@ class Rows:
 
 
 class Columns:
-    """`width` groups side by side, at most COLUMNS, of `n` elements, at most `most`; element j of the first is at
-    `first + j * stride`."""
+    """`width` adjacent groups, at most COLUMNS, of `n` elements, at most `most`; element j of the first is at `first + j * stride`."""
 
     def __init__(self, k: Kernel, first: Expr, n: Expr, stride: Expr, width: Expr, most: int):
         self.k, self.first, self.n, self.stride, self.width, self.most = k, first, n, stride, width, most
@@ -177,22 +176,22 @@ class Columns:
             self.across(lambda c: body(row + c))
 
     def value(self, dtype: DType, make: Given, name: str) -> Given:
-        """A value computed once for each column."""
+        """Compute a value once for each column."""
         array = self.k.array(dtype, COLUMNS, name)
         self.across(lambda c: self.k.set(array[c], make()))
         return lambda: array[self.column]
 
     def sum(self, dtype: DType, term: Term, name: str = "sum", lanes: int = LONG) -> Given:
-        """The sum of a term of each element."""
+        """Return the sum of a term of each element."""
         (total,) = self.sums(dtype, lambda i: (term(i),), (name,), lanes)
         return total
 
     def sums(self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int = LONG) -> list[Given]:
-        """Several sums at once, one for each of `names`."""
+        """Return several sums, computed together, one for each of `names`."""
         return self._combined(dtype, terms, names, 0.0, lambda total, term: total + term)
 
     def largest(self, dtype: DType, term: Term, name: str = "largest") -> Given:
-        """The largest of the terms; minus infinity of none; a NaN is passed over."""
+        """Return the largest of the terms, ignoring NaN; minus infinity if there are none."""
         (best,) = self._combined(
             dtype, lambda i: (term(i),), (name,), float("-inf"), lambda best, term: self.k.maximum_of(term, best))
         return best
@@ -246,18 +245,18 @@ Groups = Rows | Columns
 
 
 def reference_sum(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """The sum over axes, added in float64 and rounded once: what `reference` of an op on groups means by a sum."""
+    """Return the sum over axes, added in float64 and rounded once: the sum in the `reference` of ops on groups."""
     return x.sum(axis=axis, keepdims=keepdims, dtype=np.float64).astype(x.dtype)
 
 
 def reference_mean(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """The mean over axes, likewise."""
+    """Return the mean over axes, added in float64 and rounded once."""
     return x.mean(axis=axis, keepdims=keepdims, dtype=np.float64).astype(x.dtype)
 
 
 @contextmanager
 def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
-    """A stage over the groups of `x` along `axis`; `work`: elements per thread below which threads do not pay."""
+    """Begin a stage over the groups of `x` along `axis`; `work` is the number of elements per thread below which threads do not pay."""
     shape = x.shape
     length, inner = shape[axis], math.prod(shape[axis + 1:])
     outer = math.prod(shape[:axis])

@@ -1,14 +1,15 @@
-"""The host: nodes at which the user's Python code runs.  A symbol names a slot (a cell's hooks of a kind, a hook function);
-its contents are looked up when the node runs.
+"""The host: nodes at which the user's Python code runs.
 
-Placed by the frontend or the tape, identities that take part in gradients:
+A symbol names a slot (the hooks of a cell of one kind, or a hook function); its contents are looked up when the node runs.
+
+Emitted by the frontend or the tape; identities that take part in gradients:
 
     a, b = hook @h(x, y)       the gradient calls `callback! @h` on the cotangents of a and b
     y = outputs @h(y0)         the same for the backward pre hooks of a cell
     attach! @h(x)              when the cotangent of x is complete, `callback! @h` sees it
 
 Emitted by gradients: `callback!`, `backward!` (the backward hooks of a cell), `bprop!` (a cell's own bprop).
-Both: `apply!`, any Python function on tensors.
+Emitted by both: `apply!`, any Python function on tensors.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _KINDS = ("value", "tensor", "gradient", "output")
 
 
 class _HostCall(Op):
-    """Python that runs in the middle of a gradient: only the tape that records what it computes can differentiate it."""
+    """Python code that runs within a gradient: only a tape that records what it computes can differentiate it."""
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
         raise NotDifferentiable(
@@ -145,7 +146,7 @@ class CellCallback(_HostCall):
 
     operands the cotangents of the cell's inputs there are, then those of its outputs
     inputs   for each input, whether it has a cotangent
-    outputs  for each output, likewise
+    outputs  the same for each output
     result   the new cotangents of the inputs, as many as there were
     gradient none in the IR
     errors   ValueError when `inputs` and `outputs` do not fit the operands
@@ -198,7 +199,7 @@ class Apply(_HostCall):
     """Calls Python on tensors: `y: f32 = apply! @h(x)`: forward hooks, prints.
 
     operands any values
-    result   what Python returns; the types stand at the binders
+    result   what Python returns; the types are given at the binders
     gradient none in the IR
     errors   none
     """

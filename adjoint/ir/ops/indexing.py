@@ -1,6 +1,6 @@
-"""Ops on positions: gather, scatter, and the patterns that indices make.
+"""Ops on positions: gather, scatter, and one-hot and index patterns.
 
-None of them computes anything but sums, where several elements go to one place; these are added in the order of the indices.
+They compute nothing but sums, where several elements have the same position; these are added in the order of the indices.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ def _check_indices(op: Op, indices: Any) -> None:
 
 
 def check_range(op: Op, indices: Array, size: int) -> None:
-    """An IndexError that names the first of `indices` outside -size..size-1."""
+    """Raise IndexError that names the first of `indices` outside of -size..size-1."""
     outside = (indices < -size) | (indices >= size)
     if outside.any():
         raise mistake(op, "indices", f"in {-size}..{size - 1}", int(indices[outside].flat[0]), IndexError)
 
 
 def _gathered(shape: tuple[Dim, ...], indices: tuple[Dim, ...], axis: int) -> tuple[Dim, ...]:
-    """`shape` with the dimension at `axis` replaced by those of `indices`."""
+    """Return `shape` with the dimension at `axis` replaced by those of `indices`."""
     return (*shape[:axis], *indices, *shape[axis + 1 :])
 
 
 def _add_at(target: Array, indices: Array, updates: Array, axis: int) -> None:
-    """Adds each slice of `updates` to the slice of `target` that its index names, in the order of the indices."""
+    """Add each slice of `updates` to the slice of `target` at its index, in the order of the indices."""
     lead, rank = updates.shape[:axis], indices.ndim
     flat = updates.reshape(*lead, indices.size, *updates.shape[axis + rank :])
     np.add.at(np.moveaxis(target, axis, 0), indices.reshape(-1), np.moveaxis(flat, axis, 0))
 
 
 def _three(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
-    """Elements before, along and after an axis."""
+    """Return the numbers of elements before, along and after an axis."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 def emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
-    """The place that index number i names; the kernel fails with status 1 if it names none of the n."""
+    """Return the position given by index number i; the kernel fails with status 1 if it is out of range for n."""
     index = k.let(k.cast(indices[i], I64), "index")
     place = index if indices.dtype.kind == "u" else k.let(k.select(k.less(index, 0), index + n, index), "place")
     with k.when(k.either(k.less(place, 0), k.greater_equal(place, n))):
@@ -69,11 +69,11 @@ def emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
 
 
 COLUMNS = 64
-"""Columns that one unit of a scatter adds up: no two units write to one place."""
+"""Columns that one unit of a scatter adds: no two units write to the same element."""
 
 
 def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer, out: Buffer, axis: int) -> None:
-    """`out` is `x`, or zeros, with the slices of `updates` added in the order of the indices."""
+    """Emit `out` = `x`, or zeros, with the slices of `updates` added in the order of the indices."""
     outer, length, inner = _three(out.shape, axis)
     wide = out.dtype.compute is not out.dtype
     total = k.scratch(out.dtype.compute, out.count, "total") if wide else out
@@ -118,7 +118,7 @@ GATHERS: tuple[Sample, ...] = (
 
 @operation
 class Gather(Op):
-    """The slices of `x` along `axis` that the indices name; a negative index counts from the end.
+    """The slices of `x` along `axis` at the given indices; a negative index counts from the end.
 
     x         T[s]
     indices   I[r], I an integer type
@@ -176,7 +176,7 @@ class Gather(Op):
 
 @operation
 class GatherGradient(Op):
-    """The cotangent of what was gathered from: zeros of type `to`, each slice of ct added where its index says.
+    """The cotangent of gather's operand: zeros of type `to`, with each slice of ct added at its index.
 
     Slices of one index are added in the order of the indices, f16 and bf16 in float32.
 
@@ -228,7 +228,7 @@ class GatherGradient(Op):
 
 @operation
 class ScatterAdd(Op):
-    """`x` with each slice of `updates` added along `axis` where its index says, in the order of the indices.
+    """`x` with each slice of `updates` added along `axis` at its index, in the order of the indices.
 
     x         T[s], T any dtype but bool
     indices   I[r], I an integer type; a negative index counts from the end
@@ -273,7 +273,7 @@ class ScatterAdd(Op):
 
 @operation
 class OneHot(Op):
-    """For each index `depth` numbers along a new axis at `axis`: `on` at the index, `off` elsewhere.
+    """For each index, `depth` numbers along a new axis at `axis`: `on` at the index, `off` elsewhere.
 
     An index outside 0..depth-1 gives `off` everywhere.
 

@@ -3,7 +3,7 @@
     C = A @ B         A' = C' @ B^T                      B' = A^T @ C'
     y = x * w         x' = input_gradient(y', w)         w' = weight_gradient(x, y')
 
-The three convolution ops are linear in each operand and one another's gradients, so gradients of any order exist.
+The three convolution ops are linear in each operand, and each is a gradient of the others, so gradients of any order exist.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ UNPADDED: Padding = ((0, 0), (0, 0))
 PRODUCTS_PER_THREAD = 65536
 """Multiply-adds of a matrix product that are worth waking a thread for."""
 UNIT_ROWS = 4
-"""Rows of a unit of work: few, as then each thread has an equal share; a tile takes several units at once."""
+"""Rows of a unit of work: few, so that all threads have about equal shares; a tile computes several units together."""
 VECTOR_BYTES = 64
 """The longest vector: the width of a unit that is made of columns."""
 LARGE_ROWS = 168
-"""Rows of `a` above which copying a `b` that is far away costs little beside the product."""
+"""Rows of `a` above which copying a `b` that is not in a near cache costs little compared with the product."""
 DEPTH = 512
 SHARE = 32
 """As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
 NEAR_BYTES = 262144
 """Bytes: an operand of at most this size stays in a near cache whatever its layout."""
 LEVEL_2_BYTES = 786432
-"""Bytes of `b` up to which reading it where it lies is faster than copying it: about a level-2 cache."""
+"""Bytes of `b` up to which reading it in place is faster than copying it: about a level-2 cache."""
 MEET_BYTES = 2048
-"""As in `matmul.h`: rows a multiple of this apart meet in the same few sets of a cache."""
+"""As in `matmul.h`: rows that are a multiple of this apart compete for the same few sets of a cache."""
 
 
 def _matrix(b: Builder, x: Atom) -> Atom:
-    """The leading axes made one."""
+    """Return the tensor with its leading axes merged into one."""
     assert isinstance(x.type, TensorType)
     return b.reshape(x, to=x.type.with_shape((math.prod(x.type.shape[:-1]), x.type.shape[-1])))
 
@@ -136,11 +136,10 @@ class MatMul(Op):
             k.store(out, i, wide[-1][i])
 
     def _product_of_floats(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
-        """Two ways, of which the shapes choose one: each thread copies for itself what it needs of `b` in one piece, or a stage
-        of its own copies all of `b` for all threads. See `matmul.h`.
+        """Emit one of two algorithms, chosen by the shapes: each thread copies the part of `b` that it needs, or a stage of its own copies
+        all of `b` for all threads. See `matmul.h`.
 
-        Rows are shared out between the threads if there are many, so that each copies rows of `a` of its own; else columns,
-        if there are more of them.
+        Threads share the rows if there are many, so that each copies its own rows of `a`; else the columns, if there are more of them.
         """
         layout = m, n, inner, _, _ = self._layout(shapes)
         row = n * out.dtype.size
@@ -172,9 +171,8 @@ class MatMul(Op):
 
     @contextmanager
     def _units(self, k: Kernel, layout: Layout, units: int, grain: int) -> Iterator[tuple[list[Any], Any, Any]]:
-        """A stage over `units` units of each matrix of the result. In it: where the matrices of `a`, `b` and the result begin,
-        and which units are to be done.
-        """
+        """Begin a stage over `units` units of each matrix of the result; yield where the matrices of `a`, `b` and the result begin, and
+        which units to compute."""
         m, n, _, lead, strides = layout
         if not lead:
             with k.stage_range(units, grain) as (begin, end):
@@ -192,7 +190,7 @@ class MatMul(Op):
             yield places, k.maximum_of(begin - skipped, k.literal(0, I64)), k.minimum_of(end - skipped, per_matrix)
 
     def _product_of_integers(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
-        """Units are rows of the result."""
+        """Emit the product of integers; units are rows of the result."""
         m, n, inner, lead, strides = self._layout(shapes)
         rows, columns, depth = k.size(m, "m"), k.size(n, "n"), k.size(inner, "k")
         a_row, a_step = (k.size(x, name) for x, name in zip((1, m) if self.ta else (inner, 1), ("a_row", "a_column"), strict=True))
@@ -212,9 +210,9 @@ class MatMul(Op):
                     k.store(out, row * columns + j, out[row * columns + j] + factor * b[right + j * b_step])
 
     def _layout(self, shapes: Shapes) -> Layout:
-        """m, n, k of the matrices; the axes before them, and the steps of `a` and `b` along each of these.
+        """Return m, n, k of the matrices; the axes before them, and the steps of `a` and `b` along each of these.
 
-        With a single `b`, matrices below one another in `a` are one matrix.
+        With a single `b`, the matrices of `a` form one matrix, one below the other.
         """
         a, b, out = shapes
         *lead, m, n = out
@@ -255,7 +253,7 @@ class _Convolution(Op):
     pack = "convolution"
 
     def output(self, x: TensorType, w: TensorType) -> TensorType:
-        """The type of the result; ValueError or TypeError when x and w do not fit."""
+        """Return the type of the result; raise ValueError or TypeError if x and w do not fit."""
         for name, t in (("x", x), ("w", w)):
             if not isinstance(t, TensorType) or not t.dtype.is_float:
                 raise mistake(self, name, "a tensor of floating point numbers", t, TypeError)
@@ -288,7 +286,7 @@ class _Convolution(Op):
         return tensor(x.dtype, (x.shape[0], w.shape[0], *sizes))
 
     def windows(self, x: Array, kernel: Pair) -> Array:
-        """x[n, c, i, j] under each element of the kernel: [n, c, i', j', kh, kw]."""
+        """Return x[n, c, i, j] under each element of the kernel: [n, c, i', j', kh, kw]."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
         spread = [self.dilation[axis] * (kernel[axis] - 1) + 1 for axis in (0, 1)]
         seen = sliding_window_view(padded, spread, axis=(2, 3))
@@ -302,7 +300,7 @@ class _Convolution(Op):
         return y, x
 
     def geometry(self, k: Kernel, image: Shape, result: Shape, kernel: Shape, *, backward: bool, dtype: DType) -> Expr:
-        """The `struct adjoint_convolution` in C."""
+        """Return the `struct adjoint_convolution` in C."""
         sizes = [k.size(value, name) for name, value in (
             ("groups", self.groups), ("channels", kernel[1]), ("filters", kernel[0] // self.groups), ("h", image[2]),
             ("w", image[3]), ("rows", result[2]), ("columns", result[3]), ("kernel_h", kernel[2]), ("kernel_w", kernel[3]),
@@ -311,7 +309,7 @@ class _Convolution(Op):
         return k.call(f"adjoint_convolution_of_{dtype.name}", k.literal(int(backward), I64), *sizes)
 
     def convolve(self, k: Kernel, source: Buffer, w: Buffer, out: Buffer, shapes: Shapes, *, backward: bool) -> None:
-        """`shapes`: of the images, the result and the filters of the convolution."""
+        """Emit a convolution; `shapes` are those of the images, the result and the filters."""
         image, result, kernel = shapes
         filters, dtype = kernel[0] // self.groups, out.dtype
         sources, results = (filters, kernel[1]) if backward else (kernel[1], filters)
@@ -330,7 +328,7 @@ class _Convolution(Op):
             k.run(f"adjoint_convolve_{dtype.name}", source, strips, out, geometry, block, *parts, *units)
 
     def correlate(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer, shapes: Shapes) -> None:
-        """`shapes`: of the images, the result and the filters of the convolution."""
+        """Emit the gradient by the filters; `shapes` are those of the images, the result and the filters."""
         image, result, kernel = shapes
         filters, dtype = kernel[0] // self.groups, out.dtype
         plan = panels.correlated(image[0], self.groups, kernel[1], filters, *self.axes(image, result, kernel), dtype.size)
@@ -352,7 +350,7 @@ class _Convolution(Op):
 
     @staticmethod
     def widely(k: Kernel, operands: Sequence[Buffer], out: Buffer, body: Callable[..., None]) -> None:
-        """`body` for the operands and the result, for two-byte floats in float."""
+        """Do `body` for the operands and the result; two-byte floats are converted to float."""
         dtype = out.dtype.compute
         if dtype is out.dtype:
             body(*operands, out)
@@ -447,13 +445,13 @@ class ConvolutionInputGradient(_Convolution):
         n, c, height, width = self.to.sizes
         g, (kh, kw) = self.groups, w.shape[2:]
         (top, _), (left, _) = self.padding
-        # Beyond its ends the cotangent is zeros that are multiplied, as padding is in the convolution: for as many places on
-        # each side as any element of the images is met from.
+        # The cotangent is padded with zeros that are multiplied, like the padding of the convolution: as many on
+        # each side as contribute to any element of the images.
         before = [-(-dilation * (size - 1) // stride) for dilation, size, stride in zip(self.dilation, (kh, kw), self.stride, strict=True)]
         after = [max(0, (size - 1 + lead) // stride - places + 1) for size, lead, stride, places in zip(
             (height, width), (top, left), self.stride, ct.shape[2:], strict=True)]
         if np.isfinite(w).all():
-            before = after = [0, 0]  # where nothing but zeros would be added
+            before = after = [0, 0]  # only zeros would be added
         ct = np.pad(ct, ((0, 0), (0, 0), (before[0], after[0]), (before[1], after[1])))
         rows, columns = ct.shape[2:]
         start = [stride * places for stride, places in zip(self.stride, before, strict=True)]

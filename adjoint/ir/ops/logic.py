@@ -82,7 +82,7 @@ class LogicalOr(Logical):
 
 @operation
 class LogicalXor(Logical):
-    """Either x or y, not both.
+    """x or y, but not both.
 
     x, y      bool[s] and bool[t], shapes that broadcast
     result    bool[broadcast]
@@ -133,7 +133,7 @@ class Bitwise(Binary):
 
 @operation
 class BitwiseAnd(Bitwise):
-    """The bits that x and y share.
+    """The bits set in both x and y.
 
     x, y      T[s] and T[t], T an integer type or bool, shapes that broadcast
     result    T[broadcast]
@@ -153,7 +153,7 @@ class BitwiseAnd(Bitwise):
 
 @operation
 class BitwiseOr(Bitwise):
-    """The bits of x and of y.
+    """The bits set in x or y.
 
     x, y      T[s] and T[t], T an integer type or bool, shapes that broadcast
     result    T[broadcast]
@@ -193,7 +193,7 @@ class BitwiseXor(Bitwise):
 
 @operation
 class BitwiseNot(Unary):
-    """Every bit of x turned; for a bool, not x.
+    """Every bit of x inverted; for a bool, not x.
 
     x         T[s], T an integer type or bool
     result    T[s]
@@ -214,14 +214,14 @@ class BitwiseNot(Unary):
 
 
 def _shift_inside(k: Kernel, y: Expr) -> Expr:
-    """Return the C condition that a shift by y places is defined in C."""
+    """Return the C condition that a shift by y bits is defined in C."""
     small = k.less(y, 8 * y.dtype.size)
     return small if y.dtype.kind == "u" else k.both(k.greater_equal(y, 0), small)
 
 
 @operation
 class ShiftLeft(Binary):
-    """The bits of x moved y places up; 0 when y is negative or not below the width of T, as in NumPy.
+    """The bits of x shifted left by y; 0 if y is negative or not less than the width of T, as in NumPy.
 
     x, y      T[s] and T[t], T an integer type, shapes that broadcast
     result    T[broadcast]
@@ -248,7 +248,7 @@ class ShiftLeft(Binary):
 
 @operation
 class ShiftRight(Binary):
-    """x divided by 2**y, rounded down; 0, or -1 below zero, when y is negative or not below the width of T, as in NumPy.
+    """x divided by 2**y, rounded down; 0, or -1 for negative x, if y is negative or not less than the width of T, as in NumPy.
 
     x, y      T[s] and T[t], T an integer type, shapes that broadcast
     result    T[broadcast]

@@ -5,9 +5,9 @@ are dropped, and adjacent axes that every operand can step through with one stri
 
     flat    one axis: `out[i] = x[i] + y[0]`, units are elements
     rows    two axes: units are rows of the last axis
-    nested  more: units are rows of the last axis, a counter for each outer axis goes on with them
+    nested  more: units are rows of the last axis, with a counter for each outer axis
 
-Along the last axis each operand's stride is 0, 1 or a run-time number, and the text says which; all else is run-time.
+Along the last axis each operand's stride is 0, 1 or a run-time number, which is fixed in the C code; all else is run-time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 ELEMENTS_PER_THREAD = 32768
-"""Elements of the cheapest kernel that are worth waking a thread for; some microseconds of work."""
+"""Elements of the cheapest kernel that are worth waking a thread for: some microseconds of work."""
 
 
 def grain_of(elements: int) -> int:
-    """Units per thread below which threads do not pay, for units of so many elements."""
+    """Return the units per thread below which threads do not pay, for units of this many elements."""
     return max(1, ELEMENTS_PER_THREAD // max(1, elements))
 
 
@@ -43,11 +43,11 @@ class StridedAccess:
     buffer: Buffer
     strides: tuple[int, ...]
     offset: int | None = None
-    """None where the operand is read from its beginning, which the text then takes for granted."""
+    """None if the operand is read from its beginning, which the C code then assumes."""
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous array."""
+    """Return the strides of a contiguous array."""
     strides: list[int] = []
     step = 1
     for dim in reversed(shape):
@@ -57,7 +57,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_access(buffer: Buffer, shape: Sequence[int]) -> StridedAccess:
-    """Reads a whole buffer as broadcast to `shape`."""
+    """Return the access to a whole buffer as broadcast to `shape`."""
     lead = len(shape) - buffer.rank
     own = row_major(buffer.shape)
     strides = tuple(0 if dim == 1 else stride for dim, stride in zip(buffer.shape, own, strict=True))
@@ -65,9 +65,9 @@ def broadcast_access(buffer: Buffer, shape: Sequence[int]) -> StridedAccess:
 
 
 def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The fewest axes, and each operand's strides along them, that visit the same elements in the same order.
+    """Return the fewest axes, and each operand's strides along them, that visit the same elements in the same order.
 
-    Always at least one axis; along an axis of no or of one element every stride is 1.
+    There is always at least one axis; along an axis of no or of one element every stride is 1.
     """
     if math.prod(shape) <= 1:
         return [math.prod(shape)], [[1] for _ in strides]
@@ -119,7 +119,7 @@ def emit_map(
     ]
 
     def widened_once(bases: Sequence[Any]) -> list[Any]:
-        """The elements that stay the same along the last axis and are not computed in the dtype they are stored in."""
+        """Return the elements that are constant along the last axis and need conversion to the compute dtype."""
         return [
             k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 and access.buffer.dtype in (F16, BF16) else None
             for access, base, step in zip(operands, bases, known_steps, strict=False)
@@ -131,7 +131,7 @@ def emit_map(
         for access, place, value in zip(operands, places, same, strict=False):
             if value is None:
                 value = access.buffer[place]
-                # A widened element is computed once; a condition that chose between two loads would keep out vector code.
+                # A widened element is computed once; a condition that selects between two loads would prevent vectorisation.
                 if len(operands) > 1 and (access.buffer.dtype in (F16, BF16) or len(operands) > 2):
                     value = k.let(value, f"{access.buffer.name}_value")
             values.append(value)
@@ -169,7 +169,7 @@ def emit_map(
 
 
 def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
-    """The stage `out[i] = value`."""
+    """Emit the stage `out[i] = value`."""
     with k.stage(out.count, 4 * ELEMENTS_PER_THREAD) as i:
         k.store(out, i, value)
 
@@ -181,7 +181,7 @@ def _described(strides: Sequence[int], rank: int) -> str:
 
 
 def row_counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
-    """A counter for each outer axis, at unit `begin`; none for a single axis, whose counter is the unit."""
+    """Return a counter for each outer axis, at unit `begin`; none for a single axis, whose counter is the unit."""
     counters: list[Any] = []
     inner: Any = None
     for axis in reversed(range(len(sizes))):
@@ -193,7 +193,7 @@ def row_counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
 
 
 def advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
-    """One unit further: the last counter goes on, and where it is at its end the one before."""
+    """Advance by one unit: increment the last counter; at its end reset it and increment the one before."""
     if not counters:
         return
     *before, last = counters

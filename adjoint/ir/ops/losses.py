@@ -3,7 +3,7 @@
     p = softmax(logits)            along the classes
     loss = -sum_k labels_k log p_k
 
-Rows are examples, columns classes; losses are per row, and averaging them is done by other ops.
+Rows are examples, columns are classes.  There is one loss per row; other ops average them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _CrossEntropy(Op):
             raise mistake(self, "logits", "of shape [examples, classes]", logits)
 
     def losses(self, logits: TensorType) -> TensorType:
-        """The type of the losses."""
+        """Return the type of the losses."""
         return logits.with_shape(logits.shape[:1])
 
     def check_cotangent(self, logits: TensorType, ct: TensorType) -> None:
@@ -57,7 +57,7 @@ WORK = 4096
 
 @contextmanager
 def _rows(k: Kernel, logits: Buffer) -> Iterator[tuple[Expr, Rows]]:
-    """A stage over rows: the number of one, and its elements."""
+    """Begin a stage over rows: yield the number of one, and its elements."""
     examples, classes = logits.shape
     n = k.size(classes, "n")
     k.describe(logits, "rows, n")
@@ -66,20 +66,20 @@ def _rows(k: Kernel, logits: Buffer) -> Iterator[tuple[Expr, Rows]]:
 
 
 def _powers(k: Kernel, group: Rows, logits: Buffer) -> tuple[Expr, Expr]:
-    """The largest logit of a row, and the sum of exponentials of logits less that."""
+    """Return the largest logit of a row, and the sum of exponentials of logits less that."""
     dtype = logits.dtype.compute
     largest = group.largest(dtype, lambda i: logits[i])()
     return largest, group.sum(dtype, lambda i: k.call("exp", logits[i] - largest), "total", lanes=SHORT)()
 
 
 def _shifted(logits: Array) -> tuple[Array, Array]:
-    """Logits less their largest, and the sum of their exponentials."""
+    """Return logits less their largest, and the sum of their exponentials."""
     shifted = logits - logits.max(axis=1, keepdims=True, initial=-np.inf)
     return shifted, reference_sum(np.exp(shifted), 1, keepdims=True)
 
 
 def _column(b: Builder, ct: Atom) -> Atom:
-    """[n] as [n, 1]."""
+    """Return [n] as [n, 1]."""
     have = ct.type
     assert isinstance(have, TensorType)
     return b.reshape(ct, to=have.with_shape((*have.shape, 1)))
@@ -189,7 +189,7 @@ class _SparseCrossEntropy(_CrossEntropy):
         return mistake(self, "labels", "in 0..classes-1", "a label out of range")
 
     def rows(self, logits: Array, labels: Array) -> tuple[Array, Array]:
-        """Labels as indices, 0 for ignored ones, and which rows count; a ValueError for a label out of range."""
+        """Return labels as indices, with 0 for ignored ones, and which rows count; raise ValueError for a label out of range."""
         counts = ~np.isin(labels, self.ignored) if self.ignored else np.ones(labels.shape, bool)
         index = np.where(counts, labels, 0).astype(np.int64)
         outside = ((index < 0) | (index >= logits.shape[1])) & counts
@@ -199,7 +199,7 @@ class _SparseCrossEntropy(_CrossEntropy):
 
     @contextmanager
     def each_label(self, k: Kernel, row: Expr, labels: Buffer, group: Rows) -> Iterator[Expr]:
-        """What to do in a row whose label counts: the label, as an index."""
+        """Emit what is done in a row whose label counts; yield the label, as an index."""
         with self.counting(k, row, labels):
             label = k.let(k.cast(labels[row], I64), "label")
             with k.when(k.either(k.less(label, 0), k.greater_equal(label, group.n))):
@@ -208,7 +208,7 @@ class _SparseCrossEntropy(_CrossEntropy):
 
     @contextmanager
     def counting(self, k: Kernel, row: Expr, labels: Buffer) -> Iterator[None]:
-        """What to do in a row unless its label is the ignored one."""
+        """Emit what is done in a row unless its label is the ignored one."""
         if not self.ignored:
             yield
             return

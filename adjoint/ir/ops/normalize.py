@@ -42,7 +42,7 @@ __all__ = ["BatchNorm", "BatchNormGradient", "BatchNormInference", "LayerNorm", 
 WORK = 16384
 """Elements per thread below which threads do not pay."""
 ROWS = 32
-"""Rows whose contributions to gamma' and beta' one thread adds up, in order."""
+"""Rows whose contributions to gamma' and beta' one thread adds, in order."""
 
 
 class _Normalization(Op):
@@ -51,29 +51,29 @@ class _Normalization(Op):
     pack = "norm"
 
     def statistics_type(self, x: TensorType) -> TensorType:
-        """The type of mean and rstd."""
+        """Return the type of mean and rstd."""
         raise NotImplementedError(f"{type(self).__name__}.statistics_type")
 
     def scale_type(self, x: TensorType) -> TensorType:
-        """The type of gamma and beta."""
+        """Return the type of gamma and beta."""
         raise NotImplementedError(f"{type(self).__name__}.scale_type")
 
     def averaged(self, rank: int) -> tuple[int, ...]:
-        """The axes of x that mean and variance are taken over."""
+        """Return the axes of x over which mean and variance are taken."""
         raise NotImplementedError(f"{type(self).__name__}.averaged")
 
     def summed(self, rank: int) -> tuple[int, ...]:
-        """The axes of x along which gamma and beta are broadcast."""
+        """Return the axes of x along which gamma and beta are broadcast."""
         raise NotImplementedError(f"{type(self).__name__}.summed")
 
     def check(self, **operands: tuple[TensorType, TensorType]) -> None:
-        """Each operand, given with the type it must have."""
+        """Check each operand, given with the type that it must have."""
         for name, (got, expected) in operands.items():
             if got is not expected:
                 raise mistyped(self, name, expected, got)
 
     def along(self, statistic: Array, x: Array) -> Array:
-        """A NumPy array of statistics or of gamma, shaped to broadcast with x."""
+        """Return a NumPy array of statistics or of gamma, reshaped to broadcast with x."""
         raise NotImplementedError(f"{type(self).__name__}.along")
 
     @classmethod
@@ -541,13 +541,13 @@ class BatchNormInference(_BatchNormalization):
 
 
 def _grain(elements: int) -> int:
-    """Units of `elements` per thread below which threads do not pay."""
+    """Return the units of `elements` per thread below which threads do not pay."""
     return max(1, WORK // max(1, elements))
 
 
 @contextmanager
 def _columns(k: Kernel, columns: int, stride: Expr, rows: int, n: Expr) -> Iterator[Columns]:
-    """A stage over the columns of a matrix [rows, columns], COLUMNS at once; `stride` and `n` are its sizes."""
+    """Begin a stage over the columns of a matrix [rows, columns], COLUMNS at a time; `stride` and `n` are its sizes."""
     with k.stage(-(-columns // COLUMNS), _grain(rows * COLUMNS), "block") as block:
         first = k.let(block * COLUMNS, "first")
         yield Columns(k, first, n, stride, k.let(k.minimum_of(stride - first, COLUMNS), "width"), rows)
@@ -557,7 +557,7 @@ def _planes(
     k: Kernel, x: Buffer, y: Buffer, mean: Buffer, rstd: Buffer, gamma: Buffer, beta: Buffer, sizes: tuple[int, int], c: Expr,
     hw: Expr,
 ) -> None:
-    """A stage that normalises plane after plane of [n, c, hw]; `sizes`: how many planes of how many elements."""
+    """Begin a stage that normalises plane after plane of [n, c, hw]; `sizes` is how many planes of how many elements."""
     with k.stage(sizes[0], _grain(sizes[1]), "plane") as plane:
         channel = k.let(plane % c, "channel")
         average, scale = k.let(mean[channel], "average"), k.let(rstd[channel], "scale")
@@ -567,23 +567,23 @@ def _planes(
 
 
 class _Along:
-    """Spreads statistics and scales over x, and takes sums over x back to their shapes, in the compute dtype."""
+    """Broadcasts statistics and scales to x, and reduces sums over x back to their shapes, in the compute dtype."""
 
     def __init__(self, b: Builder, op: _Normalization, x: TensorType):
         self.b, self.op, self.x = b, op, x
         self.count = math.prod(x.sizes[axis] for axis in op.averaged(x.rank))
 
     def wide(self, value: Atom) -> Atom:
-        """`value` in the compute dtype."""
+        """Return `value` in the compute dtype."""
         compute = self.x.dtype.compute
         return value if tensor_type(value).dtype is compute else self.b.cast(value, to=compute)
 
     def narrow(self, value: Atom) -> Atom:
-        """`value` in the dtype of x."""
+        """Return `value` in the dtype of x."""
         return value if tensor_type(value).dtype is self.x.dtype else self.b.cast(value, to=self.x.dtype)
 
     def spread(self, value: Atom) -> Atom:
-        """A statistic, gamma or beta, of a shape that broadcasts with x."""
+        """Return a statistic, gamma or beta, reshaped to broadcast with x."""
         value, have = self.wide(value), tensor_type(value)
         if isinstance(self.op, _BatchNormalization) and self.x.rank > 2:
             shape = (have.shape[0], *(1,) * (self.x.rank - 2))
@@ -591,17 +591,17 @@ class _Along:
         return value
 
     def statistic(self, value: Atom) -> Atom:
-        """The sum of `value`, of x's shape, that a statistic takes: over the averaged axes."""
+        """Return the sum of `value`, of x's shape, over the averaged axes, in the shape of a statistic."""
         layer = isinstance(self.op, _LayerNormalization)
         return self.b.sum(value, axes=self.op.averaged(self.x.rank), keepdims=layer)
 
     def mean(self, value: Atom) -> Atom:
-        """The average of `value` over the averaged axes, with 1s in their place."""
+        """Return the average of `value` over the averaged axes, which stay with size 1."""
         total = self.b.sum(value, axes=self.op.averaged(self.x.rank), keepdims=True)
         return self.b.div(total, self.b.constant(float(self.count), self.x.dtype.compute))
 
     def scale(self, value: Atom) -> Atom:
-        """The sum of `value`, of x's shape, that gamma or beta takes: over the axes it is broadcast along."""
+        """Return the sum of `value`, of x's shape, over the axes along which gamma or beta is broadcast."""
         axes = self.op.summed(self.x.rank)
         return self.b.sum(value, axes=axes, keepdims=False) if axes else value
 
@@ -610,7 +610,7 @@ def _with_statistics(
     b: Builder, op: _Normalization, x: Atom, statistics: tuple[Atom, Atom], fused: Sequence[Atom | None],
     mean_ct: Atom | None, variance_ct: Atom | None, rstd_ct: Atom | None,
 ) -> Sequence[Atom | None]:
-    """Cotangents of x, gamma, beta: those of `fused`, to x's added what the statistics' cotangents give it."""
+    """Return the cotangents of x, gamma and beta: those of `fused`, plus the part of x's that comes from the statistics' cotangents."""
     x_ct, *rest = fused
     if mean_ct is None and variance_ct is None and rstd_ct is None:
         return x_ct, *rest
@@ -621,7 +621,7 @@ def _with_statistics(
     parts = [] if x_ct is None else [like.wide(x_ct)]
     if mean_ct is not None:
         parts.append(b.broadcast(b.mul(like.spread(mean_ct), share), to=like.x.with_dtype(like.x.dtype.compute)))
-    slope: Atom | None = None  # of the variance: the derivative of rstd by it is -rstd^3 / 2
+    slope: Atom | None = None  # by the variance: the derivative of rstd by it is -rstd^3 / 2
     if variance_ct is not None:
         slope = b.mul(like.spread(variance_ct), b.constant(2.0, like.x.dtype.compute))
     if rstd_ct is not None:
@@ -647,7 +647,7 @@ def _gradient_reference(
 
 
 def _gradient_vjp(b: Builder, op: _Normalization, node: Node, cotangents: Sequence[Atom | None]) -> Sequence[Atom | None]:
-    """For the function (x, gamma, mean, rstd, ct) -> (x', gamma', beta') with cotangents v, p, q.
+    """Return the cotangents for the function (x, gamma, mean, rstd, ct) -> (x', gamma', beta') with cotangents v, p, q.
 
     With w = rstd * v, through x' alone:
         g receives w - E[w] - z * E[w * z],  z receives -(w * E[g * z] + g * E[w * z]),  rstd receives sum(v * x') / rstd

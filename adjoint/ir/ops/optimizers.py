@@ -1,12 +1,12 @@
 """Steps of optimisers: each is one pass over a parameter and its state, element by element.
 
-Every step sees the gradient as
+Every step uses the gradient
 
     g = gradient * scale + weight_decay * parameter
 
-as MindSpore's optimisers undo a loss scale, whose reciprocal is `scale`, and apply weight decay; if `weight_decay` is 0,
-nothing is added.  All scalars are operands, 0-d tensors of the dtype that the parameter's numbers are
-computed in: Float32 for half precision, in which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.
+MindSpore's optimisers undo a loss scale, whose reciprocal is `scale`, and apply weight decay in this way; if `weight_decay` is 0,
+nothing is added.  All scalars are operands, 0-d tensors of the dtype in which the parameter is computed: Float32 for half precision, in
+which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.
 
 A result may be written into the memory of the operand that `in_place` names for it.
 """
@@ -34,9 +34,9 @@ class Update(Op):
 
     pack = "optimizer"
     in_place: ClassVar[Mapping[int, int]] = {0: 0}
-    """For a result the operand whose memory it may be written into."""
+    """By the index of a result, the operand into whose memory it may be written."""
     names: ClassVar[tuple[str, ...]] = ()
-    """Of the operands; those of the parameter's type first."""
+    """Names of the operands; those of the parameter's type first."""
     tensors: ClassVar[int] = 2
     """The number of operands of the parameter's type."""
 
@@ -51,7 +51,7 @@ class Update(Op):
         return parameter
 
     def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:
-        """g of the module's docstring."""
+        """Return g of the module's docstring."""
         g = gradient * scale
         return g + parameter * weight_decay if weight_decay != 0 else g
 
@@ -59,12 +59,12 @@ class Update(Op):
         self, k: Kernel, parameter: Buffer, gradient: Buffer, scalars: Sequence[tuple[Buffer, str]],
         outs: Sequence[Buffer], step: Callable[..., Sequence[Any]], *, scale: Buffer | None, decay: Buffer | None,
     ) -> None:
-        """A stage over all elements: `step` gives the new values, from index, parameter, g, and the scalars.
+        """Emit a stage over all elements: `step` returns the new values, from index, parameter, g, and the scalars.
 
-        Without `decay`, g is gradient * scale, without `scale` the gradient.
+        Without `decay`, g is gradient * scale; without `scale`, the gradient.
 
-        A block of elements is computed into arrays of its own and then copied out, since a compiler cannot know which
-        of the results share memory with which operands.
+        A block of elements is computed into local arrays and then copied out, since a compiler cannot know which results share memory
+        with which operands.
         """
         dtype = parameter.dtype.compute
         with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
@@ -110,7 +110,7 @@ class SgdUpdate(Update):
              weight_decay   C
              scale          C
     result   T[s]: parameter - learning_rate * g
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -140,7 +140,7 @@ class SgdUpdate(Update):
 
 @operation
 class SgdMomentumUpdate(Update):
-    """A step of `SGD` with momentum: the first time the accumulator begins with the gradient.
+    """A step of `SGD` with momentum: the accumulator begins with the first gradient.
 
     operands parameter      T[s], T a floating point type
              accumulator    T[s]
@@ -155,7 +155,7 @@ class SgdMomentumUpdate(Update):
              a = g where first > 0, else accumulator * momentum + g * (1 - dampening)
              first: 0
              With a momentum of 0 the step is learning_rate * g, accumulator and first stay as they are.
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -222,7 +222,7 @@ class MomentumUpdate(Update):
              scale          C
     result   parameter - learning_rate * a, or with `nesterov` parameter - (g * learning_rate + a * momentum * learning_rate)
              a = accumulator * momentum + g
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -277,7 +277,7 @@ class _Adam(Update):
     def new_moments(
         self, k: Kernel, i: Expr, g: Expr, betas: tuple[Expr, Expr], moments: tuple[Buffer, Buffer]
     ) -> tuple[Expr, Expr]:
-        """The new moments of element i."""
+        """Return the new moments of element i."""
         m, v = k.let(moments[0][i], "old_m"), k.let(moments[1][i], "old_v")
         return k.let(m + (g - m) * (1.0 - betas[0]), "next_m"), k.let(v + (g * g - v) * (1.0 - betas[1]), "next_v")
 
@@ -307,7 +307,7 @@ class AdamUpdate(_Adam):
              m + (g - m) * (1 - beta1), used above
              v + (g * g - v) * (1 - beta2), used above
              l = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -359,7 +359,7 @@ class AdamUpdate(_Adam):
 
 @operation
 class AmsgradUpdate(_Adam):
-    """A step of Adam that divides by the largest second moment there was (Reddi, Kale and Kumar 2018).
+    """A step of Adam that divides by the largest second moment so far (Reddi, Kale and Kumar 2018).
 
     operands parameter       T[s], T a floating point type
              m               T[s], first moment
@@ -379,7 +379,7 @@ class AmsgradUpdate(_Adam):
              v + (g * g - v) * (1 - beta2)
              largest, or v where that is not less, used above
              l = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
@@ -433,7 +433,7 @@ class AmsgradUpdate(_Adam):
 
 @operation
 class AdamWeightDecayUpdate(_Adam):
-    """A step of Adam whose weight decay does not pass through the moments (Loshchilov and Hutter 2017), as in BERT.
+    """A step of Adam with weight decay outside of the moments (Loshchilov and Hutter 2017), as in BERT.
 
     operands parameter       T[s], T a floating point type
              m               T[s], first moment
@@ -449,7 +449,7 @@ class AdamWeightDecayUpdate(_Adam):
              m + (g - m) * (1 - beta1), used above
              v + (g * g - v) * (1 - beta2), used above
              with g = gradient * scale; moments are not corrected for beginning at zero
-    gradient none: training does not look through a step
+    gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 

@@ -1,8 +1,8 @@
 """Partition the work of a convolution into parts of its positions and blocks of its channels; see `codegen/c/convolution.h`.
 
-A part's source is copied into panels, which should stay in a processor's cache; larger parts copy less twice.  The numbers
-do not depend on how convolutions are cut; a gradient by the filters is summed piece by piece, so there they do, and so all
-choices here are made from shapes alone.
+The source of a part is copied into panels, which should fit into a processor's cache; with larger parts fewer elements are copied twice.
+The numbers of a convolution do not depend on the partition.  Those of a gradient by the filters do, since it is summed part by part: so
+all choices are made from shapes alone.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ SQUARE: Final = 16
 """As in `convolution.h`."""
 VECTOR_BYTES: Final = 64
 COLUMNS: Final = 32
-"""On machines with the longest vectors: a vector, and channels in a tile of vectors of channels.  A line of a panel has room
-for up to two vectors more than it has places, a panel for eight more than its lines."""
+"""Elements of the longest vectors of any machine, and channels in a tile of vectors of channels.  A line of a panel has room
+for up to two more vectors than it has positions, a panel for eight more vectors than its lines."""
 CHANNELS: Final = 64
 CHANNELS_ALONE: Final = 128
-"""Channels that are worth a panel of their own, and one whose lines are not shared."""
+"""Numbers of channels that are worth a panel: with shared lines, and without."""
 LINES: Final = 128
-"""What a panel should have room for: sums that are taken up again later cost."""
+"""Lines that a panel should have room for: continuing a sum in another panel costs time."""
 PLACES: Final = 1024
 PLACES_WIDE: Final = 256
-"""Places of a part, about, and where vectors hold channels."""
+"""Approximate numbers of positions in a part: in general, and where vectors hold channels."""
 WIDE: Final = 8
-"""Channels of the results that are worth vectors of channels."""
+"""Channels of the results from which vectors of channels pay."""
 MOST: Final = 64
 MOST_WIDE: Final = 128
 """Channels of the results in a unit of a gradient by the filters."""
 SMALL: Final = 100
 MANY: Final = 32
 TOGETHER: Final = 256
-"""A plane of fewer places than SMALL does not fill its last vector well: with MANY channels of the result, which pay for longer
-lines, small images are taken together, with about so many places."""
+"""A plane of fewer positions than SMALL leaves much of its last vector empty: with MANY channels of the result, which make longer
+lines worthwhile, small images are combined, to about this many positions."""
 UNITS: Final = 16
-"""As many as several threads need for a fair share each."""
+"""Units that give each of several threads about the same share."""
 PRODUCTS: Final = 400_000
 """Multiplications per thread below which threads do not pay."""
 
@@ -61,17 +61,17 @@ class Axis:
 
     @property
     def results(self) -> int:
-        """Places of the result, in the phase that has most."""
+        """Return the positions of the result, in the phase that has most."""
         return -(-self.size // self.stride) if self.backward else self.places
 
     @property
     def taps(self) -> int:
-        """Of the phase that has most."""
+        """Return the taps, in the phase that has most."""
         every = self.stride // gcd(self.stride, self.dilation)
         return -(-self.kernel // every) if self.backward else self.kernel
 
     def lines(self, places: int) -> tuple[int, int]:
-        """Classes of taps that share rows, and the rows that each has for so many places."""
+        """Return the classes of taps that share rows, and the rows that each has for this many positions."""
         every = self.stride // gcd(self.stride, self.dilation)
         if self.backward:
             return 1, places + max(0, self.taps - 1) * (every * self.dilation // self.stride)
@@ -80,12 +80,12 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Parts of the places.
+    """Parts of the positions.
 
     images, rows, columns  of a part
     shared                 whether lines share rows
-    channel                elements that a channel takes in a panel, if shared
-    count                  of parts, for one group
+    channel                elements of a channel in a panel, if shared
+    count                  number of parts, for one group
     """
 
     images: int
@@ -103,8 +103,8 @@ class Parts:
 def _parts(
     images: int, sources: int, y: Axis, x: Axis, size: int, *, places: int = PLACES, small: int = 1, together: int = 1
 ) -> Parts:
-    """Parts of about `places` places; not shared if a plane has fewer than `small`; images are taken together as long as they
-    have `together` places in all. `size`: bytes of an element."""
+    """Return parts of about `places` positions; not shared if a plane has fewer than `small`; images are combined as long as they have at
+    most `together` positions in all. `size`: bytes of an element."""
     room, rows, columns = (PANEL_BYTES - 8 * VECTOR_BYTES) // size, max(1, y.results), max(1, x.results)
 
     def per_channel(height: int, width: int) -> int:
@@ -125,17 +125,17 @@ def _parts(
 
 
 def _even(length: int, block: int) -> int:
-    """The length of blocks of about one size that are no longer than `block`."""
+    """Return the length of blocks of about equal size that are no longer than `block`."""
     return -(-length // max(1, -(-length // block)))
 
 
 @dataclass(frozen=True, slots=True)
 class Convolved:
-    """Of a convolution or its gradient by the images.
+    """The partition of a convolution or of its gradient by the images.
 
-    parts         of the places
+    parts         of the positions
     channels      of the result in a unit: an even number, or all
-    units, grain  units; units worth a thread
+    units, grain  the number of units; units worth a thread
     """
 
     parts: Parts
@@ -161,14 +161,14 @@ def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: 
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """Of a gradient by the filters.
+    """The partition of a gradient by the filters.
 
-    parts         the pieces of the places
-    wide          whether vectors hold channels of the results, not places
+    parts         of the positions
+    wide          whether vectors hold channels of the results, not positions
     results       channels of the results in a unit
     cuts          parts of a group's channels x taps
-    blocks        of pieces
-    units, grain  units; units worth a thread
+    blocks        of parts
+    units, grain  the number of units; units worth a thread
     """
 
     parts: Parts
@@ -202,7 +202,7 @@ def correlated(images: int, groups: int, sources: int, results: int, y: Axis, x:
     cuts = max(1, -(-lines // max(1, min(room // max(1, line), sums, TAPS) // unit)))
     block = max(1, _even(results, block))
     units = max(1, groups * cuts * -(-results // block))
-    if parts.shared and not wide:  # parts of the channels cost less than blocks
+    if parts.shared and not wide:  # dividing the channels costs less than dividing into blocks
         cuts = max(cuts, min(sources, UNITS // units * cuts))
         units = max(1, groups * cuts * -(-results // block))
     blocks = max(1, min(parts.count, (UNITS if wide else UNITS // 2) // units))

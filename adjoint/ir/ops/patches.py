@@ -1,7 +1,7 @@
-"""Patches of images: the elements below a window at each of its places, and the sum of patches back in their places.
+"""Patches of images: the elements under a window at each of its positions, and the sum of patches at their positions.
 
-A window of `kernel` elements, `dilation` apart, moves by `stride` over each plane; `padding` ((top, bottom), (left, right)) lies around the
-plane and holds zeros.  Both ops are linear and one another's gradients, so gradients of any order exist.
+A window of `kernel` elements, `dilation` apart, moves by `stride` over each plane; `padding` ((top, bottom), (left, right)) surrounds the
+plane with zeros.  The two ops are linear and are gradients of each other, so gradients of any order exist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Patches(Op):
     dilation: Pair
 
     def patches(self, x: Any) -> TensorType:
-        """The type of the patches of planes of type x."""
+        """Return the type of the patches of planes of type x."""
         for name, sizes in (("kernel", self.kernel), ("stride", self.stride), ("dilation", self.dilation)):
             if min(sizes) < 1:
                 raise mistake(self, name, "positive", sizes)
@@ -54,7 +54,7 @@ class _Patches(Op):
         return x.with_shape((*x.shape[:2], *self.kernel, *places))
 
     def at(self, framed: Array, places: Sequence[int], a: int, b: int) -> Array:
-        """The view of the padded planes at one place of every window."""
+        """Return the view of the padded planes at one position within every window."""
         rows, columns = (
             slice(place * apart, place * apart + (count - 1) * step + 1, step)
             for place, apart, count, step in zip((a, b), self.dilation, places, self.stride, strict=True))
@@ -65,7 +65,7 @@ class _Patches(Op):
 
 
 class _Rows:
-    """The rows of patches in C: of each plane, each place in the window and each row of windows one.
+    """The rows of patches in C: one for each plane, each position in the window and each row of windows.
 
     height, width   of a plane
     rows, columns   of windows
@@ -82,7 +82,7 @@ class _Rows:
         self.dilation = k.size(op.dilation[0], "dilation_h"), k.size(op.dilation[1], "dilation_w")
 
     def inside(self, a: Expr, b: Expr, row: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-        """Where the row of windows has its elements: row and first column in the plane, and the windows that have one there."""
+        """Return where a row of windows has its elements: row and first column in the plane, and the windows that have one there."""
         k = self.k
         y = k.let(row * self.stride[0] - self.before[0] + a * self.dilation[0], "y")
         x = k.let(b * self.dilation[1] - self.before[1], "x_start")
@@ -99,7 +99,7 @@ class _Rows:
 
 @operation
 class Unfold(_Patches):
-    """The elements below a window at each of its places.
+    """The elements under a window at each of its positions.
 
     x         T[n, c, h, w], T any number type; h and w known
     result    T[n, c, kh, kw, h', w'], h' = (h + top + bottom - dilation (kh - 1) - 1) / stride + 1, rounded down
@@ -157,7 +157,7 @@ class Unfold(_Patches):
 
 @operation
 class Fold(_Patches):
-    """The sum of patches in their places: what `unfold` takes from a plane is added there again, and what lies in the padding is lost.
+    """The sum of patches at their positions: what `unfold` takes from a plane is added there again; elements in the padding are dropped.
 
     x         T[n, c, kh, kw, h', w'], T any number type: patches of `to`
     to        the type of the planes, T[n, c, h, w]

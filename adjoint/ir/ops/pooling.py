@@ -1,12 +1,12 @@
 """Pooling over the two trailing axes of [n, c, h, w] tensors, and its gradients.
 
 A window of `kernel` elements, `dilation` apart, moves by `stride` over each plane; `padding` ((top, bottom), (left, right))
-lies around the plane and holds no elements.  With `ceil` the last window may hang over the padded plane, provided it
+surrounds the plane and holds no elements.  With `ceil` the last window may extend beyond the padded plane, provided it
 begins inside the plane or its left or upper padding.
 
 Max-pooling is piecewise linear: its gradient sends each cotangent to the element that was the largest of its window, the
 first of equals in row-major order.  `max_pool_gradient` finds that element again from the operand; its own gradient,
-`max_pool_select`, reads where the other one writes.
+`max_pool_select`, reads at the positions to which the other one writes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Pool(Op):
                     yield cls(to=plane, **geometry), (pooled,)
 
     def pooled(self, x: TensorType) -> TensorType:
-        """The type of the result for an operand of type x."""
+        """Return the type of the result for an operand of type x."""
         self.check_geometry()
         if not isinstance(x, TensorType) or not x.dtype.is_float:
             raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
@@ -91,11 +91,11 @@ class _Pool(Op):
         return count
 
     def offsets(self) -> Iterator[Pair]:
-        """Places in a window, in row-major order."""
+        """Yield the positions in a window, in row-major order."""
         return itertools.product(range(self.kernel[0]), range(self.kernel[1]))
 
     def framed(self, x: Array, pooled: Sequence[int], fill: float) -> Array:
-        """`x` with `fill` around it, as large as the windows reach."""
+        """Return `x` padded with `fill` as far as the windows extend."""
         widths = [(0, 0), (0, 0)]
         for axis in range(2):
             reach = (pooled[axis] - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
@@ -104,21 +104,21 @@ class _Pool(Op):
         return np.pad(x, widths, constant_values=fill)
 
     def at(self, framed: Array, pooled: Sequence[int], place: Pair) -> Array:
-        """The view of `framed` at one place of every window: [n, c, *pooled]."""
+        """Return the view of `framed` at one position within every window: [n, c, *pooled]."""
         rows, columns = (
             slice(place[a] * self.dilation[a], place[a] * self.dilation[a] + (pooled[a] - 1) * self.stride[a] + 1, self.stride[a])
             for a in range(2))
         return framed[:, :, rows, columns]
 
     def unframed(self, framed: Array, size: Sequence[int]) -> Array:
-        """The plane of `size` inside `framed`."""
+        """Return the plane of `size` inside `framed`."""
         (top, _), (left, _) = self.padding
         return framed[:, :, top:top + size[0], left:left + size[1]]
 
 
 class _MaxPool(_Pool):
     def places(self, x: Array, pooled: Sequence[int]) -> tuple[Array, Array]:
-        """Of each window the largest element and its place, the first of equals; a NaN counts as larger than all."""
+        """Return for each window the largest element and its position, the first of equal ones; NaN counts as the largest."""
         framed = self.framed(x, pooled, -np.inf)
         inside = self.framed(np.ones_like(x, bool), pooled, 0)
         best = np.full((*x.shape[:2], *pooled), -np.inf, x.dtype)
@@ -132,11 +132,11 @@ class _MaxPool(_Pool):
         return best, place
 
     def largest(self, k: Kernel, piece: WindowRow, x: Buffer, first: Expr) -> LocalArray:
-        """Of each window of a piece the largest element."""
+        """Return for each window of a piece the largest element."""
         return self._searched(k, piece, x, first, None)
 
     def largest_places(self, k: Kernel, piece: WindowRow, x: Buffer, first: Expr) -> LocalArray:
-        """Of each window of a piece the index in the plane of the largest element; -1 of a window without elements."""
+        """Return for each window of a piece the index in the plane of the largest element; -1 for a window without elements."""
         place = k.array(I32, PIECE, "place")
         self._searched(k, piece, x, first, place)
         return place
@@ -167,7 +167,7 @@ class _MaxPool(_Pool):
 
 @contextmanager
 def _summed(windows: Windows, out: Buffer, first: Expr) -> Iterator[Buffer]:
-    """A plane of zeros to add to, at `first`, which ends up in `out`: two-byte floats are added as float."""
+    """Yield a plane of zeros to add to, at `first`, which is then stored in `out`: two-byte floats are added as float."""
     k, narrow = windows.k, out.dtype is not out.dtype.compute
     total = k.scratch(out.dtype.compute, out.count, "total") if narrow else out
     with k.loop(0, windows.h * windows.w, "i") as i:
@@ -179,7 +179,7 @@ def _summed(windows: Windows, out: Buffer, first: Expr) -> Iterator[Buffer]:
 
 
 def _largest_of_four(k: Kernel, values: Sequence[Expr]) -> Expr:
-    """The largest, or a NaN if there is one."""
+    """Return the largest, or a NaN if there is one."""
     best = values[0]
     for number, value in enumerate(values[1:], 1):
         larger = k.let(k.greater(value, best) | k.not_equal(value, value), f"larger{number}")
@@ -188,7 +188,7 @@ def _largest_of_four(k: Kernel, values: Sequence[Expr]) -> Expr:
 
 
 def _max_samples(*, cotangent: bool) -> tuple[Any, ...]:
-    """The geometries max-pooling is tried on."""
+    """Return the geometries on which max-pooling is tested."""
     note = "windows of distinct elements: no kink"
 
     def one(shape: tuple[int, ...], pooled: tuple[int, ...], **attributes: Any) -> Any:
@@ -314,7 +314,7 @@ class MaxPoolGradient(_MaxPool):
 
 @operation
 class MaxPoolSelect(_MaxPool):
-    """Of each window the element of `v` that stands where `x` has the first of its largest elements.
+    """For each window, the element of `v` at the position of the first of the largest elements of `x`.
 
     operands x  T[n, c, h, w], T a floating point type
              v  T[n, c, h, w]
@@ -365,7 +365,7 @@ class MaxPoolSelect(_MaxPool):
 
 @operation
 class MaxPoolIndices(_MaxPool):
-    """Where the largest element of each window stands in its plane.
+    """The index in its plane of the largest element of each window.
 
     operands x  T[n, c, h, w], T a floating point type
     result   i64[n, c, h', w'], row * w + column of the first of the largest elements
@@ -438,7 +438,7 @@ class _AvgPool(_Pool):
 
 
 def _avg_samples(*, gradient: bool) -> tuple[Any, ...]:
-    """The geometries average-pooling is tried on."""
+    """Return the geometries on which average-pooling is tested."""
 
     def one(shape: tuple[int, ...], pooled: tuple[int, ...], **attributes: Any) -> Any:
         if gradient:
@@ -514,7 +514,7 @@ class AvgPool(_AvgPool):
 
 @operation
 class AvgPoolGradient(_AvgPool):
-    """The gradient of avg_pool: each cotangent, divided as its window was, goes to every element of the window.
+    """The gradient of avg_pool: each cotangent, divided like its window's sum, goes to every element of the window.
 
     operands ct  T[n, c, h', w'], the cotangent of the result of avg_pool
     result   of type `to`, T[n, c, h, w]: the type of avg_pool's operand

@@ -2,8 +2,8 @@
 
 Philox is a function from a key and a counter to four 32-bit words; it has no state.  The key is the seed, the counter is
 (block, stream): a stream belongs to one random node of a program, a block to 4 words of its result.  So a number depends
-on seed, stream and its place alone, whatever computes it, in any order, on any number of threads; and what has drawn it
-once draws it again from the same `key`, an operand u64[2] of (seed, stream).
+on seed, stream and its position alone, in any order of computation and on any number of threads; and the same numbers are
+drawn again from the same `key`, an operand u64[2] of (seed, stream).
 
     words     word w (0..3) of blocks 16 g .. 16 g + 15 is at 64 g + 16 w .. 64 g + 16 w + 15: sixteen lanes side by side
     uniform   the upper bits of a word (of two for f64), as many as the significand holds, as a fraction: [0, 1)
@@ -44,7 +44,7 @@ KEY = tensor(U64, (2,))
 
 
 def philox(counter: Sequence[Array], key: tuple[int, int]) -> list[Array]:
-    """Four words for each counter of four words, all of them 32 bits in u64 arrays."""
+    """Return four words for each counter of four words, all of them 32 bits in u64 arrays."""
     half = np.uint64(32)
     c0, c1, c2, c3 = counter
     for number in range(ROUNDS):
@@ -55,7 +55,7 @@ def philox(counter: Sequence[Array], key: tuple[int, int]) -> list[Array]:
 
 
 def words(key: Array, count: int) -> Array:
-    """The first `count` words of a stream: u32[count].  `key` u64[2] is (seed, stream)."""
+    """Return the first `count` words of a stream: u32[count].  `key` u64[2] is (seed, stream)."""
     groups = -(-count // (4 * LANES))
     seed, stream = int(key[0]), int(key[1])
     block = np.arange(groups * LANES, dtype=np.uint64)
@@ -65,14 +65,14 @@ def words(key: Array, count: int) -> Array:
 
 
 def pairs(key: Array, count: int) -> tuple[Array, Array]:
-    """Words 0 and 2 with words 1 and 3 of each block, so that `count` places get a pair each: two u32[count]."""
+    """Return words 0 and 2 with words 1 and 3 of each block, so that each of `count` elements gets a pair: two u32[count]."""
     groups = -(-count // (2 * LANES))
     lanes = words(key, groups * 4 * LANES).reshape(groups, 2, 2, LANES)
     return lanes[:, :, 0].reshape(-1)[:count], lanes[:, :, 1].reshape(-1)[:count]
 
 
 def wide_words(key: Array, count: int) -> Array:
-    """The first `count` 64-bit words of a stream: word 0 with word 1 above it, word 2 with word 3: u64[count]."""
+    """Return the first `count` 64-bit words of a stream: word 0 with word 1 above it, word 2 with word 3: u64[count]."""
     low, high = pairs(key, count)
     return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
 
@@ -85,7 +85,7 @@ WORK = 256
 
 @contextmanager
 def _groups(k: Kernel, key: Buffer, count: int, per_group: int) -> Iterator[tuple[LocalArray, Expr, Expr]]:
-    """A stage over groups of words: the words, the place of the first of `per_group` results, and how many there are."""
+    """Begin a stage over groups of words: yield the words, the index of the first of `per_group` results, and how many there are."""
     n = k.size(count, "n")
     with k.stage(-(-count // per_group), WORK, "group") as group:
         word = k.array(U32, GROUP, "word")
@@ -95,7 +95,7 @@ def _groups(k: Kernel, key: Buffer, count: int, per_group: int) -> Iterator[tupl
 
 
 def _draw(k: Kernel, key: Buffer, group: Expr, word: LocalArray) -> None:
-    """The words of a group, as `words` gives them."""
+    """Return the words of a group, in the order of `words`."""
 
     def half(value: Any, place: int) -> Any:
         return k.cast(value >> 32 if place else value, U32)
@@ -119,14 +119,14 @@ def _draw(k: Kernel, key: Buffer, group: Expr, word: LocalArray) -> None:
 
 @contextmanager
 def _pairs(k: Kernel, word: LocalArray) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """A loop over the words of a group two by two: the place of the first of them, and both."""
+    """Emit a loop over the words of a group in pairs: yield the index of the first of them, and both."""
     with k.loop(0, 2, "half") as part, k.loop(0, LANES, "l") as lane:
         place = part * (2 * LANES) + lane
         yield place, word[place], word[place + LANES]
 
 
 def _wide(k: Kernel, word: LocalArray) -> LocalArray:
-    """The words of a group as half as many 64-bit words."""
+    """Return the words of a group as half as many 64-bit words."""
     wide = k.array(U64, GROUP // 2, "wide")
     with k.loop(0, 2, "half") as part, k.loop(0, LANES, "l") as lane:
         low = part * (2 * LANES) + lane
@@ -164,7 +164,7 @@ class _Random(Op):
     to: TensorType
     pack = "random"
     kinds: tuple[DType, ...]
-    """Dtypes it may have."""
+    """The dtypes of the result."""
 
     def infer(self, key: TensorType) -> TensorType:
         _check_key(self, key)
@@ -190,7 +190,7 @@ def _key(seed: int, stream: int = 0) -> dict[str, Any]:
 
 @operation
 class RandomBits(_Random):
-    """Uniformly random 32-bit words.
+    """Uniformly distributed random 32-bit words.
 
     operands key  u64[2]: seed and stream
     result   of type `to`, u32[s]
@@ -218,7 +218,7 @@ class RandomBits(_Random):
 
 @operation
 class RandomUniform(_Random):
-    """Uniformly random numbers, 0 included and 1 excluded.
+    """Uniformly distributed random numbers in [0, 1).
 
     operands key  u64[2]: seed and stream
     result   of type `to`, T[s] of a floating point type: multiples of 2^-24 for f32, 2^-53 for f64, 2^-11 for f16, 2^-8
@@ -266,7 +266,7 @@ SIGNIFICAND = {F16: 11, BF16: 8, F32: 24}
 
 @operation
 class RandomNormal(_Random):
-    """Normally distributed numbers of mean 0 and deviation 1.
+    """Normally distributed random numbers with mean 0 and standard deviation 1.
 
     operands key  u64[2]: seed and stream
     result   of type `to`, T[s] of a floating point type; within 6.7 (f64: 9.4) deviations of zero
@@ -330,13 +330,13 @@ class RandomNormal(_Random):
 
 
 def _signed(value: int) -> int:
-    """The signed 64-bit integer with the same bits."""
+    """Return the signed 64-bit integer with the same bits."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 @operation
 class RandomInteger(_Random):
-    """Uniformly random integers from `low` up to and without `high`.
+    """Uniformly distributed random integers, at least `low` and less than `high`.
 
     operands key  u64[2]: seed and stream
     result   of type `to`, I[s] of an integer type
@@ -385,7 +385,7 @@ class RandomInteger(_Random):
 
 @operation
 class Dropout(Op):
-    """Each element of `x` kept with probability `keep` and divided by it, or else replaced by zero.
+    """Each element of `x` kept with probability `keep` and divided by it, else replaced by zero.
 
     operands x    T[s], T a floating point type
              key  u64[2]: seed and stream
@@ -417,7 +417,7 @@ class Dropout(Op):
 
     @property
     def threshold(self) -> int:
-        """Words below it keep their element: 1..2^32."""
+        """Return the number below which a word keeps its element: 1..2^32."""
         return max(1, round(self.keep * 2**32))
 
     def lower(self, k: Kernel, x: Buffer, key: Buffer, y: Buffer, kept: Buffer) -> None:

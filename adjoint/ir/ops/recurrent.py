@@ -1,13 +1,13 @@
 """One step of recurrent cells, in one pass over their gates.
 
-The products of the step are made before: `inputs` holds what comes from the sequence, `carried` what comes from the state that is
-carried along, side by side for each gate:
+The matrix products of the step are computed before: `inputs` holds those of the sequence, `carried` those of the state, side by side for
+each gate:
 
     LSTM   i, f, o = sigmoid, g = tanh of inputs + carried         c' = f * c + i * g        h' = o * tanh(c')
     GRU    r, z = sigmoid(inputs + carried)    n = tanh(inputs + r * carried)                h' = n + z * (h - n)
 
 (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; Cho et al. 2014, with the reset gate after the product.)
-A gradient computes the gates anew; it is differentiated as what it is made of.
+A gradient computes the gates again; its own gradient is that of its composition from other ops.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Cotangents = Sequence["Atom | None"]
 __all__ = ["GruCell", "GruCellGradient", "LstmCell", "LstmCellGradient"]
 
 COST = 60
-"""Of one element of a state, in additions of float32."""
+"""Cost of one element of a state, in additions of float32."""
 
 
 class _Step(Op):
-    """Operands of the gates' type [n, gates * h], then operands of the state's type [n, h]."""
+    """A step with operands of the gates' type [n, gates * h], then operands of the state's type [n, h]."""
 
     pack = "recurrent"
     gates: ClassVar[int]
-    """Gates of a state's element."""
+    """Number of gates."""
     names: ClassVar[tuple[str, ...]]
-    """Of the operands: `inputs` and `carried`, then those of the state's type."""
+    """Names of the operands: `inputs` and `carried`, then those of the state's type."""
 
     def state(self, operands: Sequence[Any]) -> TensorType:
-        """The type of the state; errors where the operands do not fit."""
+        """Return the type of the state; raise TypeError or ValueError if the operands do not fit."""
         inputs = operands[0]
         if not isinstance(inputs, TensorType) or not inputs.dtype.is_float:
             raise mistake(self, "inputs", "a tensor of floating point numbers", inputs, TypeError)
@@ -62,7 +62,7 @@ class _Step(Op):
     def each(
         self, k: Kernel, inputs: Buffer, carried: Buffer, body: Callable[[Any, Any, list[Any], list[Any]], None], size: int,
     ) -> None:
-        """Do `body` for each element of the state: its place, that of its first gate, and the gates of both operands."""
+        """Do `body` for each element of the state: its index, that of its first gate, and the gates of both operands."""
         rows, width = inputs.shape[0], inputs.shape[1] // self.gates
         h = k.size(width, "h")
         with k.stage(rows, grain_of(max(1, width) * size), "row") as row, k.loop(0, h, "j") as j:
@@ -78,7 +78,7 @@ class _Step(Op):
 
 
 def _parts(b: Builder, gates: Atom, count: int) -> list[Atom]:
-    """The gates of a tensor [n, count * h], each [n, h]."""
+    """Return the gates of a tensor [n, count * h], each [n, h]."""
     rows, width = tensor_type(gates).sizes
     each = width // count
     return [b.slice(gates, start=(0, each * i), stop=(rows, each * i + each), step=(1, 1)) for i in range(count)]
@@ -87,7 +87,7 @@ def _parts(b: Builder, gates: Atom, count: int) -> list[Atom]:
 def vjp_of_parts(
     b: Builder, compose: Callable[..., Sequence[Atom]], operands: Sequence[Atom], cotangents: Sequence[Atom | None]
 ) -> list[Atom | None]:
-    """The cotangents of `operands` for those of the results of `compose(b, *operands)`, which says in other ops what an op computes."""
+    """Return the cotangents of `operands` for those of the results of `compose(b, *operands)`, which expresses an op by other ops."""
     inner = b.inner()
     results = compose(inner, *operands)
     found: dict[Atom, Atom] = {}
@@ -105,11 +105,11 @@ def vjp_of_parts(
         if any(ct is not None for ct in given):
             for operand, ct in zip(node.operands, node.op.vjp(b, node, *given), strict=True):
                 add(operand, ct)
-    return [found.pop(x, None) for x in operands]  # an operand that stands there twice has its whole cotangent once
+    return [found.pop(x, None) for x in operands]  # an operand that occurs twice has its total cotangent once
 
 
 def _given(b: Builder, node: Node, cotangents: Sequence[Any]) -> list[Atom]:
-    """The cotangents of all results: zeros where there is none."""
+    """Return the cotangents of all results: zeros if there is none."""
     return [b.zeros(tensor_type(r)) if ct is None else ct for r, ct in zip(node.results, cotangents, strict=True)]
 
 
@@ -167,7 +167,7 @@ class LstmCell(_Step):
 
 
 def _lstm_gradient(b: Builder, inputs: Atom, carried: Atom, c: Atom, ct_h: Atom, ct_c: Atom) -> tuple[Atom, Atom]:
-    """`lstm_cell_gradient` in other ops."""
+    """Return `lstm_cell_gradient` expressed by other ops."""
     i, f, g, o = _parts(b, b.add(inputs, carried), 4)
     i, f, g, o = b.sigmoid(i), b.sigmoid(f), b.tanh(g), b.sigmoid(o)
     t = b.tanh(b.add(b.mul(f, c), b.mul(i, g)))
@@ -270,7 +270,7 @@ class GruCell(_Step):
 
 
 def _gru_gradient(b: Builder, inputs: Atom, carried: Atom, h: Atom, ct: Atom) -> tuple[Atom, Atom, Atom]:
-    """`gru_cell_gradient` in other ops."""
+    """Return `gru_cell_gradient` expressed by other ops."""
     (xr, xz, xn), (hr, hz, hn) = _parts(b, inputs, 3), _parts(b, carried, 3)
     r, z = b.sigmoid(b.add(xr, hr)), b.sigmoid(b.add(xz, hz))
     n = b.tanh(b.add(xn, b.mul(r, hn)))

@@ -3,12 +3,12 @@
 The order in which a reduction combines its elements is part of its meaning, so that a result depends neither on the number
 of threads nor on the kernel:
 
-    Neighbouring axes that are all reduced, or all kept, count as one axis.  The reduced axes go one by one, the last first.
+    Adjacent axes that are all reduced, or all kept, count as one axis.  Axes are reduced one by one, the last first.
 
-    A last axis, whose elements lie side by side: blocks of 2048.  In a block element i goes to lane i % 32, each lane adds up
+    A last axis, whose elements are adjacent: blocks of 2048.  In a block, element i goes to lane i % 32, each lane adds
     in order, then lane l and lane l + 16 are combined, l and l + 8, and so on down to one.
 
-    Any other axis, whose elements lie a row apart: blocks of 64 rows, in order within a block.
+    Any other axis, whose elements are a row apart: blocks of 64 rows, in order within a block.
 
     The totals of blocks are combined as a balanced tree (`trees.py`).
 
@@ -16,7 +16,7 @@ Integers wrap around and keep their dtype; f16 and bf16 are combined in float32 
 
 The sum of n floats over one axis differs from the exact one by less than `rounding_steps(n) * u * (sum of the absolute values)`,
 where u is the unit roundoff, 2**-24 for float32: 69 steps for up to 2048 floats, and one for each time that n doubles.  Over
-several axes that are not neighbours the steps add up.
+several axes that are not adjacent the steps add up.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ SHAPES = (
     sample(tensor(F64, (4, 3)), axes=(1,)),
     sample(tensor(F32, (1, 5, 1)), axes=(0, 2)),
 )
-"""Forms of reduction that every op is tried on."""
+"""Forms of reduction on which every op is tested."""
 
 
 @family
 class Reduction(Op):
-    """Combines the elements along `axes`, which are sorted; they stay as 1 if `keepdims`.
+    """Combines the elements along `axes`, which are sorted; with `keepdims` the axes stay with size 1.
 
-    `reference` runs with NumPy's floating point warnings off.
+    `reference` runs with NumPy's floating-point warnings off.
     """
 
     axes: tuple[int, ...]
@@ -85,19 +85,19 @@ class Reduction(Op):
             cls.reference = np.errstate(all="ignore")(cls.reference)
 
     def neutral(self, dtype: DType) -> bool | int | float:
-        """The number that combined with any other gives that other, of the dtype a result is computed in."""
+        """Return the neutral element of the combination, in the dtype in which a result is computed."""
         raise NotImplementedError(f"{type(self).__name__}.neutral")
 
     def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Two results made one."""
+        """Return two results combined."""
         raise NotImplementedError(f"{type(self).__name__}.combined")
 
     def finished(self, k: Kernel, total: Expr, count: Expr | None) -> Expr:
-        """The result from what `count` elements were combined to; None: one element."""
+        """Return the result from the combination of `count` elements; None means one element."""
         return total
 
     def empty(self, dtype: DType) -> bool | int | float:
-        """The result over no elements."""
+        """Return the result over no elements."""
         return self.neutral(dtype)
 
     def infer(self, x: Any) -> TensorType:
@@ -139,7 +139,7 @@ class Reduction(Op):
     def _reduce_rows(
         self, k: Kernel, x: Buffer, out: Buffer, rows: int, length: int, finish: Callable[[Expr], Expr]
     ) -> None:
-        """Reduces x[rows, length] to out[rows]."""
+        """Emit the reduction of x[rows, length] to out[rows]."""
         n = k.size(length, "n")
         k.describe(x, "..., n")
         k.describe(out, "...")
@@ -182,7 +182,7 @@ class Reduction(Op):
     def _reduce_columns(
         self, k: Kernel, x: Buffer, out: Buffer, outer: int, length: int, inner: int, finish: Callable[[Expr], Expr]
     ) -> None:
-        """Reduces x[outer, length, inner] to out[outer, inner], some columns at a time."""
+        """Emit the reduction of x[outer, length, inner] to out[outer, inner], some columns at a time."""
         n, m = k.size(length, "n"), k.size(inner, "m")
         k.describe(x, "..., n, m")
         k.describe(out, "..., m")
@@ -234,7 +234,7 @@ class Reduction(Op):
             k.set(apart, apart * 2)
 
     def _tree(self, k: Kernel, blocks: Expr, total: Callable[[Expr], Expr]) -> Expr:
-        """The totals of `blocks` blocks, combined as a balanced tree."""
+        """Return the totals of `blocks` blocks combined as a balanced tree."""
         value = k.local(total(k.literal(0, I64)), "value")
         kept = k.array(value.dtype, trees.LEVELS, "kept")
 
@@ -267,12 +267,12 @@ COLUMNS = 256
 
 
 def rounding_steps(n: int) -> int:
-    """Roundings that one of n floats takes part in at most, when they are added along one axis."""
+    """Return the largest number of roundings that one of n floats takes part in when they are added along one axis."""
     return min(n, BLOCK // LANES + LANES.bit_length() - 1 + max(0, -(-n // BLOCK) - 1).bit_length())
 
 
 def _groups(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
-    """The axes as (reduced, length), without those of one element, neighbours of a kind as one."""
+    """Return the axes as (reduced, length), without those of one element, and with adjacent axes of a kind merged."""
     groups: list[tuple[bool, int]] = []
     for axis, dim in enumerate(shape):
         if dim == 1:
@@ -298,20 +298,20 @@ def _listed(dtypes: Sequence[DType]) -> str:
 
 
 def reduced_shape(shape: tuple[Dim, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[Dim, ...]:
-    """`shape` without `axes`, or with 1 for each."""
+    """Return `shape` without `axes`, or with 1 for each."""
     if keepdims:
         return tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
 def _kept(b: Builder, x: Atom, type_: TensorType, axes: tuple[int, ...]) -> Atom:
-    """A result of a reduction of something of `type_`, with the reduced axes as 1."""
+    """Return the result of a reduction of a value of `type_` with the reduced axes as 1."""
     to = tensor(tensor_type(x).dtype, reduced_shape(type_.shape, axes, keepdims=True))
     return x if x.type is to else b.reshape(x, to=to)
 
 
 def _spread(b: Builder, ct: Atom, type_: TensorType, axes: tuple[int, ...]) -> Atom:
-    """A cotangent of a reduction for each element that was reduced."""
+    """Return the cotangent of a reduction broadcast to each element that was reduced."""
     kept = _kept(b, ct, type_, axes)
     return kept if kept.type is type_ else b.broadcast(kept, to=type_)
 
@@ -471,13 +471,13 @@ class Prod(Reduction):
 
 
 def _padded(b: Builder, x: Atom, one: float) -> Atom:
-    """`x` with a 1 more along its last axis."""
+    """Return `x` with a 1 added along its last axis."""
     rank = tensor_type(x).rank
     return b.pad(x, low=(0,) * rank, high=(*(0,) * (rank - 1), 1), interior=(0,) * rank, value=one)
 
 
 def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
-    """`x[..., start:stop]`"""
+    """Return `x[..., start:stop]`."""
     sizes = tensor_type(x).sizes
     if (start, stop) == (0, sizes[-1]):
         return x
@@ -527,7 +527,7 @@ class ReduceMax(Extremum):
     x         T[s], T a number type
     result    T[s without axes], the axes as 1 if keepdims
     gradient  ct to the largest element, shared equally among equal ones (truncated for integers); none where it is NaN
-    errors    TypeError: not numbers; ValueError: axes out of range or not sorted, nothing to choose from
+    errors    TypeError: not numbers; ValueError: axes out of range or not sorted, no elements
     """
 
     def neutral(self, dtype: DType) -> int | float:
@@ -548,7 +548,7 @@ class ReduceMin(Extremum):
     x         T[s], T a number type
     result    T[s without axes], the axes as 1 if keepdims
     gradient  ct to the smallest element, shared equally among equal ones (truncated for integers); none where it is NaN
-    errors    TypeError: not numbers; ValueError: axes out of range or not sorted, nothing to choose from
+    errors    TypeError: not numbers; ValueError: axes out of range or not sorted, no elements
     """
 
     def neutral(self, dtype: DType) -> int | float:
@@ -600,7 +600,7 @@ class All(Quantifier):
 
 @operation
 class Any_(Quantifier):
-    """Whether an element over `axes` is true; false over nothing.
+    """Whether any element over `axes` is true; false over nothing.
 
     x         bool[s]
     result    bool[s without axes], the axes as 1 if keepdims

@@ -1,6 +1,6 @@
-"""Weighted sums of a few elements along an axis: what changes the size of images, by interpolation or by averages of parts.
+"""Weighted sums of a few elements along an axis: resizing of images by interpolation or by averages.
 
-Both ops are linear in `x` and in `weights` and one another's gradients by `x`, so gradients of any order exist.
+Both ops are linear in `x` and in `weights`, and each is the gradient of the other by `x`, so gradients of any order exist.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
 COLUMNS = 64
-"""Neighbouring elements that are summed side by side."""
+"""Adjacent elements that are summed side by side."""
 _PLACES = [[0, 1], [1, -1], [2, 2], [2, 0], [-1, -1]]
 _UNTOUCHED = [[3, 3], [1, 1], [1, 0]]
 
 
 class _Resampling(Op):
-    """What both ops share; the axis has `length` elements in x and as many as `indices` has rows in the result."""
+    """Base class of both ops; the axis has `length` elements in x, and as many in the result as `indices` has rows."""
 
     axis: int
 
@@ -83,12 +83,12 @@ class _Resampling(Op):
 
 
 def _extents(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
-    """Elements before, along and after an axis."""
+    """Return the numbers of elements before, along and after an axis."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 def _each_tap(k: Kernel, indices: Buffer, row: Expr, taps: Expr, n: Expr, body: Any) -> None:
-    """Do `body`, with the number of the tap and its index, for the taps of a row that name an element of the n."""
+    """Do `body`, with the number of the tap and its index, for the taps of a row whose index is one of the n elements."""
     with k.loop(0, taps, "t") as t:
         tap = k.let(row * taps + t, "tap")
         index = k.let(indices[tap], "index")

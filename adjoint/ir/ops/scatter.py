@@ -29,17 +29,17 @@ KINDS = ("update", "max", "min", "mul", "div")
 
 @operation
 class Scatter(Op):
-    """`x` with each slice of `updates` put in the place along axis 0 that its index names, one after the other.
+    """`x` with each slice of `updates` written along axis 0 at its index, one after the other.
 
-    kind      "update": in the place of what stands there, so that the last of several is left; "max", "min": where an element is larger,
-              or smaller, than what stands there; "mul", "div": what stands there, multiplied with it or divided by it; integers are
-              divided toward zero, by 0 they give 0
+    kind      "update": the element is replaced, so that the last of several updates remains; "max", "min": it is replaced if the update is
+              larger, or smaller; "mul", "div": it is multiplied with the update, or divided by it; integers are divided toward zero, and
+              divided by 0 they become 0
     x         T[n, s]
     indices   I[k], I an integer type; a negative index counts from the end
     updates   T[k, s]
     result    T[n, s]
-    gradient  ct to the element that the result has taken over; at a tie of max or min even shares to all that are as large or small;
-              of products and quotients that of the formula, NaN for a product of several updates of which one is 0; none for the indices
+    gradient  ct to the element that became the result; at a tie of max or min equal shares to all tied elements; for products and
+              quotients that of the formula, NaN for a product of several updates of which one is 0; none for the indices
     errors    TypeError: indices are not integers, another kind than update of bools; ValueError: another kind, shapes do not fit;
               IndexError when run: an index is out of range
     """
@@ -112,13 +112,13 @@ class Scatter(Op):
                     k.store(out, target + j, update)
 
     def met(self, k: Kernel, here: Expr, update: Expr) -> Expr:
-        """`together` in C."""
+        """Return `together` in C."""
         if self.kind == "mul":
             return here * update
         if self.kind == "div":
             if not here.dtype.is_integer:
                 return here / update
-            # By -1 too the division is not written: of the least integer it overflows.
+            # The C code does not divide by -1 either: that overflows for the least integer.
             signed = here.dtype.kind != "u"
             plain = k.both(k.not_equal(update, 0), k.not_equal(update, -1)) if signed else k.not_equal(update, 0)
             quotient = here / k.let(k.select(plain, update, 1), "divisor")
@@ -135,7 +135,7 @@ class Scatter(Op):
         x, indices, updates = node.operands
         have, new = tensor_type(x), tensor_type(updates)
         if self.kind == "update":
-            # The numbers of the updates, put in the same way, say which of them is left, and -1 what is left of x.
+            # The indices of the updates, scattered in the same way, tell which update remains; -1, where x remains.
             rows = have.with_dtype(I64).with_shape((have.shape[0],))
             numbers = b.iota(to=tensor(I64, (new.shape[0],)), axis=0)
             owner = b.scatter(b.constant(-1, rows), indices, numbers, kind="update")
@@ -144,7 +144,7 @@ class Scatter(Op):
             return (b.select(_along(b, kept, have), ct, b.zeros(have)), None,
                     b.select(_along(b, won, new), b.gather(ct, indices, axis=0), b.zeros(new)))
         if self.kind == "mul":
-            # The product of the other updates of an element: the result divided by this one, but 1 where there is no other.
+            # The product of the other updates of an element: the result divided by this one, or 1 if there is no other.
             ones, none = b.constant(1, tensor(I64, (new.shape[0],))), b.zeros(tensor(I64, (have.shape[0],)))
             times = b.gather(b.scatter_add(none, indices, ones, axis=0), indices, axis=0)
             alone = _along(b, b.equal(times, b.constant(1, I64)), new)
@@ -163,5 +163,5 @@ class Scatter(Op):
 
 
 def _along(b: Builder, rows: Atom, to: TensorType) -> Atom:
-    """A bool for each slice, for all its elements."""
+    """Return a bool for each slice as one for each of its elements."""
     return b.broadcast(b.reshape(rows, to=tensor(BOOL, (to.shape[0], *(1,) * (to.rank - 1)))), to=to.with_dtype(BOOL))

@@ -1,5 +1,4 @@
-"""Ops that move elements: reshape, broadcast, transpose, concatenate, slice, pad, reverse.  None of them computes anything.
-"""
+"""Ops that move elements: reshape, broadcast, transpose, concatenate, slice, pad, reverse.  They compute nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def _first(elements: list[Any]) -> Any:
 
 
 TILE = 16
-"""Side of the squares that are transposed at once: a cache line of float32."""
+"""Side of the squares that are transposed together: a cache line of float32."""
 
 
 def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides: Sequence[int]) -> None:
@@ -136,7 +135,7 @@ class Reshape(Op):
 
 @operation
 class Broadcast(Op):
-    """The elements repeated along new axes and along axes of 1, as NumPy broadcasts.
+    """The elements repeated along new axes and along axes of size 1, as NumPy broadcasts.
 
     x         T[s]
     result    to, a T[t] that s broadcasts to
@@ -240,7 +239,7 @@ class Transpose(Op):
 
 @operation
 class Concat(Op):
-    """The operands one after another along `axis`.
+    """The operands concatenated along `axis`.
 
     x_i       T[s_i], at least one, equal but for the length along axis
     result    T[s], with the lengths along axis added
@@ -308,7 +307,7 @@ class Concat(Op):
 
 
 def _with(shape: tuple[Any, ...], axis: int, dim: Any) -> tuple[Any, ...]:
-    """`shape` with another entry at `axis`; as it is when there is no such axis."""
+    """Return `shape` with another entry at `axis`; unchanged if there is no such axis."""
     return (*shape[:axis], dim, *shape[axis + 1 :]) if axis < len(shape) else shape
 
 
@@ -354,7 +353,7 @@ class Slice(Op):
         return x.with_shape(tuple(shape))
 
     def ranges(self) -> list[range]:
-        """The indices taken along each axis."""
+        """Return the indices taken along each axis."""
         if 0 in self.step:
             raise mistake(self, "step", "not 0", self.step)
         return [range(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)]
@@ -395,7 +394,7 @@ def zero_of(dtype: DType) -> bool | int | float:
 
 @operation
 class Pad(Op):
-    """Along each axis `low` more elements before, `high` after and `interior` between any two, all of one value.
+    """Along each axis, `low` elements added before, `high` after and `interior` between any two, all of one value.
 
     x         T[s]
     result    T[s + low + high + interior * (s - 1)], along axes of no elements low + high
@@ -470,7 +469,7 @@ class Pad(Op):
 
 @operation
 class Reverse(Op):
-    """The elements in opposite order along each of `axes`.
+    """The elements in reverse order along each of `axes`.
 
     x         T[s]
     result    T[s]

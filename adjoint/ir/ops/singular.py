@@ -1,11 +1,11 @@
 """Singular values and vectors of matrices: x = U diag(s) V^T.
 
-One-sided Jacobi (Hestenes 1958; Demmel and Veselic 1992).  The lines are the columns of x, or its rows where those are fewer.
-Pairs of lines are rotated until every two are orthogonal: then the lines are the singular vectors of the long side, times the
-singular values, and the rotations done to the identity are those of the short side.  Each rotation works on neighbouring
-elements, small singular values keep their digits, and nothing needs LAPACK.
+One-sided Jacobi (Hestenes 1958; Demmel and Veselic 1992).  The lines are the columns of x, or its rows if those are fewer.  Pairs of
+lines are rotated until any two are orthogonal: then the lines are the singular vectors of the long side, times the singular values, and
+the rotations applied to the identity are those of the short side.  Each rotation works on adjacent elements, small singular values keep
+their digits, and LAPACK is not needed.
 
-All is computed in float64, of x times a power of two that brings its largest element near 1, so that no square overflows.
+Everything is computed in float64, on x times a power of two that brings its largest element near 1, so that no square overflows.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Cotangents = Sequence["Atom | None"]
 __all__ = ["SingularValues", "Svd"]
 
 EPSILON = 2.0**-52
-"""Of float64."""
+"""The machine epsilon of float64."""
 NEGLIGIBLE = 2.0**-900
-"""Squares of lengths below this have lost digits: such a line stays as it is, and counts as orthogonal to every other."""
+"""Squared lengths below this have lost digits: such a line stays unchanged, and counts as orthogonal to every other."""
 SWEEPS = 64
-"""Over all pairs; about 10 are needed."""
+"""The largest number of sweeps over all pairs; about 10 are needed."""
 
 SQUARE = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 0.75]]}
 TALL = {0: [[1.0, 0.5], [-0.5, 2.0], [0.75, 0.25]]}
 WIDE = {0: [[[1.0, 0.5, -0.25], [0.5, -2.0, 1.0]], [[0.5, 1.5, 1.0], [-1.0, 0.25, 0.5]]]}
-"""Samples whose singular values lie apart."""
+"""Samples whose singular values are well separated."""
 
 
 @family
@@ -52,7 +52,7 @@ class Singular(Op):
     """An op on the singular values of the matrices in the last two axes."""
 
     def sides(self, x: Any) -> tuple[Any, Any, Any]:
-        """Rows, columns, and the smaller of the two."""
+        """Return the numbers of rows and columns, and the smaller of the two."""
         if not isinstance(x, TensorType) or not x.dtype.is_float:
             raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
         if x.rank < 2:
@@ -73,7 +73,7 @@ class Singular(Op):
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines of `length` numbers side by side in a buffer, from `start` on."""
+    """Lines of `length` adjacent numbers in a buffer, from `start` on."""
 
     k: Kernel
     buffer: Buffer
@@ -94,7 +94,7 @@ class _Lines:
         return Rows(self.k, self.k.let(self.at(line, 0), "first"), self.length, self.most)
 
     def square(self, line: Any) -> Expr:
-        """The square of a line's length."""
+        """Return the squared length of a line."""
         return self.row(line).sum(F64, lambda i: self.buffer[i] * self.buffer[i], "square", lanes=SHORT)()
 
     def rotate(self, one: Any, two: Any, cosine: Expr, sine: Expr) -> None:
@@ -106,7 +106,7 @@ class _Lines:
             self[two, j] = sine * a + cosine * b
 
     def size(self, line: Any) -> Expr:
-        """The length of a line, whose squares may vanish."""
+        """Return the length of a line whose squares may underflow."""
         k = self.k
         largest = self.row(line).largest(F64, lambda i: k.call("fabs", self.buffer[i]))()
         size = k.local(0.0, "size", F64)
@@ -117,7 +117,7 @@ class _Lines:
         return size
 
     def sign_of_largest(self, line: Any) -> Expr:
-        """1 or -1, as the element of the largest size has it, the first of equal ones."""
+        """Return 1 or -1, the sign of the element with the largest absolute value, the first of equal ones."""
         k = self.k
         best = k.local(0.0, "best", F64)
         with k.loop(0, self.length, "j") as j, k.when(k.greater(k.call("fabs", self[line, j]), k.call("fabs", best))):
@@ -126,7 +126,7 @@ class _Lines:
 
 
 class _Jacobi:
-    """The description of a kernel: what it works in, and its parts in order."""
+    """The description of a kernel: its scratch memory, and its parts in order."""
 
     def __init__(self, k: Kernel, x: Buffer, *, vectors: bool):
         self.k, self.x, self.vectors = k, x, vectors
@@ -154,7 +154,7 @@ class _Jacobi:
             yield
 
     def load(self) -> Expr:
-        """Copy the matrix, scaled; whether all of it is finite."""
+        """Copy the matrix, scaled; return whether all of it is finite."""
         k = self.k
         start = k.let(self.matrix * self.n_short * self.n_long, "start")
         largest, not_finite = k.local(0.0, "largest", F64), k.local(0, "not_finite", I64)
@@ -178,7 +178,7 @@ class _Jacobi:
         return finite
 
     def sweep(self) -> None:
-        """Rotate pairs of lines until all are orthogonal; the kernel fails if that takes too long."""
+        """Rotate pairs of lines until all are orthogonal; the kernel fails if that takes too many sweeps."""
         k, lines = self.k, self.lines
         tolerance = k.let(k.cast(self.n_long, F64) * EPSILON, "tolerance")
         rotated, sweeps = k.local(1, "rotated", I64), k.local(0, "sweeps", I64)
@@ -207,7 +207,7 @@ class _Jacobi:
             k.fail_at(self.matrix)
 
     def sort(self) -> None:
-        """The lengths of the lines, and the order of the lines from the longest on, by insertion."""
+        """Compute the lengths of the lines, and their order from the longest on, by insertion."""
         k = self.k
         with k.loop(0, self.n_short, "line") as line:
             size = self.lines.size(line)
@@ -222,7 +222,7 @@ class _Jacobi:
         return self.sizes_memory[self.first + self.order_memory[self.first + place]]
 
     def _line_at(self, place: Expr) -> Expr:
-        """Which line is at a place of the order; the first one beyond its end, where it has no meaning."""
+        """Return the line at a position of the order; beyond its end the first one, which is then not used."""
         k = self.k
         return k.let(k.select(k.less(place, self.n_short), self.order_memory[self.first + place], 0), "line")
 
@@ -232,7 +232,8 @@ class _Jacobi:
             k.store(out, self.first + p, k.cast(self._size_at(p) / self.scale, out.dtype.compute))
 
     def store_vectors(self, u: Buffer, v: Buffer, basis: _Lines, wanted: Expr) -> None:
-        """The vectors, each pair with the sign that makes the largest element of U's positive, others each with that of its own."""
+        """Store the vectors.  The sign of each pair makes the largest element of U's vector positive; unpaired vectors have their own
+        sign."""
         k = self.k
         self._find_basis(basis, wanted)
         long_out, short_out = (u, v) if self.tall else (v, u)
@@ -249,7 +250,8 @@ class _Jacobi:
                 k.store(short_out, place, k.cast(sign * self.turns[line, j], u.dtype.compute))
 
     def _find_basis(self, basis: _Lines, wanted: Expr) -> None:
-        """The lines in order, of length 1; for those too short to have a direction, and beyond them, others orthogonal to all before."""
+        """Normalise the lines in order; replace those too short to have a direction, and missing ones, by vectors orthogonal to all
+        before."""
         k = self.k
         with k.loop(0, wanted, "p") as p:
             paired, line = k.less(p, self.n_short), self._line_at(p)
@@ -260,7 +262,7 @@ class _Jacobi:
                 self._complete(basis, p)
 
     def _complete(self, basis: _Lines, p: Expr) -> None:
-        """Make line `p` orthogonal to those before it: of the axes the one farthest from their plane, less its part in it."""
+        """Make line `p` orthogonal to those before it: the unit vector farthest from their span, less its projection."""
         k = self.k
         axis, least = k.local(0, "axis", I64), k.local(2.0, "least", F64)
         with k.loop(0, self.n_long, "j") as j:
@@ -272,7 +274,7 @@ class _Jacobi:
                 k.set(axis, j)
         with k.loop(0, self.n_long, "j") as j:
             basis[p, j] = k.cast(k.equal(j, axis), F64)
-        with k.loop(0, 2, "again"), k.loop(0, p, "q") as q:  # twice is enough for the rounding of the first time
+        with k.loop(0, 2, "again"), k.loop(0, p, "q") as q:  # twice is enough to remove the rounding errors of the first time
             apart = k.let((p - q) * self.n_long, "apart")
             part = basis.row(q).sum(F64, lambda i: basis.buffer[i] * basis.buffer[i + apart], "part", lanes=SHORT)()
             with k.loop(0, self.n_long, "j") as j:
@@ -291,7 +293,7 @@ def _finite(x: Array) -> Array:
 
 
 def _signs_of_largest(x: Array) -> Array:
-    """For each column 1 or -1, as its element of the largest size has it."""
+    """Return 1 or -1 for each column, the sign of its element with the largest absolute value."""
     if not x.size:
         return np.ones((*x.shape[:-2], 1, x.shape[-1]))
     largest = np.take_along_axis(x, np.argmax(np.abs(x), axis=-2, keepdims=True), -2)
@@ -303,12 +305,12 @@ def _signs_of_largest(x: Array) -> Array:
 
 @operation
 class SingularValues(Singular):
-    """The singular values of the matrices in the last two axes, from the largest on; NaN of a matrix that is not finite.
+    """The singular values of the matrices in the last two axes, in descending order; NaN for a matrix that is not finite.
 
     x         T[s, m, n], T a floating point type; computed in float64
     result    T[s, min(m, n)]
-    gradient  U diag(ct) V^T of svd(x), which is right for singular values apart from one another and from 0; where some are equal, or
-              0, one of the subgradients of their sum.  Its own gradient is that of svd
+    gradient  U diag(ct) V^T of svd(x), which is exact for distinct singular values other than 0; if some are equal, or 0,
+              it is one of the subgradients of their sum.  Its own gradient is that of svd
     errors    TypeError: not floating point; ValueError: no matrices; RuntimeError: no convergence, which is not known to happen
     """
 
@@ -454,13 +456,13 @@ def _as_column(b: Builder, x: Atom) -> Atom:
 
 
 def _skew(b: Builder, x: Atom) -> Atom:
-    """A square matrix less its transpose."""
+    """Return a square matrix less its transpose."""
     rank = tensor_type(x).rank
     return b.sub(x, b.transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2)))
 
 
 def _outside(b: Builder, vectors: Atom, ct: Atom) -> Atom:
-    """The part of the cotangent that is orthogonal to the vectors."""
+    """Return the part of the cotangent that is orthogonal to the vectors."""
     return b.sub(ct, b.matmul(vectors, b.matmul(vectors, ct, ta=True)))
 
 

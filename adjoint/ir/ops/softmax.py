@@ -3,8 +3,8 @@
     softmax(x)_i      = e^(x_i - m) / s      m = max x,  s = sum_j e^(x_j - m)
     log_softmax(x)_i  = x_i - m - log s
 
-A group is the `n` elements along the axis.  Sums over a group are taken in a fixed order, so that a group's values
-depend on nothing else.
+A group is the `n` elements along the axis.  Sums over a group are taken in a fixed order, so that a group's result
+depends on nothing else.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ WORK = 8192
 
 
 def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer) -> tuple[Given, Given, bool]:
-    """The largest element of a group and the sum of all exp(x - largest).
+    """Return the largest element of a group and the sum of all exp(x - largest).
 
-    Where `out` holds what is computed without rounding, it is left with the exponentials, which is the third answer.
+    If `out` can hold the exponentials without rounding, they are also stored there and are the third result.
     """
     dtype = x.dtype.compute
     largest = group.largest(dtype, lambda i: x[i])
@@ -140,7 +140,7 @@ class SoftmaxGradient(_AlongAxis):
 
 @operation
 class LogSoftmax(_AlongAxis):
-    """The logarithm of softmax along `axis`, without the rounding of taking them one after the other.
+    """The logarithm of softmax along `axis`, more accurate than the composition of both.
 
     operands x  T[s], T a floating point type
     result   T[s]: x - m - log(sum(exp(x - m))), m the largest element along `axis`

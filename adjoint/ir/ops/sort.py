@@ -1,8 +1,8 @@
 """Sorting along the last axis, and searching in sorted rows.
 
-The sort is stable, by merging runs.  A row of n elements is cut into runs of RUN, each sorted by insertion; then neighbouring
-runs are merged, again and again: about n * log2(n) steps.  The elements move between the results and scratch of their size, so
-there are two merges to a round, there and back.
+The sort is a stable merge sort.  A row of n elements is cut into runs of RUN, each sorted by insertion; then adjacent runs are merged
+repeatedly: about n * log2(n) steps.  The elements move between the results and scratch memory of their size, so merges come in pairs,
+there and back.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ RUN = 8
 """Elements that are sorted by insertion."""
 
 LONGEST = 2**31 - 1
-"""Elements of a row whose places are Int32."""
+"""The largest length of a row whose indices are Int32."""
 
 
 TIES = {0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf], [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}
 TIES_IN_ROWS = {0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]], 1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}
-"""Of samples."""
+"""Sample inputs with ties."""
 
 
 def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
@@ -47,14 +47,14 @@ def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
 
 
 class _Row(NamedTuple):
-    """A row of elements, and the places they had at first."""
+    """A row of elements with their original positions."""
 
     values: Buffer
     places: Buffer
     start: Expr
 
     def move(self, k: Kernel, to: Expr, source: _Row, at: Expr) -> None:
-        """Element `at` of a row becomes element `to` of this one."""
+        """Copy element `at` of another row to element `to` of this one."""
         k.store(self.values, self.start + to, source.values[source.start + at])
         k.store(self.places, self.start + to, source.places[source.start + at])
 
@@ -63,7 +63,7 @@ class _Row(NamedTuple):
 class Sort(Op):
     """The elements sorted along the last axis, and their original positions; the sort is stable, and NaN is the largest.
 
-    0.0 and -0.0 are equal, and so are any two NaN, also where the order is `descending`.
+    0.0 and -0.0 are equal, and so are any two NaN, also if the order is `descending`.
 
     x         T[s] of at least one axis
     result    T[s], the elements, and i32[s], the places
@@ -120,7 +120,7 @@ class Sort(Op):
                 k.set(width, width * 4)
 
     def _insert(self, k: Kernel, x: Buffer, into: _Row, n: Expr) -> None:
-        """Runs of RUN elements, each in order: an element goes behind those of its run that stay before it."""
+        """Sort each run of RUN elements by insertion."""
         with k.loop(0, n, "i") as i:
             value = k.let(x[into.start + i], "value")
             first = k.let(i / RUN * RUN, "first")
@@ -132,7 +132,7 @@ class Sort(Op):
             k.store(into.places, into.start + hole, k.cast(i, I32))
 
     def _merge(self, k: Kernel, source: _Row, into: _Row, width: Expr, n: Expr) -> None:
-        """Runs of `width` elements made runs of twice as many; of equal elements those of the left run go first."""
+        """Merge pairs of runs of `width` elements; of equal elements, those of the left run come first."""
         width = k.let(width, "run")
         first = k.local(0, "first", I64)
         with k.loop_while(k.less(first, n)):
@@ -173,9 +173,9 @@ class Sort(Op):
 
 @operation
 class SearchSorted(Op):
-    """How many elements of an ascending row are less than each value, or with `right` not greater than it; NaN is the largest.
+    """The number of elements of an ascending row that are less than each value, or with `right` not greater; NaN is the largest.
 
-    That is where the value would stand in the row, before or behind those equal to it.
+    That is the position at which the value would be inserted, before or after those equal to it.
 
     row       T[s, n], ascending along the last axis; else the result is some number in 0..n
     values    T[s, m]

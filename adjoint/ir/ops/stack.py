@@ -1,12 +1,11 @@
 """Stacks: last in, first out; a loop saves the residuals of its gradient on them; and `undef`, a value that is never read.
 
-`push` and `pop` are each other's gradient, so the gradient of a loop is a loop that has a gradient:
+`push` and `pop` are each other's gradient, so the gradient of a loop is a loop that is itself differentiable:
 
     s.1 = push(s, x)        s', x' = pop(s.1')
     s.1, x = pop(s)         s' = push(s.1', x')
 
-The cotangent of a stack is the stack of the cotangents.  A stack value is used at most once on any path, so C updates it
-in place.
+The cotangent of a stack is the stack of the cotangents.  A stack value is used at most once on any path, so C updates it in place.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Stack(Op):
     """An empty stack: `s: stack<f32> = stack()`.
 
     result   stack<T>, T from the binder
-    gradient none: it holds nothing
+    gradient none: it is empty
     errors   TypeError when the result is not a stack
     """
 
@@ -70,7 +69,7 @@ class Pop(Op):
 
     s        stack<T>, not empty, not used again
     result   stack<T>, T
-    gradient `push` on the cotangent of what is left; an item without a cotangent counts as zeros
+    gradient `push` on the cotangent of the remaining stack; an item without a cotangent counts as zeros
     errors   TypeError when `s` is not a stack; popping an empty stack is a fault of the compiler
     """
 

@@ -42,7 +42,7 @@ class Write(Op):
 
     v        the parameter's type
     result   none
-    gradient none: a function that writes what it differentiates goes through `lift-state` first
+    gradient none: the pass `lift-state` removes writes before a function is differentiated
     errors   TypeError when `v` is not a tensor
     """
 

@@ -84,7 +84,7 @@ class Exp2(Unary):
 
 @operation
 class Expm1(Unary):
-    """exp(x) - 1, exact near 0.
+    """exp(x) - 1, accurate near 0.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -182,7 +182,7 @@ class Log10(Unary):
 
 @operation
 class Log1p(Unary):
-    """log(1 + x), exact near 0.
+    """log(1 + x), accurate near 0.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -280,7 +280,7 @@ class Tan(Unary):
 
 @operation
 class Asin(Unary):
-    """The angle in -pi/2..pi/2 whose sine is x; NaN outside -1..1.
+    """The inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
     x         T[s], T a floating point type
     result    T[s]
@@ -304,7 +304,7 @@ class Asin(Unary):
 
 @operation
 class Acos(Unary):
-    """The angle in 0..pi whose cosine is x; NaN outside -1..1.
+    """The inverse cosine, in [0, pi]; NaN outside of [-1, 1].
 
     x         T[s], T a floating point type
     result    T[s]
@@ -327,14 +327,14 @@ class Acos(Unary):
 
 
 def _cosine_of_sine(b: Builder, x: Atom) -> Atom:
-    """sqrt(1 - x**2), as (1 - x) (1 + x), which is exact near -1 and 1."""
+    """Return sqrt(1 - x**2), as (1 - x) (1 + x), which is accurate near -1 and 1."""
     one = b.constant(1.0, dtype_of(x))
     return b.sqrt(b.mul(b.sub(one, x), b.add(one, x)))
 
 
 @operation
 class Atan(Unary):
-    """The angle in -pi/2..pi/2 whose tangent is x.
+    """The inverse tangent, in [-pi/2, pi/2].
 
     x         T[s], T a floating point type
     result    T[s]
@@ -355,7 +355,7 @@ class Atan(Unary):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         one = b.constant(1.0, dtype_of(x))
-        # Beyond 1 it is (ct / x) / (x + 1 / x): the square of a number whose result is not 0 may be infinite.
+        # Beyond 1 it is (ct / x) / (x + 1 / x): the square of x may overflow although the result is not 0.
         large = b.greater(b.abs(x), one)
         near, far = b.select(large, one, x), b.select(large, x, one)
         beyond = b.div(b.div(ct, far), b.add(far, b.div(one, far)))
@@ -412,7 +412,7 @@ class Cosh(Unary):
 
 @operation
 class Asinh(Unary):
-    """The number whose hyperbolic sine is x.
+    """The inverse hyperbolic sine.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -436,7 +436,7 @@ class Asinh(Unary):
 
 @operation
 class Acosh(Unary):
-    """The number from 0 whose hyperbolic cosine is x; NaN below 1.
+    """The non-negative inverse hyperbolic cosine; NaN below 1.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -460,7 +460,7 @@ class Acosh(Unary):
 
 @operation
 class Atanh(Unary):
-    """The number whose hyperbolic tangent is x; infinite at -1 and 1, NaN outside.
+    """The inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
     x         T[s], T a floating point type
     result    T[s]
@@ -486,7 +486,7 @@ class Atanh(Unary):
 
 @operation
 class Atan2(Binary):
-    """The angle in -pi..pi of the point (y, x), given as y and x, from the first axis.
+    """The angle, in [-pi, pi], of the point with the coordinates x and y, given as y and x.
 
     y, x      T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
@@ -517,7 +517,7 @@ class Atan2(Binary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y, x = node.operands
-        # Both are divided by the larger one first, so that no square overflows or vanishes.
+        # Both are divided by the larger one first, so that no square overflows or underflows.
         size = b.stop_gradient(b.maximum(b.abs(x), b.abs(y)))
         u, v = b.div(x, size), b.div(y, size)
         scaled = b.div(b.div(ct, size), b.add(b.square(u), b.square(v)))
@@ -613,7 +613,7 @@ error_function = np.vectorize(math.erf, otypes=[np.float64])
 
 @operation
 class Erfc(Unary):
-    """1 - erf(x), exact where that is small.
+    """1 - erf(x), accurate where it is small.
 
     x         T[s], T a floating point type
     result    T[s]

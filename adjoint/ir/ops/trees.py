@@ -1,11 +1,11 @@
 """Totals of blocks combined as a balanced binary tree, in kernels.
 
-Totals come one after the other, number 0 first.  Two neighbouring totals of as many blocks make one, as soon as both are
-there; when the last one has come, those that are left are combined from the shortest to the longest:
+Totals arrive one after the other, number 0 first.  Two adjacent totals of equally many blocks are combined as soon as both have arrived;
+after the last one, the remaining totals are combined from the smallest to the largest:
 
     0  1  2  3  4      ((0 1) (2 3)) 4
 
-So a total takes part in about log2 of the number of blocks roundings, where it would in as many as there are blocks if they
+So the number of roundings that a total takes part in is about log2 of the number of blocks, where it would be the number of blocks if they
 were combined in order.  The tree depends on the number of blocks alone.
 """
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "collected", "pushed"]
 
 Action = Callable[[Any], None]
-"""Emits what is done with the total of 2**level blocks, given the level."""
+"""Emits an operation on the total of 2**level blocks, given the level."""
 
 
 LEVELS = 32
-"""Totals that have to be kept, one for each level of the tree: enough for 2**32 blocks."""
+"""Totals to keep, one for each level of the tree: enough for 2**32 blocks."""
 
 
 def pushed(k: Kernel, number: Expr, merge: Action, keep: Action) -> None:
-    """Take in the total of block `number`.
+    """Add the total of block `number` to the tree.
 
     merge  combines the total kept at a level, which comes before, with the current one
     keep   keeps the current one at a level
@@ -42,7 +42,7 @@ def pushed(k: Kernel, number: Expr, merge: Action, keep: Action) -> None:
 
 
 def collected(k: Kernel, blocks: Expr, take: Action, merge: Action) -> None:
-    """Combine what is left after `blocks` totals, at least one.
+    """Combine the remaining totals after `blocks` totals, at least one.
 
     take   makes the total kept at a level the current one
     merge  combines the total kept at a level, which comes before, with the current one

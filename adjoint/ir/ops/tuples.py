@@ -1,7 +1,7 @@
-"""Tuples as values, which pass through a call or a dynamic choice as one.
+"""Tuples as values, which pass through a call or a dynamic choice as a whole.
 
-t: tuple<f32, i64> = group(x, n)
-x: f32 = item(t, index=0)
+    t: tuple<f32, i64> = group(x, n)
+    x: f32 = item(t, index=0)
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Kernels over the windows of a plane: long loops over neighbouring windows, so that vector instructions do the work.
+"""Kernels over the windows of a plane, as long loops over adjacent windows, so that they vectorise.
 
-A plane of h by w elements has `rows` by `columns` windows.  In general, place after place in the windows is visited for a
-piece of a row of windows at once (`WindowRow`).  Windows two by two, side by side, are so frequent that they have loops of
-their own (`Windows.each_half`).
+A plane of h by w elements has `rows` by `columns` windows.  In general, one position in the windows after the other is visited for a whole
+piece of a row of windows (`WindowRow`).  Adjacent 2x2 windows are so frequent that they have loops of their own (`Windows.each_half`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNPADDED: Padding = ((0, 0), (0, 0))
 WORK = 8192
 """Elements per thread below which threads do not pay."""
 PIECE = 64
-"""Windows of a row that are computed side by side."""
+"""Windows of a row that are computed together."""
 LANES = (16, 8)
 """The numbers of adjacent 2x2 windows computed together, for rows that are long enough."""
 
@@ -47,12 +46,12 @@ class Geometry(Protocol):
 
 @dataclass(frozen=True)
 class Halving:
-    """What is to be done with windows two by two.
+    """What to compute for 2x2 windows.
 
-    x, first        the elements, and where the plane begins; none if they are not looked at
-    out, first_out  where results go
-    spread          whether there are four results, which go to the elements, or one, which goes to the window
-    results         them, from the index of a window within its plane and its four elements
+    x, first        the elements, and where the plane begins; None if they are not read
+    out, first_out  where results are written
+    spread          True for four results, one for each element; False for one, for the window
+    results         returns them, from the index of a window within its plane and its four elements
     """
 
     x: Buffer | None
@@ -67,7 +66,7 @@ class Windows:
     """The sizes of planes and windows in C, and loops over them.
 
     h, w           of a plane
-    rows, columns  how many windows stand along its axes
+    rows, columns  the number of windows along each axis
     """
 
     def __init__(self, k: Kernel, op: Geometry, plane: tuple[int, ...], pooled: tuple[int, ...]):
@@ -80,14 +79,14 @@ class Windows:
         self.kernel = k.size(op.kernel[0], "kernel_h"), k.size(op.kernel[1], "kernel_w")
         across = op.stride[1]
         self.stride = k.size(op.stride[0], "stride_h"), across if across <= 2 else k.size(across, "stride_w")
-        """Along the columns a number where it is 1 or 2: vector code reads every element, or every other."""
+        """Along the columns a constant if it is 1 or 2: vector code reads every element, or every other."""
         self.before = k.size(op.padding[0][0], "top"), k.size(op.padding[1][0], "left")
         self.after = k.size(op.padding[0][1], "bottom"), k.size(op.padding[1][1], "right")
         self.dilation = k.size(op.dilation[0], "dilation_h"), k.size(op.dilation[1], "dilation_w")
 
     @contextmanager
     def each_plane(self) -> Iterator[tuple[Expr, Expr]]:
-        """A stage over planes: where one begins, and where its windows begin."""
+        """Begin a stage over planes: yield where one begins, and where its windows begin."""
         with self.k.stage(self.planes, self.grain, "plane") as plane:
             yield (
                 self.k.let(plane * self.h * self.w, "first"),
@@ -95,17 +94,16 @@ class Windows:
 
     @contextmanager
     def each_piece(self) -> Iterator[WindowRow]:
-        """Loops over pieces of rows of windows."""
+        """Loop over pieces of rows of windows."""
         k = self.k
         with k.loop(0, self.rows, "row") as row, k.loop(0, self.columns, "start", step=PIECE) as start:
             yield WindowRow(self, row, start, k.let(k.minimum_of(self.columns - start, PIECE), "width"))
 
     def each_half(self, task: Halving) -> None:
-        """Do `task` for windows two by two.
+        """Do `task` for 2x2 windows.
 
-        A long row of windows is cut into pieces of as many
-        lanes as it is long enough for; the last piece ends where the row ends and so may repeat some windows of the piece
-        before, with the same results.  Short rows are gathered, several at once.
+        A long row of windows is cut into pieces of as many lanes as it is long enough for; the last piece ends where the row ends, and
+        so may repeat some windows of the piece before, with the same results.  Several short rows are gathered and computed together.
         """
         k = self.k
 
@@ -125,7 +123,7 @@ class Windows:
         pieces(*LANES)
 
     def places(self, row: Any, column: Any) -> tuple[Any, ...]:
-        """The indices within the plane of the four elements of a window two by two."""
+        """Return the indices within the plane of the four elements of a 2x2 window."""
         upper = row * 2 * self.w + column * 2
         return upper, upper + 1, upper + self.w, upper + self.w + 1
 
@@ -136,7 +134,7 @@ class Windows:
             k.store(task.out, task.first_out + i, value)
 
     def _gathered(self, task: Halving, start: Expr, count: int) -> None:
-        """`count` rows of windows from `start` on, or as many as there are, in arrays of PIECE elements."""
+        """Return `count` rows of windows from `start` on, or as many as there are, in arrays of PIECE elements."""
         k = self.k
         several = k.let(k.minimum_of(self.rows - start, count), "several")
         window = k.let(start * self.columns, "window")
@@ -165,7 +163,7 @@ class Windows:
                     k.store(task.out, task.first_out + i, array[n])
 
     def clear_margin(self, out: Buffer, first: Expr) -> None:
-        """For windows two by two: zero the last row and the last column, where no window reaches them."""
+        """For 2x2 windows: zero the last row and the last column if no window covers them."""
         k = self.k
         with k.loop(self.rows * 2 * self.w, self.h * self.w, "i") as i:
             k.store(out, first + i, 0.0)
@@ -174,7 +172,7 @@ class Windows:
 
 
 class WindowRow:
-    """`width` windows side by side in a row, from column `start` on."""
+    """`width` adjacent windows in a row, from column `start` on."""
 
     def __init__(self, windows: Windows, row: Expr, start: Expr, width: Expr):
         self.windows, self.row, self.start, self.width = windows, row, start, width
@@ -187,7 +185,8 @@ class WindowRow:
             body(c)
 
     def each_element(self, body: Callable[[Expr, Expr], None]) -> None:
-        """Do `body` for window and index within the plane of all elements: place after place in row-major order."""
+        """Do `body` for window and index within the plane of all elements, one position in the window after the other, in row-major
+        order."""
         k, s = self.windows.k, self.windows
         with k.loop(0, s.kernel[0], "a") as a:
             y = k.let(self.row * s.stride[0] - s.before[0] + a * s.dilation[0], "y")
