@@ -1,8 +1,8 @@
-"""Options and the cache of compiled kernels that all tests share.
+"""Options, and the cache of compiled kernels that all tests share.
 
-A run compiles into a directory of its own, so that a test never passes by what an earlier build left.  Set
-ADJOINT_TEST_CACHE to a directory to keep compiled kernels between runs while working on tests.  Where Python is told
-to write no bytecode beside the sources, it is kept in that directory too.
+A run compiles into a directory of its own, so that no test passes because of an earlier build.  Set ADJOINT_TEST_CACHE to a directory to
+keep compiled kernels between runs while working on tests.  If Python is configured to write no bytecode next to the sources, the bytecode
+is kept in that directory too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One right call of every public entry: functions, primitives, layers, tensor methods, optimisers, gradients, initialisers, settings.
+"""One valid call of every public entry: functions, primitives, layers, tensor methods, optimisers, gradients, initialisers, settings.
 
 A line is a Python expression over the values below.  `name(arguments)(operands)` makes an object and calls it.  The values are made anew
-for every call, so that one which writes its operand changes no other.
+for every call, so that a call that writes its operand changes no other.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ _FOLDER = tempfile.TemporaryDirectory()
 
 @functools.cache
 def _saved() -> str:
-    """The name of a file with parameters."""
+    """Return the name of a file with parameters."""
     name = f"{_FOLDER.name}/saved.ckpt"
     ms.save_checkpoint(nn.Dense(3, 3, "ones", "zeros"), name)
     return name
@@ -326,7 +326,7 @@ MADE: dict[str, Callable[[], Any]] = {
 
 
 class Values(dict[str, Any]):
-    """What the expressions name, each made when it is first asked for: most expressions name one or two of them."""
+    """The values that the expressions name, each made when first used: most expressions use only one or two."""
 
     def __init__(self) -> None:
         super().__init__(MODULES)
@@ -337,5 +337,5 @@ class Values(dict[str, Any]):
 
 
 def values() -> dict[str, Any]:
-    """All that the expressions name, made anew."""
+    """Return new values for all names in the expressions."""
     return MODULES | {name: make() for name, make in MADE.items()}

@@ -1,4 +1,4 @@
-"""The samples of every op as test cases, their inputs, and their kernels, compiled many to a library."""
+"""The samples of every op as test cases, their inputs, and their kernels, many of which are compiled into one library."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Case:
     name: str
 
     def arrays(self, seed: int = 0) -> list[Array]:
-        """Random operands as they are stored, in the sample's domain; those the sample gives as it gives them."""
+        """Return random operands as they are stored, in the sample's domain; those that the sample defines, unchanged."""
         rng = np.random.default_rng([seed, crc32(self.name.encode())])
         domains = self.sample.domain
         return [
@@ -63,7 +63,7 @@ def drawn(rng: np.random.Generator, type_: TensorType, domain: tuple[float, floa
 
 
 def reference(case: Case, arrays: Sequence[Array], wide: bool = False) -> list[Array]:
-    """What the op's reference gives, not yet rounded to storage; `wide`: floats computed in float64."""
+    """Return the result of the op's reference before rounding to storage; `wide`: floats are computed in float64."""
     operands = [to_compute(x, t.dtype) for x, t in zip(arrays, case.types, strict=True)]
     if wide:
         operands = [x.astype(np.float64) if t.dtype.is_float else x for x, t in zip(operands, case.types, strict=True)]
@@ -73,7 +73,7 @@ def reference(case: Case, arrays: Sequence[Array], wide: bool = False) -> list[A
 
 
 def case_of(op_class: type[Op], sample: Sample, dtype: DType, name: str) -> Case | None:
-    """The sample with its floats in `dtype`; None where the op does not take them so."""
+    """Return the sample with its floats in `dtype`; None if the op does not accept them."""
 
     def convert(value: Any) -> Any:
         match value:
@@ -102,7 +102,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {"empty": [(0, 3)], "scalar": [()], "
 
 @functools.cache
 def samples_of(op_class: type[Op]) -> tuple[Sample, ...]:
-    """The samples of an op; for an elementwise one also without elements, of one element, and broadcast."""
+    """Return the samples of an op; for an elementwise one also without elements, of one element, and broadcast."""
     if not issubclass(op_class, Elementwise) or not op_class.samples:
         return op_class.samples
     like = next((s for s in op_class.samples if s.smooth), op_class.samples[0])
@@ -110,19 +110,20 @@ def samples_of(op_class: type[Op]) -> tuple[Sample, ...]:
 
 
 def shaped(sample: Sample, shapes: Sequence[tuple[int, ...]]) -> Sample:
-    """The sample with operands of other shapes, drawn from its domain."""
+    """Return the sample with operands of other shapes, drawn from its domain."""
     operands = zip(sample.operands, itertools.cycle(shapes), strict=False)
     return replace(sample, operands=tuple(t.with_shape(shape) for t, shape in operands), values={})  # type: ignore[union-attr]
 
 
 def has_floats(sample: Sample) -> bool:
-    """Whether the sample's dtype may be replaced: it has an operand of float32."""
+    """Return whether the sample's dtype may be replaced: it has an operand of float32."""
     return any(isinstance(t, TensorType) and t.dtype is F32 for t in sample.operands)
 
 
 @functools.cache
 def cases() -> tuple[Case, ...]:
-    """Every sample of every op (see `samples_of`): in float32 and float64, the first also in the two-byte floats, others as they are."""
+    """Return every sample of every op (see `samples_of`): in float32 and float64, the first also in the two-byte floats, others
+    unchanged."""
     found: list[Case] = []
     for op_name, op_class in registry().items():
         for position, sample in enumerate(samples_of(op_class)):
@@ -155,7 +156,7 @@ class Memory:
         self.pointer = _ffi.cast("void *", self._whole.ctypes.data + self._start)
 
     def intact(self) -> bool:
-        """Whether the guards are as they were."""
+        """Return whether the guards are unchanged."""
         before, after = self._whole[: self._start], self._whole[self._start + self.size :]
         return bool((before == self._fill).all() and (after == self._fill).all())
 
@@ -167,7 +168,7 @@ class Kernels:
         self.cache = KernelCache(_ffi, background=False)
 
     def compile(self, lowered: Iterable[KernelText]) -> None:
-        """Compile what is missing, as many kernels to a library as codegen thinks fit."""
+        """Compile missing kernels, as many to a library as codegen chooses."""
         cache = self.cache
         missing = {}
         for kernel in lowered:
@@ -211,7 +212,7 @@ class Kernels:
 
 
 def lowered_cases(some: Iterable[Case]) -> list[KernelText]:
-    """The kernels of the cases; one that cannot be lowered is left for its own test to complain of."""
+    """Return the kernels of the cases; one that cannot be lowered is left to the test that reports it."""
     found: list[KernelText] = []
     for case in some:
         if case.op.can_lower:

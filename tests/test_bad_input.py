@@ -1,7 +1,7 @@
-"""Bad input: the manual's kind of exception, a message that names the entry, and the next call works.
+"""Bad input raises the exception of the manual with a message that names the entry, and the next call works.
 
-A table of entries with their arguments, each argument with the kind of thing it takes; every entry is given everything that is not of that
-kind.  Operators are tested likewise in tests/ops.
+A table lists entries with their arguments, and for each argument the kind of value it takes; every entry is called with everything that is
+not of that kind.  Operators are tested in the same way in tests/ops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeE
 
 
 class Thing:
-    """Knows nothing of tensors, and cannot be hashed."""
+    """Knows nothing about tensors, and cannot be hashed."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -148,7 +148,7 @@ def own() -> list[Parameter]:
 
 
 def right(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, with parameters and an optimiser of their own."""
+    """Return the arguments, with new parameters and a new optimiser."""
     made = {"own": own, "optimizer": lambda: nn.SGD(own())}
     return {k: made[v]() if isinstance(v, str) and v in made else v for k, v in arguments.items()}
 
@@ -165,7 +165,7 @@ def wrong_constructions() -> Iterator[Any]:
 
 
 def refused(call: Any, entry: str, operator: str | None = None) -> None:
-    """The call raises one of the allowed exceptions, with a message that names the entry, or the operator it is made of."""
+    """Assert that the call raises one of the allowed exceptions, with a message that names the entry, or the operator that it uses."""
     with warnings.catch_warnings(), pytest.raises(ALLOWED) as caught:
         warnings.simplefilter("ignore")
         call()
@@ -183,7 +183,7 @@ def test_wrong_constructions(entry: str, arguments: dict[str, Any], argument: st
 
 @pytest.mark.parametrize("entry", MADE)
 def test_right_constructions(entry: str) -> None:
-    """What the table calls right is right; a name that is none is Python's own error."""
+    """The valid calls of the table work; an unknown name is Python's own error."""
     arguments = MADE[entry][0]
     resolved(entry)(**right(arguments)) if entry != "ms.ParameterTuple" else ms.ParameterTuple(own())
     with pytest.raises(TypeError):
@@ -238,7 +238,8 @@ def name_of(layer: str) -> str:
 
 @pytest.mark.parametrize("layer", CALLED)
 def test_wrong_calls(layer: str) -> None:
-    """Each argument in turn is everything but a tensor, the first also tensors of wrong shape and dtype, and too few and too many come."""
+    """Each argument in turn is anything but a tensor, the first also a tensor of wrong shape or dtype, and the number of arguments is
+    wrong."""
     cell = eval(layer)
     good, wrong = CALLED[layer]
     for position, value in itertools.product(range(len(good)), WRONG["tensor"]):
@@ -263,7 +264,7 @@ def test_classes_out_of_range() -> None:
 
 
 def test_nan_passes_through() -> None:
-    """A NaN among the numbers is no error anywhere: it comes out again."""
+    """A NaN among the numbers is never an error: the result has it."""
     nan = Tensor([[math.nan, 1.0]])
     for cell in (nn.Dense(2, 1), nn.Softmax(), nn.LayerNorm((2,)), nn.Sigmoid(), nn.GELU()):
         assert np.isnan(cell(nan).asnumpy()).any()
@@ -278,7 +279,7 @@ def test_nan_passes_through() -> None:
     lambda: ops.ones((2**22, 2**22), ms.float32),
 ], ids=range(6))
 def test_more_than_the_machine_has(make: Any) -> None:
-    """Said before memory is asked for, so that no other process pays for it."""
+    """The error comes before memory is requested, so that no other process suffers."""
     with pytest.raises(MemoryError, match="bytes"):
         make()
     assert (Tensor([1.0]) + 1).tolist() == [2.0]
@@ -305,7 +306,7 @@ print((x + 1).tolist())
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is limited in Linux's way")
 def test_more_than_the_process_may_have() -> None:
-    """A machine that has the memory, and a process that does not get it: an error that says how much, and the process goes on."""
+    """The machine has the memory but the process may not use it: an error says how much, and the process continues."""
     ran = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=100)
     *said, last = ran.stdout.splitlines()
     assert ran.returncode == 0 and last == "[2.0, 3.0]" and len(said) == 8, ran.stdout + ran.stderr
@@ -323,7 +324,7 @@ def test_more_than_eight_dimensions() -> None:
 
 # -- tensors ------------------------------------------------------------------------------------------------------------
 def test_a_tensor_as_a_condition() -> None:
-    """Of one element it is one; of several or none Python cannot know."""
+    """One element is a condition; for several or none Python cannot know."""
     for condition in (F(2), F(0), Tensor([[True, False]])):
         for use in (lambda c: 1 if c else 2, lambda c: c and 1, lambda c: not c, lambda c: [1 for _ in [0] if c], lambda c: max(c, c)):
             with pytest.raises(ValueError, match="truth value"):
@@ -436,7 +437,7 @@ def test_mistakes_raise_what_mindspore_raises(expression: str, kind: str) -> Non
 
 @pytest.mark.parametrize("expression", OTHERWISE)
 def test_mistakes_that_raise_something_else(expression: str) -> None:
-    """Still an error; an entry that raises what MindSpore raises by now has to go."""
+    """They still raise an error; an entry that now raises MindSpore's exception must be removed."""
     with pytest.raises(ALLOWED) as caught:
         asked.evaluated(expression)
     kinds = {e: w for s in ("gradients", "cells", "parameters", "settings") for e, w in asked.recorded("errors")[s].items()}
@@ -453,7 +454,7 @@ LACKING = {
 @pytest.mark.parametrize("name", LACKING)
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_operators_that_tensors_lack(name: str, mode: str) -> None:
-    """As in MindSpore, whose Tensor has none of them either."""
+    """MindSpore's Tensor lacks them too."""
     left, right = (ms.jit(function) if mode == "graph" else function for function in LACKING[name])
     for function, types in ((left, "'Tensor' and 'int'"), (right, "'int' and 'Tensor'")):
         with pytest.raises(TypeError, match=re.escape(f"unsupported operand type(s) for {name}: {types}")):
@@ -469,7 +470,7 @@ CHANNELS_LAST = [
 
 @pytest.mark.parametrize("expression", CHANNELS_LAST)
 def test_channels_that_are_last_are_told_where_to_go(expression: str) -> None:
-    """The message names what it is about, and the two transpositions that bring the same numbers."""
+    """The message names the argument, and the two transpositions that give the same result."""
     with pytest.raises(ValueError, match=rf"'{expression[expression.index('.') + 1:expression.index('(')]}'.*data_format") as caught:
         eval(expression)
     before, behind = re.findall(r"ops\.transpose\(\w, \([^)]*\)\)", str(caught.value))
@@ -525,7 +526,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     (lambda: ops.ReLU(alpha=1), TypeError, "'ReLU', there is no argument to make the operator with, but got alpha=1"),
 ])
 def test_a_value_that_python_takes_and_a_tensor_does_not(call: Any, kind: Any, text: str) -> None:
-    """It is refused by name, not by Python's complaint of what was done with it inside."""
+    """The message names it, instead of Python's complaint about an internal operation."""
     with pytest.raises(kind) as caught:
         call()
     assert type(caught.value) is kind and text in str(caught.value)

@@ -1,4 +1,4 @@
-"""The budget of caches: what it holds stays below its limit, and what was used least recently goes first, in all caches."""
+"""The budget of caches: their total stays below its limit, and the least recently used entries of all caches are evicted first."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_is_used_stays(owner: Budget) -> None:
 
 
 def test_an_entry_larger_than_the_limit(owner: Budget) -> None:
-    """It is not kept, nor does it stay in the way."""
+    """It is not kept, and does not evict others."""
     table = Table("numbers", owner)
     table.keep("large", Kept(5000))
     assert table.find("large") is None
@@ -74,7 +74,7 @@ def test_what_goes_by_itself_is_not_counted_for_ever(owner: Budget) -> None:
 
 
 def test_a_cache_is_told_of_periods(owner: Budget) -> None:
-    """A path that marks nothing can be cleared, so that the next use goes the long way and marks the entry."""
+    """A fast path that does not mark entries can be cleared, so that the next use takes the slow path and marks the entry."""
     began: list[int] = []
 
     class Paths(Cache):
@@ -128,7 +128,7 @@ def test_an_interned_object_lives_as_long_as_it_is_used() -> None:
 
 
 def test_threads_intern_one_object() -> None:
-    """All threads get the same object for a key, at every round."""
+    """All threads get the same object for a key, each time."""
     interned, rounds, workers = Interned(), 300, 4
     barrier, found = threading.Barrier(workers), [[] for _ in range(workers)]
 

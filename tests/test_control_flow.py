@@ -97,7 +97,7 @@ class Writer:
         return self.draw(st.sampled_from(range(100))) >= 100 - percent
 
     def name(self, kind: str) -> str | None:
-        """A name of a kind; seldom one that may have no value."""
+        """Return a name of a kind; rarely one that may have no value."""
         fitting = [name for name, k in {**self.outer, **self.names}.items() if k == kind]
         doubtful = [name for name, k in self.maybe.items() if k == kind]
         if doubtful and self.chance(4):
@@ -105,7 +105,7 @@ class Writer:
         return self.one_of(*reversed(fitting)) if fitting else None
 
     def target(self, kind: str) -> str:
-        """A name to assign: one of this function, or a new one."""
+        """Return a name to assign: one of this function, or a new one."""
         own = [name for name, k in self.names.items() if k == kind]
         if own and self.chance(70):
             return self.one_of(*reversed(own))
@@ -202,14 +202,14 @@ class Writer:
         self.lines.append("    " * indent + text)
 
     def branch(self, indent: int, depth: int, in_loop: bool) -> dict[str, str]:
-        """A block, whose new names it alone has; gives the names behind it."""
+        """Write a block whose new names are local to it; return the names after it."""
         before = dict(self.names)
         self.block(indent, depth, in_loop)
         after, self.names = self.names, before
         return after
 
     def after(self, *ends: dict[str, str]) -> None:
-        """Behind branches: a name that only some of them assign may have no value."""
+        """Update the names after branches: a name that only some of them assign may have no value."""
         for name, kind in {name: kind for end in ends for name, kind in end.items()}.items():
             if all(name in end for end in ends):
                 self.names[name] = kind
@@ -227,7 +227,7 @@ class Writer:
             self.line(indent, "pass")
 
     def statement(self, indent: int, depth: int, in_loop: bool) -> bool:
-        """One statement; whether nothing behind it is reached."""
+        """Write one statement; return whether the statements after it are unreachable."""
         kinds = ["vector", "vector", "scalar", "number", "augmented", "item", "changed item", "print", "swap", "list", "queue", "alias",
                  "write", "hook"]
         if depth < 3:
@@ -417,7 +417,7 @@ _written = 0
 
 
 def loaded(text: str) -> Any:
-    """The class `Net` of a program, from a file: a graph is made from its source."""
+    """Return the class `Net` of a program, from a file, since a graph is made from its source."""
     global _written
     _written += 1
     file = Path(_directory.name) / f"program_{_written}.py"
@@ -430,7 +430,7 @@ def loaded(text: str) -> Any:
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """A program that does not end is stopped."""
+    """Stop a program that does not end."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError("this program does not end")
@@ -448,7 +448,7 @@ INPUTS = [([1.0, -2.0, 0.5], 0.25, 2), ([-0.5, 0.75, 0.125], -1.5, 3)]
 
 
 def ran(net: Any, call: Callable[..., Any], numbers: tuple[Any, ...]) -> Outcome:
-    """Call `call`, which stands for `net`, on fresh arguments."""
+    """Call `call`, which replaces `net`, on new arguments."""
     vector, scalar, n = numbers
     x, y = Tensor(np.array(vector, np.float32)), Tensor(np.float32(scalar))
     printed = io.StringIO()
@@ -467,7 +467,7 @@ SHOWN = re.compile(r"^error\[E2\d\d\]: .*\n +--> .*:\d+:\d+\n.*\^", re.DOTALL)
 
 
 def agrees(expected: Outcome, found: Outcome, way: str) -> bool:
-    """Whether the program was run; an AssertionError where it did something else than op by op."""
+    """Return whether the program was run; AssertionError if its behaviour differs from eager mode."""
     if isinstance(found.raised, CompileError) and not isinstance(found.raised, AssertionError):
         text = str(found.raised)
         assert SHOWN.match(text), f"{way}: {text}"
@@ -485,7 +485,7 @@ def gradient_of(net: Any, called: Any = None) -> Callable[..., Any]:
 
 
 def op_by_op(cls: type, make: Callable[[Any], Callable[..., Any]]) -> list[tuple[tuple[Any, ...], Outcome]]:
-    """What the calls of one net do, one after the other, up to the first that raises."""
+    """Return what consecutive calls of one net do in eager mode, up to the first that raises."""
     net = cls()
     call, outcomes = make(net), []
     for numbers in (*INPUTS, INPUTS[0]):
@@ -496,7 +496,7 @@ def op_by_op(cls: type, make: Callable[[Any], Callable[..., Any]]) -> list[tuple
 
 
 def check(text: str) -> bool:
-    """A program does the same in all ways; whether its graph was made."""
+    """Check that a program behaves the same in all ways; return whether its graph was made."""
     cls = loaded(text)
     ways: dict[str, Callable[[Any], Callable[..., Any]]] = {
         "jit": compiled,
@@ -544,7 +544,7 @@ def test_made_up_control_flow(text: str) -> None:
 
 
 def test_most_programs_are_graphs() -> None:
-    """The grammar is one of programs that a graph can be made of: most are."""
+    """Most programs of the grammar can be made into graphs."""
     if not sum(counts.values()):
         pytest.skip("no programs were tried")
     assert counts["made"] >= counts["refused"]

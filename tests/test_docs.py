@@ -1,7 +1,7 @@
-"""The documents are true: their Python runs, and prints what stands below it.
+"""The documents are true: their Python code runs, and prints the output shown below it.
 
-Blocks marked `python` run in order, in one namespace a file; a block marked `text` right after one holds its output.
-`pytest --update-golden` writes the outputs anew: read the difference before it is committed.
+Blocks marked `python` run in order, in one namespace per file; a block marked `text` right after one has its output.
+`pytest --update-golden` rewrites the outputs: read the difference before committing it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run(document: str, name: str) -> list[tuple[int, int, str]]:
-    """For each `text` block below a `python` block: where its content stands, and what it should be."""
+    """Return for each `text` block below a `python` block where its content is, and what it should be."""
     space: dict[str, Any] = {"__name__": "document"}
     printed = ""
     after_python = False
@@ -90,7 +90,7 @@ _PLACE = re.compile(r" +at .*$|(?<=@)\w+(?=\.hook)", re.MULTILINE)
 
 
 def test_the_lesson_can_be_pasted_into_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line by line, an empty line ending what is indented; it prints the same but for the places."""
+    """Line by line, with an empty line after indented code; it prints the same except for source locations."""
     document = (ROOT / "docs" / "lesson.md").read_text(encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.chdir(tmp_path)
@@ -132,7 +132,7 @@ def test_every_code_is_on_the_page_of_errors() -> None:
 
 
 def test_every_promise_names_a_test_that_exists() -> None:
-    """Each row of `docs/trust.md` names at least one, by its file and its function."""
+    """Each row of `docs/trust.md` names at least one test, by file and function."""
     page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page)
     missing = [f"{file}::{name}" for file, name in named

@@ -1,4 +1,4 @@
-"""The programs of examples/ that are written for `mindspore`: eager and in GRAPH_MODE they print the same, and learn what they state."""
+"""The programs of examples/ written for `mindspore`: they print the same in eager mode and GRAPH_MODE, and reach the scores they state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ for mode in ([], ["--graph"]):
 
 @dataclass(frozen=True)
 class Example:
-    """A program, run for some epochs: lines that it prints, and the least score, which is the number in its last line."""
+    """A program run for some epochs: lines that it prints, and the lowest acceptable score, which is the number in its last line."""
 
     name: str
     epochs: int

@@ -55,7 +55,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -7.0, 1e4, 1e-40, np.nan, np.inf, -np.
 
 
 def hostile_tensor(rng: random.Random, like: Any) -> Tensor:
-    """A tensor of any dtype; of the shape of the argument that it replaces, half of the time."""
+    """Return a tensor of any dtype; half of the time with the shape of the argument that it replaces."""
     dtype: DType = rng.choice(list(DTYPES.values()))
     shape = like.shape if isinstance(like, Tensor) and rng.random() < 0.5 else rng.choice(SHAPES)
     count = int(np.prod(shape))
@@ -73,7 +73,7 @@ def hostile_tensor(rng: random.Random, like: Any) -> Tensor:
 
 
 def compared(op: Op, types: Sequence[TensorType]) -> op_plans.OpPlan:
-    """A plan that runs the op by its kernel, and complains when the reference gives something else."""
+    """Return a plan that runs the op by its kernel, and complains if the reference computes something else."""
     plan = made(op, types)
     if getattr(op, "aliases", False) or not op.can_lower:
         return plan
@@ -107,7 +107,7 @@ made = op_plans._made
 
 
 def forget() -> None:
-    """Evict everything: what was planned with or without comparing is planned anew."""
+    """Evict everything: all plans are made again, with or without comparing."""
     for cache in budget.caches:
         cache.begin_period()
         list(cache.sizes())
@@ -116,7 +116,7 @@ def forget() -> None:
 
 @pytest.fixture
 def comparing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """While this lasts, operators run twice."""
+    """Run every operator twice."""
     forget()
     monkeypatch.setattr(op_plans, "_made", compared)
     yield
@@ -132,7 +132,7 @@ class Stuck(BaseException):
 
 
 def mistake_of(number: int) -> str | None:
-    """Make the call of this number; what is wrong with what came of it, or None."""
+    """Make the call of this number; return what is wrong with its result, or None."""
     rng = random.Random(START + number)
     call: Call = rng.choice(list(calls(rng.choice(TEXTS))))
     places = call.places()

@@ -1,8 +1,8 @@
-"""Imports run one way: a module imports from its own place and from those that stand below it in `ORDER`.
+"""Imports run one way: a module imports from its own place and from places before it in `ORDER`.
 
-A place is a module or package of `adjoint`, or a package of `adjoint.runtime`.  Imports for types alone and imports within functions
-count like all others.  A function imports from this package at a gate only: there a large part is loaded with its first use.  No modules
-import each other in a circle.
+A place is a module or package of `adjoint`, or a package of `adjoint.runtime`.  Imports only for types and imports within functions count
+like all others.  A function may import from this package only at a gate, where a large part is loaded when first used.  No modules import
+each other in a circle.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ LATER = {"numpy", "mint", "dataset", "train", "compat", "cli"}
 
 
 class Import(NamedTuple):
-    """One name that a module of ours imports from another of ours."""
+    """One import of a module of this package in another."""
 
     line: int
     source: str
@@ -83,7 +83,7 @@ class Import(NamedTuple):
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of ours by its name."""
+    """Return every module of this package by its name."""
     found: dict[str, Path] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         *parents, last = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -92,13 +92,13 @@ def modules() -> dict[str, Path]:
 
 
 def place_of(module: str) -> str:
-    """The place where a module stands: `ops` for adjoint.ops.shapes, `runtime.tensor` for adjoint.runtime.tensor.indexing."""
+    """Return the place of a module: `ops` for adjoint.ops.shapes, `runtime.tensor` for adjoint.runtime.tensor.indexing."""
     parts = module.split(".")[1:]
     return ".".join(parts[: 2 if parts[:1] == ["runtime"] else 1])
 
 
 def imports(module: str) -> list[Import]:
-    """What a module imports from others of ours, by lines."""
+    """Return what a module imports from others of this package, with lines."""
     return list(_imports(module, ast.parse(modules()[module].read_text(encoding="utf-8")), in_function=False))
 
 
@@ -121,14 +121,14 @@ def _imports(module: str, tree: ast.AST, in_function: bool) -> Iterator[Import]:
 
 
 def _module_of(name: str) -> str:
-    """The module that an imported name stands for or is defined in."""
+    """Return the module that an imported name is, or in which it is defined."""
     while name not in modules():
         name = name.rpartition(".")[0]
     return name
 
 
 def wrong_arrow(found: Import) -> str:
-    """What is wrong with an import; empty if nothing is."""
+    """Return what is wrong with an import; empty if nothing is."""
     here, there = place_of(found.source), place_of(found.target)
     if here not in LEVEL:
         return f"{here} has no place in ORDER"
@@ -146,7 +146,7 @@ def wrong_arrow(found: Import) -> str:
 
 
 def gate_of(found: Import) -> tuple[str, str] | None:
-    """The gate that an import within a function goes through."""
+    """Return the gate that an import within a function goes through."""
     source, target = (module.removeprefix("adjoint.") for module in (found.source, found.target))
     gates = (source, target), (source, place_of(found.target))
     return next((gate for gate in gates if gate in GATES), None)
@@ -176,7 +176,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def circles(arrows: dict[str, set[str]]) -> list[set[str]]:
-    """The largest sets of nodes of which each is reached from each along the arrows."""
+    """Return the largest sets of nodes in which each node is reached from every other along the arrows."""
     reached: dict[str, set[str]] = {}
     for start in arrows:
         seen, left = set[str](), list(arrows[start])

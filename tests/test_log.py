@@ -1,4 +1,4 @@
-"""The log: which messages are written, and how."""
+"""The log: which messages are written, and in which form."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TIME_LIMIT = 300  # seconds; a cold compile cache on a slow machine needs some
 
 @dataclass(frozen=True)
 class Example:
-    """One row of `examples.toml`, where the fields are explained."""
+    """One row of `examples.toml`, which explains the fields."""
 
     name: str
     compare: str
@@ -59,7 +59,7 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a mark of punctuation, or a number: the form a number is written in tells dtypes and printers apart."""
+    """A word, a punctuation mark, or a number: the notation of a number reveals dtypes and printers."""
 
     form: str
     text: str
@@ -84,7 +84,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def text_difference(expected: str, got: str) -> str | None:
-    """White space does not count, except that it separates words and numbers."""
+    """Return the difference between texts; white space only separates words and numbers."""
     wanted, found = tokens(expected), tokens(got)
     for want, have in zip(wanted, found, strict=False):
         if not want.same(have):
@@ -99,7 +99,7 @@ def text_difference(expected: str, got: str) -> str | None:
 
 
 def array_shape(text: str) -> tuple[int, ...]:
-    """The shape of the one printed array that `text` is; ValueError if it is not one, or holds NaN or infinity."""
+    """Return the shape of the one printed array in `text`; ValueError if it is not one, or contains NaN or infinity."""
     found = tokens(text)
     position = 0
 
@@ -147,7 +147,7 @@ def number_difference(value: float, tolerance: float, got: str) -> str | None:
 
 
 def error_difference(error: str, names: str, line: str, stderr: str) -> str | None:
-    """The last exception that `stderr` reports decides; its message may have several lines."""
+    """Compare the last exception that `stderr` reports; its message may have several lines."""
     reports = list(re.finditer(r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt|Exit))(?::(.*))?$", stderr, re.MULTILINE))
     if not reports:
         return "no exception is reported"
@@ -179,7 +179,7 @@ def difference(example: Example, status: int, stdout: str, stderr: str) -> str |
 
 
 def environment(example: Example) -> dict[str, str]:
-    """The variables for the child: it runs the very package that the tests run, installed or not."""
+    """Return the variables for the child, so that it runs the same package as the tests, installed or not."""
     variables = dict(os.environ)
     variables.pop("ADJOINT_HOOK_SIGNATURE", None)
     specification = importlib.util.find_spec("adjoint")

@@ -1,6 +1,6 @@
-"""Every op by what its class says: inference, reference, C and gradient agree with each other on the op's samples.
+"""Every op against its class: inference, reference, C and gradient agree with each other on the op's samples.
 
-Nothing here names an op but the table of stated errors: a new op is tested as soon as it has samples.
+No op is named here except in the table of stated errors: a new op is tested as soon as it has samples.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_reference_takes_any_view(name: str) -> None:
 
 
 def strided(array: Array) -> Array:
-    """The same elements, neither contiguous nor in row-major order, read-only."""
+    """Return the same elements, neither contiguous nor in row-major order, read-only."""
     wide = np.zeros((*(2 * n for n in array.shape[::-1]), 2), array.dtype)
     view = wide[(*(slice(None, None, -2) for _ in array.shape), 1, ...)].T
     view[...] = array
@@ -169,7 +169,7 @@ def test_kernel_depends_on_its_operands_alone(name: str, kernels: Kernels) -> No
 
 
 def vector_cases(name: str, size: int) -> Iterator[Case]:
-    """The op on vectors of one size, for each dtype of floats that it takes."""
+    """Return the op on vectors of one size, for each float dtype that it accepts."""
     op_class = registry()[name]
     sample = replace(op_class.samples[0], values={})
     for dtype in FLOATS:
@@ -198,7 +198,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -
 
 
 def special_values(dtype: DType) -> Array:
-    """Zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the dtype they are computed in."""
+    """Return zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the compute dtype."""
     if dtype is BF16:
         edges = [2.0**-126, 2.0**-133, -(2.0**-130), 3.3895e38, -3.3895e38]
     else:
@@ -246,14 +246,14 @@ def test_not_a_number_spreads_as_in_the_reference(name: str, special: float, ker
 
 
 def expected_of(case: Case, arrays: Sequence[Array]) -> list[Array]:
-    """What the kernel should give, before rounding to storage: by the reference, in float64 where C may differ."""
+    """Return what the kernel should compute, before rounding to storage: by the reference, in float64 where C may differ."""
     inexact = case.op.name in RELATIVE or stated_ulps(case) > 0
     return reference(case, arrays, wide=inexact and not any(t.dtype is F64 for t in case.types))
 
 
 @cache
 def stated_ulps(case: Case) -> float:
-    """The stated error of the case's op, unless it is one of RELATIVE."""
+    """Return the stated error of the case's op, unless it is one of RELATIVE."""
     if not isinstance(case.op, Elementwise):
         return 0.0
     lowered = lower(case.op, case.types, case.results)
@@ -261,7 +261,7 @@ def stated_ulps(case: Case) -> float:
 
 
 def sizes_of(case: Case, operands: Sequence[Array]) -> list[Array | None]:
-    """For each result of an op that sums, the sums of the sizes of its terms; None for other ops."""
+    """Return for each result of an op that sums the sums of the absolute values of its terms; None for other ops."""
     if case.op.name not in SUMS:
         return [None] * len(case.results)
     absolute = [from_compute(np.abs(to_compute(x, t.dtype)), t.dtype) if t.dtype.is_float else x
@@ -272,7 +272,7 @@ def sizes_of(case: Case, operands: Sequence[Array]) -> list[Array | None]:
 def assert_agree(
     case: Case, stored: Array, expected: Array, type_: TensorType, operands: Sequence[Array] = (), sizes: Array | None = None
 ) -> None:
-    """The kernel's result is the reference's, to the bit or within the op's stated error; the sign of zero counts."""
+    """Check that the kernel's result is the reference's, exactly or within the op's stated error; the sign of zero counts."""
     dtype = type_.dtype
     expected = np.asarray(expected)
     got = to_compute(stored, dtype)
@@ -309,7 +309,7 @@ def assert_agree(
 
 
 def spacing(array: Array, dtype: DType) -> Array:
-    """The distance to the next number of the dtype, at each element."""
+    """Return the distance to the next number of the dtype, at each element."""
     bits = {F64: 52, F32: 23, F16: 10, BF16: 7}[dtype]
     lowest = {F64: -1022, F32: -126, F16: -14, BF16: -126}[dtype]
     _, exponent = np.frexp(array)
@@ -330,7 +330,7 @@ def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
 
 
 def module_of(case: Case, *kept: int) -> Module:
-    """The case as a function `@f`; `kept` are the results that it returns, all by default."""
+    """Return the case as a function `@f`; `kept` are the results that it returns, all by default."""
     params = [Value(type_, f"x{i}") for i, type_ in enumerate(case.types)]
     b = Builder()
     node = b.emit_node(case.op, params)
@@ -341,7 +341,7 @@ def module_of(case: Case, *kept: int) -> Module:
 
 
 def gradient_cases(name: str) -> Iterator[Case]:
-    """The op's samples in float64, where it has such."""
+    """Return the op's samples in float64, if it has any."""
     op_class = registry()[name]
     for position, sample in enumerate(samples_of(op_class)):
         dtype = F64 if has_floats(sample) else F32
@@ -367,7 +367,7 @@ def tensor_of(type_: Any) -> TensorType:
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_operands_are_broadcast_in_square_samples(name: str) -> None:
-    """[n, n] beside [n]: a gradient summed along the wrong axis has the right shape there, and only its numbers are wrong."""
+    """[n, n] with [n]: a gradient summed along the wrong axis has the right shape, and only its numbers are wrong."""
     smooth = [sample for sample in samples_of(registry()[name]) if sample.smooth]
     if not smooth or len(smooth[0].operands) == 1 or not list(gradient_cases(name)):
         return
@@ -411,7 +411,7 @@ STEP = 1e-5
 def difference(
     module: Module, function: Function, arguments: Sequence[Array], ways: Sequence[Any], seeds: Sequence[Array]
 ) -> tuple[float, float]:
-    """The slope of the seeded sum of the function's results along `ways`, and what rounding may add to it."""
+    """Return the slope of the seeded sum of the function's results along `ways`, and its possible rounding error."""
 
     def value(step: float) -> tuple[float, float]:
         moved = [x if d is None else x + step * d for x, d in zip(arguments, ways, strict=True)]

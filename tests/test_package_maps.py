@@ -32,7 +32,7 @@ def listed(package: Path) -> list[str]:
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and full name of all imports of a file, wherever they stand."""
+    """Yield line and full name of all imports of a file, wherever they are."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)

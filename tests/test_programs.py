@@ -45,7 +45,7 @@ smooth = pytest.mark.parametrize(
 
 @dataclass
 class Outcome:
-    """What a call did: its result, what it printed, how it ended, and the parameters and arguments afterwards."""
+    """What a call did: its result, its output, how it ended, and the parameters and arguments afterwards."""
 
     result: Any
     printed: str
@@ -54,7 +54,7 @@ class Outcome:
     arguments: list[Tensor]
 
     def compare(self, other: Outcome) -> None:
-        """An AssertionError where `other` did something else."""
+        """Raise AssertionError if `other` did something else."""
         if other.raised is not None and self.raised is None:
             raise other.raised
         assert type(other.raised) is type(self.raised), f"raised {other.raised!r}, not {self.raised!r}"
@@ -65,9 +65,9 @@ class Outcome:
 
 
 def same(expected: Any, found: Any, where: str) -> None:
-    """An AssertionError that says where, unless both are the same to the bit.
+    """Raise AssertionError that says where, unless both are equal to the bit.
 
-    A Python number that a tensor had a say in (a counter in a tensor loop) may come out of a graph as a 0-d tensor.
+    A Python number that depends on a tensor (a counter in a loop on a tensor) may be a 0-d tensor in a graph.
     """
     if isinstance(expected, Tensor):
         assert isinstance(found, Tensor), f"{where}: {found!r} is no Tensor"
@@ -95,7 +95,7 @@ def bits(x: Tensor) -> bytes:
 
 
 def kept(value: Any) -> Any:
-    """The value with tensors of its own, which later writes do not reach."""
+    """Return the value with new tensors, which later writes do not change."""
     if isinstance(value, Tensor):
         return Tensor(value)
     if isinstance(value, (tuple, list)):
@@ -109,7 +109,7 @@ def parameters_of(fn: Any) -> dict[str, Parameter]:
 
 
 def outcome(fn: Any, call: Callable[..., Any], program: Program, wide: bool = False) -> Outcome:
-    """Call `call`, which stands for `fn`, on fresh arguments."""
+    """Call `call`, which replaces `fn`, on new arguments."""
     arguments, keywords = program.arguments(wide)
     adjoint.set_seed(7)
     printed = io.StringIO()
@@ -123,13 +123,13 @@ def outcome(fn: Any, call: Callable[..., Any], program: Program, wide: bool = Fa
 
 
 def gradient_of(program: Program, fn: Any, called: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Value and gradients of `fn`, by its arguments and its trainable parameters; `called` stands for it."""
+    """Return value and gradients of `fn`, by its arguments and its trainable parameters; `called` replaces it."""
     weights = fn.trainable_params() if isinstance(fn, nn.Cell) else []
     return adjoint.value_and_grad(called or fn, program.wrt or None, weights or None)
 
 
 def compiled(fn: Any) -> Callable[..., Any]:
-    """The function as a graph; of a Cell, a function that calls it."""
+    """Return the function as a graph; for a Cell, a function that calls it."""
     if not isinstance(fn, nn.Cell):
         return adjoint.jit(fn)
     cell = fn
@@ -152,7 +152,7 @@ def mode(chosen: int) -> Iterator[None]:
 
 @functools.cache
 def eager(name: str, gradient: bool) -> tuple[Outcome, Outcome]:
-    """Two calls, op by op, of one callable."""
+    """Return two calls of one callable in eager mode."""
     program = PROGRAMS[name]
     fn = program.make()
     call = gradient_of(program, fn) if gradient else fn
@@ -161,7 +161,7 @@ def eager(name: str, gradient: bool) -> tuple[Outcome, Outcome]:
 
 
 def agrees(program: Program, fn: Any, call: Callable[..., Any], gradient: bool, parsed: bool = True) -> None:
-    """The first and the second call are as they are op by op; or a function that is `parsed` is refused."""
+    """Check that the first and the second call equal eager mode; or that a function that is `parsed` is rejected."""
     for expected in eager(program.name, gradient):
         found = outcome(fn, call, program)
         if parsed and program.refused:
@@ -277,7 +277,7 @@ def test_gradient_in_graph_mode(program: Program) -> None:
 
 @every_program
 def test_text_of_the_graph(program: Program) -> None:
-    """The graph printed, parsed back, and run by the executor, which knows nothing of Python."""
+    """The graph is printed, parsed, and run by the executor, which knows nothing about Python."""
     if program.raises is not None or program.refused is not None:
         pytest.skip("gives no result")
     fn = program.make()
@@ -304,7 +304,7 @@ sum of its own."""
 
 @differentiated
 def test_gradient_of_the_text(program: Program) -> None:
-    """The graph printed, parsed back and differentiated as a whole, loops and branches included, where the tape knows one path."""
+    """The graph is printed, parsed and differentiated as a whole, with loops and branches, whereas the tape knows only one path."""
     if program.raises is not None or program.refused is not None:
         pytest.skip("gives no result")
     fn = program.make()
@@ -363,7 +363,7 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def shown(program: Program) -> set[str]:
-    """What a program shows: the features it names, and its syntax: node types, `len()`, `.astype`."""
+    """Return what a program covers: the features that it names, and its syntax: node types, `len()`, `.astype`."""
     found = set(program.features)
     tree = ast.parse(program.text).body[0]
     assert isinstance(tree, (ast.FunctionDef, ast.ClassDef))

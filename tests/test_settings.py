@@ -1,4 +1,4 @@
-"""The table of settings is all there is: what is read stands in it, and what stands in it is read."""
+"""The table of settings is complete: every setting that is read is in it, and every setting in it is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing set, by the program or in the environment."""
+    """No setting is set, neither by the program nor in the environment."""
     for setting in SETTINGS:
         if setting.variable.startswith("ADJOINT_"):
             monkeypatch.delenv(setting.variable, raising=False)

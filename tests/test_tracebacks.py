@@ -1,4 +1,4 @@
-"""What is shown of an exception that nobody catches: the user's frames and a public name; what is caught keeps every frame."""
+"""Uncaught exceptions show the user's frames and a public name; a caught exception keeps every frame."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def shown(words: list[str], **environment: str) -> str:
 
 
 def frames(text: str) -> list[str]:
-    """The functions whose frames are shown, those of `threading` left out; a frame of this package by its file."""
+    """Return the functions whose frames are shown, except those of `threading`; a frame of this package by its file."""
     found = re.findall(r'^  File "(.*?)", line \d+, in (\S+)', text, re.MULTILINE)
     return [file if is_ours[file] else name for file, name in found if not file.endswith("threading.py")]
 
@@ -133,7 +133,7 @@ def test_a_fault_of_the_compiler_is_shown_whole(monkeypatch):
 
 
 def _fault():
-    """Raise in a frame that bears the name of a file of this package."""
+    """Raise in a frame that has the name of a file of this package."""
     exec(compile("raise InternalError('oh')", tracebacks.__file__, "exec"), {"InternalError": ms.InternalError})
 
 
@@ -148,7 +148,7 @@ def raising(*args):
 
 
 def test_frames_of_the_standard_library_belong_to_who_calls_it():
-    """Called by this package they are left out, up to the next frame of the user; called by the user they stay."""
+    """Called by this package, they are left out up to the next frame of the user; called by the user, they stay."""
     ours = {"contextlib": contextlib, "json": json, "raising": raising}
     exec(compile("""
 def within(function):
@@ -172,7 +172,7 @@ def fails(): json.loads("{")
 
 
 def test_what_is_caught_keeps_its_frames():
-    """What is shown is a view: a debugger after the fact sees all."""
+    """Only the display is shortened: a post-mortem debugger sees everything."""
     error = _raised(ValueError, lambda: ops.matmul(Tensor([1.0]), Tensor([[1.0], [2.0]])))
     before = traceback.extract_tb(error.__traceback__)
     assert any(is_ours[frame.filename] for frame in before)
@@ -183,7 +183,7 @@ def test_what_is_caught_keeps_its_frames():
 
 
 def test_ipython_shows_the_frames_of_the_user(monkeypatch):
-    """IPython is told of a handler; one of the user's own stays, and `%debug` finds every frame."""
+    """IPython gets a handler; the user's own handler stays, and `%debug` finds every frame."""
     shell = SimpleNamespace(custom_exceptions=(), handlers=[], seen=[])
     shell.set_custom_exc = lambda kinds, handler: shell.handlers.append(handler)
     shell.showtraceback = lambda exc, tb_offset: shell.seen.append(traceback.extract_tb(exc[2]))
@@ -202,7 +202,7 @@ def test_ipython_shows_the_frames_of_the_user(monkeypatch):
 
 
 def test_a_mistake_has_no_context_of_our_own():
-    """A table that was looked into first is no news, for who catches and logs as well."""
+    """A failed internal table look-up does not appear as the exception's context, also for code that catches and logs it."""
     x = Tensor([1.0])
     for operation in (lambda: x + "a", lambda: x * "a", lambda: x - "a", lambda: x / "a", lambda: "a" / x):
         assert _raised(TypeError, operation).__context__ is None
@@ -216,7 +216,7 @@ def test_a_mistake_has_no_context_of_our_own():
     (NoGradient.of(NO_GRADIENT, At("net.py", 1, 1), "x"), "adjoint.CompileError"),
 ])
 def test_exceptions_have_public_names_and_can_be_pickled(error, name):
-    """As `multiprocessing` does, to tell of them."""
+    """`multiprocessing` pickles exceptions to report them."""
     assert traceback.format_exception_only(error)[0].startswith(f"{name}: ")
     error.add_note("raised in a hook")
     again = pickle.loads(pickle.dumps(error))

@@ -32,7 +32,7 @@ ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeE
 
 
 class Thing:
-    """Knows nothing of tensors, and cannot be hashed."""
+    """Knows nothing about tensors, and cannot be hashed."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -102,7 +102,7 @@ PROTOCOLS = {"__array__", "__format__"}
 
 @dataclass(frozen=True)
 class Call:
-    """One call in an expression: of a function, of a class, or of what a class made."""
+    """One call in an expression: of a function, of a class, or of an instance."""
 
     text: str
     outer: bool
@@ -110,7 +110,7 @@ class Call:
 
     @functools.cached_property
     def tree(self) -> ast.Call:
-        """The whole expression."""
+        """Return the whole expression."""
         tree = ast.parse(self.text, mode="eval").body
         assert isinstance(tree, ast.Call)
         return tree
@@ -127,7 +127,7 @@ class Call:
         return re.sub(r"\(.*\)", "()", ast.unparse(self.node.func))
 
     def places(self) -> list[int | str]:
-        """The arguments: those given, by position or name, and the others that there are."""
+        """Return the arguments: those given, by position or name, and the other possible ones."""
         node, found = self.node, list[int | str]()
         found += range(len(node.args))
         given = [keyword.arg for keyword in node.keywords]
@@ -149,7 +149,7 @@ class Call:
         return str(place)
 
     def made(self, place: int | str, value: Any) -> Any:
-        """The answer with a value in one place."""
+        """Return the result with a value in one place."""
         space = good_calls.Values()
         node = self.node
         arguments = [evaluated(argument, space) for argument in node.args]
@@ -183,7 +183,7 @@ def calls(text: str) -> Iterator[Call]:
 
 
 def bits(answer: Any) -> Any:
-    """An answer as something that compares."""
+    """Return a result as something comparable."""
     match answer:
         case Tensor():
             return str(answer.dtype), answer.shape, answer.asnumpy().tobytes()
@@ -204,7 +204,7 @@ def right(text: str) -> Any:
 
 
 def fault(error: BaseException, name: str) -> str | None:
-    """What is wrong with an error, if anything is."""
+    """Return what is wrong with an error, if anything."""
     said = str(error)
     short = name.removesuffix("()").rpartition(".")[2]
     if not isinstance(error, ALLOWED) or isinstance(error, RecursionError):
@@ -257,7 +257,7 @@ def test_wrong_arguments(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_every_entry_has_a_call() -> None:
-    """What is public stands in the table; names that are no calls, and bases of the user's classes, do not."""
+    """Every public name is in the table, except names that are no calls, and base classes."""
     texts = " ".join(text for area in good_calls.CALLS.values() for text in area)
     public = [f"ops.{name}" for name in ops.__all__] + [f"nn.{name}" for name in nn.__all__] + [f"ms.{name}" for name in ms.__all__]
     public += [f"initializer.{name}" for name in initializer.__all__ if name != "Initializer"]
@@ -300,7 +300,7 @@ def written(tree: ast.Call, place: int, value: str) -> str:
 
 @pytest.mark.parametrize("text", PARSED)
 def test_wrong_arguments_in_a_graph(text: str, tmp_path: Any) -> None:
-    """The same error as without a graph, and beside it the user's line with a caret below the call."""
+    """The same error as without a graph, plus the user's line with a caret below the call."""
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.Call)
     programs = [written(tree, place, value) for place in range(len(tree.args)) for value in WRITTEN.values()]

@@ -1,4 +1,4 @@
-"""`adjoint cache`: what it reports of the kept kernels, and what it removes."""
+"""`adjoint cache`: what it reports about the stored kernels, and what it removes."""
 
 from __future__ import annotations
 

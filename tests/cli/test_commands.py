@@ -115,7 +115,7 @@ def run(capsys, *arguments):
 
 @pytest.mark.parametrize("name", ["Net", "net"])
 def test_dump_ir_of_a_cell(capsys, net, name):
-    """Forward and adjoint parse back and print the same; hooks are visible; lines are the user's."""
+    """Forward and adjoint can be parsed and print the same; hooks are visible; source lines are the user's."""
     code, out, _ = run(capsys, "dump-ir", f"{net}:{name}", "--args", "f32[2, 4]", "--json")
     assert code == 0
     stages = json.loads(out)
@@ -146,14 +146,14 @@ def test_dump_ir_stages_as_text(capsys, net):
 
 
 def test_dump_ir_as_a_file_of_c(capsys, net):
-    """What is printed is the file; the gradient is by what --wrt names."""
+    """The output is the C file; the gradient is by the arguments that --wrt names."""
     code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "c", "--standalone", "--wrt", "y")
     assert code == 0 and out.startswith("/* loss, loss_grad: ") and out.count("#include <stdint.h>") == 1
     assert "int loss(\n" in out and "    float *restrict y_bar) {" in out and "x_bar" not in out and f"at {net}:" in out
 
 
 def test_dump_ir_of_what_is_parsed(capsys, net):
-    """A jitted function with control flow: all of it is there, it runs as a graph, Python values are inputs as well."""
+    """A jitted function with control flow is shown completely and runs as a graph; Python values are possible inputs."""
     code, out, _ = run(capsys, "dump-ir", f"{net}:jitted", "--args", "f32[3], 2", "--run", "--json")
     stages = json.loads(out)
     assert code == 0 and stages["parsed"].count("= if ") == 2 and "while carry" in stages["parsed"]
@@ -185,7 +185,7 @@ def test_dump_ir_of_integers_has_no_adjoint(capsys, net):
 
 
 def test_dump_ir_shows_what_can_be_shown(capsys, net):
-    """Where there is no adjoint, the graph and its kernels are shown all the same."""
+    """Without an adjoint, the graph and its kernels are still shown."""
     code, out, err = run(capsys, "dump-ir", f"{net}:forward_hook", "--args", "f32[2, 4]", "--json")
     stages = json.loads(out)
     assert code == 1 and "E144" in err and stages["error"] in err and set(stages) == {"parsed", "optimised", "c", "error"}
@@ -211,7 +211,7 @@ def test_dump_ir_expands_gradients_inside_of_a_function(capsys, tmp_path):
 
 
 def test_dump_ir_of_text_at_every_stage(capsys, tmp_path, net):
-    """What was dumped is dumped again as text, and the passes show what they change on it too."""
+    """The output can be dumped again as text, and the passes show their changes to it."""
     text = tmp_path / "saved.ir"
     code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "parsed")
     text.write_text(out)
@@ -238,7 +238,7 @@ def test_dump_ir_names_passes_that_change_nothing_once(capsys, net):
 
 @pytest.mark.parametrize(("target", "arguments"), [("Net", "f32[2, 4]"), ("jitted", "f32[3], 2"), ("Counter", "f32[3]")])
 def test_dump_ir_runs_the_graph_that_it_shows(capsys, monkeypatch, net, target, arguments):
-    """The text that is shown is that of the graph that runs, and it gives what the parsed one gives."""
+    """The text shown is that of the graph that runs, and it computes the same as the parsed one."""
     ran = []
     monkeypatch.setattr("adjoint.runtime.graphs.entry.bind", lambda graph: ran.append(print_module(graph.module)) or bind(graph))
     shown = {}
@@ -366,7 +366,7 @@ def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
 
 
 def test_ways_out_lead_somewhere():
-    """Names that are not here have a way out whose names are."""
+    """Every suggestion for a missing name is a name that exists."""
     for module in (ms, nn, ops):
         assert not set(module.INSTEAD) & set(module.__all__)
         for way in module.INSTEAD.values():
@@ -382,7 +382,7 @@ def test_modules_whose_place_is_another(tmp_path):
 
 @pytest.mark.parametrize("broken", ["def f(x:\n    return x\n", "def f(x):\n    return x\n\nraise ValueError('boom')\n"])
 def test_a_script_that_fails_is_shown_as_python_shows_it(tmp_path, broken):
-    """The frames of the script, and none of those that ran it."""
+    """The traceback has the frames of the script, and none of those that ran it."""
     path = tmp_path / "script.py"
     done = script(tmp_path, broken)
     plain = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
@@ -404,7 +404,7 @@ def test_dump_ir_of_a_file_that_exits(capsys, tmp_path):
 
 
 def test_a_reader_that_has_read_enough(net):
-    """`adjoint dump-ir ... | head -1` is no failure."""
+    """`adjoint dump-ir ... | head -1` is not a failure."""
     words = [sys.executable, "-m", "adjoint", "dump-ir", f"{net}:Net", "--args", "f32[2, 4]"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout and running.stderr

@@ -18,14 +18,14 @@ REAL = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
 def script(path: Path, body: str) -> Path:
-    """A program of a few lines of shell."""
+    """Return a shell script of a few lines."""
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(stat.S_IRWXU)
     return path
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody has asked for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -33,7 +33,7 @@ def alive(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Whether a process ends within a few seconds."""
+    """Return whether a process ends within a few seconds."""
     deadline = time.monotonic() + 10
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -41,7 +41,7 @@ def ends(pid: int) -> bool:
 
 
 class CountedCompiler:
-    """A script that runs the real compiler and keeps a list of its runs."""
+    """A script that runs the real compiler and logs its runs."""
 
     def __init__(self, directory: Path):
         self.log = directory / "runs"

@@ -15,7 +15,7 @@ from compilers import CountedCompiler  # found beside this file
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory that ADJOINT_CACHE_DIR names; every other place for a cache is in `tmp_path` too."""
+    """The directory that ADJOINT_CACHE_DIR names; all other possible cache directories are in `tmp_path` too."""
     directory = tmp_path / "cache"
     monkeypatch.setenv("ADJOINT_CACHE_DIR", str(directory))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

@@ -1,4 +1,4 @@
-"""The elementary functions of double at their hardest arguments, against values of higher precision."""
+"""The double-precision elementary functions at their hardest arguments, against values of higher precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printer: parentheses where they are needed or wanted, literals that read back exactly, no text that escapes."""
+"""The printer of C: parentheses where needed, literals that read back exactly, strings that cannot break out of a comment or literal."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_elements_are_loaded_in_the_dtype_they_are_computed_in() -> None:
 
 
 def test_arithmetic_narrower_than_int_is_cast_back() -> None:
-    """C computes it as int, which would let 100 + 100 be 200 in int8."""
+    """C computes it as int, so 100 + 100 would be 200 in int8."""
     x, y = Name("x", I8), Name("y", I8)
     assert text(x + y) == "(int8_t)(x + y)"
     assert text(less(x * 2, y)) == "(int8_t)(x * 2) < y"
@@ -335,7 +335,7 @@ def test_rounding_to_two_byte_floats() -> None:
 
 
 def test_what_is_added_to_itself_is_an_increment() -> None:
-    """`x += y` for every operator that has that form, and only where the target is the left operand."""
+    """`x += y` is used for every operator that has that form, only if the target is the left operand."""
     assert printed(Assign(a, a + b)) == "a += b;"
     assert printed(Assign(a, a - (b - c))) == "a -= b - c;"
     assert printed(Assign(a, a * (b + c))) == "a *= b + c;"
@@ -344,7 +344,7 @@ def test_what_is_added_to_itself_is_an_increment() -> None:
 
 
 def test_a_sum_of_integers_needs_no_parentheses() -> None:
-    """Floating point sums keep theirs: their order is their value."""
+    """Floating-point sums keep theirs, since their order changes the result."""
     assert text(j + (i * n + j)) == "j + i * n + j"
     assert text(j + (n - i)) == "j + n - i"
     assert text(j - (n + i)) == "j - (n + i)"

@@ -1,4 +1,4 @@
-"""The cache of libraries: where it is, what it keeps and for how long, and that bad files in it do no harm."""
+"""The cache of libraries: its location, what it keeps and for how long, and that damaged files in it do no harm."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_temporary_directory_of_a_killed_process_is_removed(cache: Path, tmp_p
 
 
 def add(store: Store, unit: str, content: bytes, *keys: str) -> str:
-    """Add a library with its text and the entries of these kernels; return its name."""
+    """Add a library with its source and the entries of these kernels; return its name."""
     with store.scratch.new_folder() as work:
         store.folder.create(f"{work}/made", content)
         name = store.add_library(unit, f"{work}/made")
@@ -176,7 +176,7 @@ def test_usage_and_clearing(cache: Path) -> None:
 
 
 def test_what_was_not_used_for_longest_goes_first(cache: Path) -> None:
-    """With its text and its entries; the one that was made last stays, however large."""
+    """The least recently used library is removed with its source and entries; the newest one stays, however large."""
     store = first()
     names = [add(store, f"unit-{number}", bytes(1000) + str(number).encode(), f"a{number}") for number in range(4)]
     for number, name in enumerate(names):
@@ -216,7 +216,7 @@ def test_the_limit_holds_while_kernels_are_made(cache: Path, monkeypatch: pytest
 
 
 def test_usage_while_another_process_writes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is listed, and is gone by the time its size is asked for, does not count."""
+    """A file that is removed between listing and reading its size does not count."""
     store = first()
     monkeypatch.setattr(PrivateFolder, "names", lambda folder, name: ["gone.so"])
     assert store.usage().libraries == 0
@@ -240,7 +240,7 @@ with store.scratch.new_folder() as work, store.scratch.turn("unit", lambda: Fals
 
 
 def test_what_the_dead_left_is_swept(cache: Path) -> None:
-    """And nothing of the living: neither of another process, nor of another store or thread of this one."""
+    """Files left by ended processes are removed; those of running processes, and of other stores and threads, stay."""
     store, other = first(), first()
     with subprocess.Popen([sys.executable, "-c", LEFT, str(store.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -292,7 +292,7 @@ def test_processes_take_turns(cache: Path) -> None:
 
 
 def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By one who has given up, one who has waited long enough, and where nothing can be locked; a child that was forked holds none."""
+    """Work goes on without a lock after cancelling, after the time limit, and where locks are not possible; a forked child holds none."""
     store = first()
     held, done = os.pipe(), os.pipe()
     child = os.fork()
@@ -318,7 +318,7 @@ def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def mount(place: Path, options: str) -> None:
-    """Mount a file system in memory; only root can, and not everywhere."""
+    """Mount a file system in memory; this needs root, and is not possible everywhere."""
     place.mkdir(exist_ok=True)
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True, check=False)
     if done.returncode:
@@ -343,7 +343,7 @@ def mounted(tmp_path: Path) -> Iterator[Any]:
 
 
 def use(workshop: Workshop) -> None:
-    """Have a kernel and the run-time library made and loaded."""
+    """Make and load a kernel and the run-time library."""
     ffi = FFI()
     load_runtime(ffi, workshop)
     KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
@@ -358,7 +358,8 @@ def use(workshop: Workshop) -> None:
     ("noexec", "noexec"),
 ])
 def test_the_next_directory_is_used(options: str, reason: str, mounted: Any, cache: Path, tmp_path: Path) -> None:
-    """Full at once, full when the probe is linked, without room for more files, read-only, or mounted noexec: the directory is blamed."""
+    """If the directory is full at once or when the probe is linked, has no room for more files, is read-only or noexec, it is reported and
+    skipped."""
     mounted("cache", options)
     with pytest.warns(UserWarning, match=rf"ADJOINT_CACHE_DIR is not used, .*/xdg/adjoint/kernels is: .*/cache.*: .*{reason}") as said:
         workshop = Workshop.open()
@@ -382,7 +383,7 @@ def test_a_directory_that_fills_up_means_another(mounted: Any, cache: Path, tmp_
 
 @needs_compiler
 def test_one_that_fills_up_under_the_first_compiler(mounted: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second compiler finds the directory that the first one went on to; one warning says all of it."""
+    """The second compiler uses the directory that the first one switched to; one warning reports both."""
     place = mounted("cache", "size=1m")
     fill = f"head -c 2000000 /dev/zero > {place}/filler 2> {tmp_path}/said; echo no >&2; exit 1"
     monkeypatch.setenv("CC", str(script(tmp_path / "fills", f'case "$*" in *runtime*) {fill};; esac; exec {REAL} "$@"')))
@@ -394,7 +395,7 @@ def test_one_that_fills_up_under_the_first_compiler(mounted: Any, cache: Path, t
 
 @needs_compiler
 def test_all_of_it_at_once(mounted: Any, cache: Path, tmp_path: Path) -> None:
-    """Full, read-only, and noexec: libraries are loaded from memory, and found again."""
+    """In a full, read-only and noexec directory, libraries are loaded from memory, and found again."""
     mounted("cache", "size=4k")
     mounted("xdg", "ro")
     mounted("home", "noexec")
@@ -414,7 +415,7 @@ def test_all_of_it_at_once(mounted: Any, cache: Path, tmp_path: Path) -> None:
 
 @needs_compiler
 def test_libraries_in_memory_are_told_apart(cache: Path) -> None:
-    """Though the files they are loaded from have one descriptor after the other."""
+    """Libraries loaded from memory are distinct although their files have the same descriptor number one after the other."""
     workshop = Workshop.open()
     workshop.store.executable = False
     kernels = KernelCache(FFI(), workshop)

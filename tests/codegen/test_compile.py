@@ -1,4 +1,4 @@
-"""From text to functions: that they compute, that each is compiled once, and how failures are reported."""
+"""From C source to functions: they compute correctly, each is compiled once, and failures are reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ffi() -> FFI:
 
 
 def run(functions: tuple[Any, ...], kernel: KernelText, ffi: Any, *arrays: np.ndarray) -> int:
-    """Runs the stages over all their units; gives the first status that is not 0."""
+    """Run the stages over all their units; return the first status that is not 0."""
     scratch = [np.zeros(bytes_, "u1") for bytes_ in kernel.scratch]
     kept = [ffi.from_buffer(array) for array in (*arrays, *scratch)]
     operands = ffi.new("void *[]", [ffi.cast("void *", pointer) for pointer in kept])
@@ -54,7 +54,7 @@ def run(functions: tuple[Any, ...], kernel: KernelText, ffi: Any, *arrays: np.nd
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES.values() if dtype not in (BOOL, BF16)], ids=lambda dtype: dtype.name)
 def test_a_kernel_computes_what_numpy_computes(dtype: Any, cache: Path, ffi: Any) -> None:
-    """Integers at the ends of their range: they wrap, as in NumPy."""
+    """Integers at the ends of their range wrap, as in NumPy."""
     if dtype.is_float:
         x = np.array([1.5, -2.25, 3e4, 1e-7, np.inf], dtype.array)
     else:
@@ -104,13 +104,13 @@ def test_the_interface_of_the_runtime_is_declared_once(cache: Path, ffi: Any) ->
 
 @pytest.fixture
 def toy_packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A registry of the toy ops alone."""
+    """A registry of only the toy ops."""
     ops: dict[str, type[Op]] = {op.name: op for op in (Add, Scale, Sum)}
     monkeypatch.setattr(packs, "registry", lambda: ops)
 
 
 def test_a_kernel_brings_its_pack(counted: CountedCompiler, ffi: Any, toy_packs: None) -> None:
-    """Two kernels of one name (Scale by 2 and by 3) are told apart in their unit."""
+    """Two kernels of one name (Scale by 2 and by 3) are distinguished in their unit."""
     kernels = KernelCache(ffi, Workshop.open())
     kernels.get(lowered(Add(), vector(F32, 5), vector(F32, 5)))
     runs = counted.runs
@@ -218,14 +218,14 @@ def test_a_damaged_library_is_made_again(damage: Callable[[Path], Any], counted:
 
 
 def exchange(entries: list[Path], libraries: list[Path]) -> None:
-    """The entries of two kernels, as they are."""
+    """Exchange the entries of two kernels, unchanged."""
     first, second = (entry.read_bytes() for entry in entries)
     entries[0].write_bytes(second)
     entries[1].write_bytes(first)
 
 
 def rotate(entries: list[Path], libraries: list[Path]) -> None:
-    """The lines within entries."""
+    """Rotate the lines within entries."""
     for entry in entries:
         first, *rest = entry.read_text().splitlines()
         entry.write_text("\n".join([*rest, first, ""]))
@@ -237,7 +237,7 @@ def cut(entries: list[Path], libraries: list[Path]) -> None:
 
 
 def forge(entries: list[Path], libraries: list[Path]) -> None:
-    """Entries that are right in themselves, and name the libraries of each other."""
+    """Make entries that are valid in themselves but name each other's libraries."""
     store = next(Store.candidates())
     first, second = (entry.name for entry in entries)
     held = [store.entry(first), store.entry(second)]
@@ -247,14 +247,14 @@ def forge(entries: list[Path], libraries: list[Path]) -> None:
 
 
 def rename(entries: list[Path], libraries: list[Path]) -> None:
-    """Libraries that have each other's names."""
+    """Exchange the names of libraries."""
     first, second = (library.read_bytes() for library in libraries)
     libraries[0].write_bytes(second)
     libraries[1].write_bytes(first)
 
 
 def foreign(entries: list[Path], libraries: list[Path]) -> None:
-    """Libraries that are what their names say, but of another machine."""
+    """Replace libraries by valid ones for another machine."""
     store = next(Store.candidates())
     for entry in entries:
         store.folder.create("work/foreign", b"\x7fELF of another machine")
@@ -263,7 +263,7 @@ def foreign(entries: list[Path], libraries: list[Path]) -> None:
 
 @pytest.mark.parametrize("damage", [exchange, rotate, cut, forge, rename, foreign])
 def test_what_does_not_belong_together_is_made_again(damage: Callable[..., None], counted: CountedCompiler, ffi: Any) -> None:
-    """Two kernels of one name and the same number of functions, x * 2 and x * 3: only their keys tell them apart."""
+    """Two kernels with the same name and number of functions, x * 2 and x * 3, differ only in their keys."""
     kernels = [alone(lowered(Scale(by=by), vector(F32, 3))) for by in (2.0, 3.0)]
     code = """
         import sys
@@ -313,7 +313,7 @@ def test_another_library_in_place_of_the_run_time_library_is_made_again(counted:
 
 
 def test_refused_c_is_reported(counted: CountedCompiler, ffi: Any) -> None:
-    """One line for the user, one file with everything for us, and not a second try."""
+    """The user gets one line, a file has all details, and there is no second attempt."""
     kernels = KernelCache(ffi, Workshop.open())
     kernel = lowered(Broken(), vector(F32, 3))
     with pytest.raises(CompilerFailure) as caught:
@@ -383,7 +383,7 @@ def test_other_packs_follow_in_the_background(counted: CountedCompiler, ffi: Any
 
 
 def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
-    """It has none of the parent's threads, and finds no lock held."""
+    """A forked child has none of the parent's threads, and no lock is held in it."""
     kernels = KernelCache(ffi, Workshop.open())
     kernels.get(alone(lowered(Add(), vector(F32, 5), vector(F32, 5))))
     with kernels._lock:  # as if another thread were at work
@@ -396,7 +396,7 @@ def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
 
 
 def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiler in the background holds up the end of a program by nothing, nor does waiting for another process's; nothing is left."""
+    """A background compiler does not delay the end of a program, nor does waiting for another process's; nothing is left running."""
     pids = tmp_path / "pids"
     slow = script(tmp_path / "slow", f'case "$*" in *other*) echo $$ > {pids}; exec sleep 60;; esac; exec {REAL} "$@"')
     code = """

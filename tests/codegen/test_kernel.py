@@ -1,4 +1,4 @@
-"""What an op's `lower` describes, and the C that is emitted for it."""
+"""The kernel that an op's `lower` describes, and the C emitted for it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_two_stages_share_scratch_and_sizes() -> None:
 
 
 def test_memory_that_may_be_the_same_is_not_restricted() -> None:
-    """An op that is computed in place: C must not assume that a store to the result leaves the operand alone."""
+    """For an op computed in place, C must not assume that a store to the result leaves the operand unchanged."""
 
     @toy("toy")
     class Step(Op):
@@ -112,7 +112,7 @@ def test_memory_that_may_be_the_same_is_not_restricted() -> None:
 
 
 def test_the_text_holds_no_shapes() -> None:
-    """So a new shape finds the kernel of the old one, and nothing is compiled."""
+    """A new shape therefore finds the kernel of the old one, and nothing is compiled."""
     assert lowered(Sum(), vector(F32, 100)).text == lowered(Sum(), vector(F32, 7)).text
     square = tensor(F32, (3, 3))
     assert lowered(Add(), square, square).text == lowered(Add(), vector(F32, 9), vector(F32, 9)).text
@@ -131,7 +131,7 @@ def test_specialized_kernels_hold_their_sizes() -> None:
 
 
 def described(describe: Callable[..., None], *dtypes, count: int = 4) -> str:
-    """The text of an op on vectors whose `lower` is `describe`; the last dtype is the result's."""
+    """Return the C of an op on vectors whose `lower` is `describe`; the last dtype is that of the result."""
 
     @toy("toy")
     class Described(Op):
@@ -142,7 +142,7 @@ def described(describe: Callable[..., None], *dtypes, count: int = 4) -> str:
 
 
 def test_names_do_not_clash() -> None:
-    """Neither with C, nor with the kernel's parameters, nor with one another where both are in scope."""
+    """Names clash neither with C, nor with the kernel's parameters, nor with each other in the same scope."""
 
     def describe(op: Op, k: Kernel, size: Buffer, default: Buffer) -> None:
         with k.stage(1, 1, "x'") as i:
@@ -306,7 +306,7 @@ AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"]
 @pytest.mark.parametrize("flags", [[], AVX512], ids=["baseline", "avx512"])
 @pytest.mark.parametrize("file", headers.FILES)
 def test_units_compile_without_a_warning(file: str, flags: list[str], compiler: str, tmp_path: Path) -> None:
-    """Every header, though nothing in the unit uses it, with kernels of every dtype."""
+    """A unit with every header compiles with kernels of every dtype, even if nothing in it uses the headers."""
     if shutil.which(compiler) is None or not (headers.DIRECTORY / file).is_file():
         pytest.skip("not there")
     dtypes = [dtype for dtype in DTYPES.values() if dtype is not BOOL]
@@ -322,7 +322,7 @@ def test_units_compile_without_a_warning(file: str, flags: list[str], compiler: 
 
 @pytest.mark.parametrize("file", headers.FILES)
 def test_headers_name_the_headers_they_build_on(file: str) -> None:
-    """What a file calls and does not define must be in the table, or units that use it would not compile."""
+    """The functions that a file calls but does not define must be in the table, or units that use it would not compile."""
     if not (headers.DIRECTORY / file).is_file():
         pytest.skip("not there")
     code = re.sub(r"/\*.*?\*/", "", headers.text(file), flags=re.DOTALL)

@@ -108,7 +108,7 @@ WIDTHS = {"baseline": [], "avx": ["-mavx"], "avx2": ["-mavx2", "-mfma"]}
 
 
 def products(folder: Path, compiler: str, width: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Compile `matmul_of_any_width.c` with vectors of a width and run it; skips where the compiler or the width is not there."""
+    """Compile `matmul_of_any_width.c` with vectors of a width and run it; skip if there is no compiler or the processor lacks the width."""
     if shutil.which(compiler) is None or not {*WIDTHS[width]} <= {*machine_flags()}:
         pytest.skip("not there")
     program = Path(__file__).with_name("matmul_of_any_width.c").read_text()
@@ -122,7 +122,7 @@ def products(folder: Path, compiler: str, width: str, *flags: str) -> subprocess
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_vectors_of_any_width_give_the_numbers_of_the_definition(width: str, compiler: str, tmp_path: Path) -> None:
-    """Vectors narrower than this processor's."""
+    """Also for vectors narrower than this processor's."""
     done = products(tmp_path, compiler, width, "-O1")
     assert (done.returncode, done.stdout) == (0, "312 products\n"), done.stdout + done.stderr
 
@@ -132,7 +132,7 @@ SANITIZED = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 @functools.cache
 def sanitizing_compiler() -> str | None:
-    """The first compiler that has the sanitizers: what is read and written is the same with each."""
+    """Return the first compiler that has the sanitizers: memory accesses are the same with each."""
     for compiler in ("gcc", "clang"):
         if shutil.which(compiler) is not None:
             command = [compiler, *SANITIZED, "-x", "c", "-", "-o", os.devnull]

@@ -1,4 +1,4 @@
-"""The directory that compiled code is loaded from: that nobody else can place code in it."""
+"""The directory from which compiled code is loaded: nobody else can place code in it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_directory_of_another_user_is_passed_over(cache: Path, tmp_path: Path)
 
 
 def test_a_home_that_a_group_may_write_to_keeps_its_cache(cache: Path) -> None:
-    """The directory itself is what must be private: the descriptor leads to it and to no other."""
+    """Only the directory itself must be private: its descriptor leads to no other."""
     cache.mkdir()
     cache.chmod(0o2775)
     assert next(Store.candidates()).root == cache / "kernels"
@@ -87,7 +87,7 @@ def test_files_of_another_user_are_not_read(cache: Path) -> None:
 
 
 def library(path: Path, number: int) -> bytes:
-    """A library whose function `answer` gives a number."""
+    """A library whose function `answer` returns a number."""
     source = f'const char adjoint_table[] = "key answer\\n"; int answer(void) {{ return {number}; }}'
     subprocess.run([str(REAL), "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)], input=source.encode(), check=True)
     return path.read_bytes()
@@ -95,7 +95,7 @@ def library(path: Path, number: int) -> bytes:
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Path]:
-    """A directory that another user owns, and that everybody may write to."""
+    """A directory that another user owns and everybody may write to."""
     base = Path("/tmp", f"adjoint-test-{os.getpid()}-{os.urandom(4).hex()}")
     base.mkdir()
     base.chmod(0o777)
@@ -106,7 +106,7 @@ def shared(tmp_path: Path) -> Iterator[Path]:
 @needs_root
 @needs_compiler
 def test_another_user_cannot_exchange_the_code(shared: Path, tmp_path: Path) -> None:
-    """He owns the directory above, waits until ours is checked, and puts one of his own in its place, with a library of the right name."""
+    """The owner of the parent directory waits for our check, then replaces our directory by one with a library of the right name."""
     good, evil = library(tmp_path / "good.so", 42), library(tmp_path / "evil.so", 666)
     os.chown(shared, THEIRS, THEIRS)
     ready, go = os.pipe(), os.pipe()
@@ -153,7 +153,7 @@ def test_another_user_cannot_exchange_the_code(shared: Path, tmp_path: Path) -> 
 
 
 def test_descriptors_that_were_closed_are_opened_again(cache: Path, tmp_path: Path) -> None:
-    """As a program does that becomes a daemon; the number may stand for another directory by then."""
+    """Programs that become daemons close all descriptors; the number may then belong to another directory."""
     store = next(Store.candidates())
     store.add_entry("a1", "unit.so")
     other = os.open(tmp_path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Standalone C files: they compile without warnings under any compiler, and give the results of eager mode."""
+"""Standalone C files compile without warnings under every compiler, and compute the results of eager mode."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def file_of(function: Callable[..., Any], inputs: Sequence[Any]) -> str:
 
 
 def called(library: Any, name: str, operands: Sequence[Array], results: Sequence[Array]) -> int:
-    """The status of a function given arrays; it writes the results."""
+    """Return the status of a function called with arrays; it writes the results."""
     ffi = FFI()
     ffi.cdef(f"int {name}({', '.join(['void *'] * (len(operands) + len(results)))});")
     function = getattr(ffi.dlopen(str(library)), name)
@@ -59,7 +59,7 @@ def estimate(a: Any) -> Any:
 
 
 class Small(nn.Cell):
-    """Two kernels of one name (add with and without broadcasting), a convolution, pooling, a custom gradient's worth of shapes."""
+    """Two kernels with the same name (add with and without broadcasting), a convolution, pooling, and the shapes of a custom gradient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @needs_compiler
 def test_the_controller_of_the_examples(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A C program, built as the example says, lowers the cost by the gradient."""
+    """A C program, built as the example says, reduces the cost by following the gradient."""
     target = f"{EXAMPLES / 'steering.py'}:cost"
     assert main(["dump-ir", target, "--args", "f32[20], f32[20], f32[20, 20]", "--stage", "c", "--standalone"]) == 0
     source, program = tmp_path / "cost.c", tmp_path / "steering"
@@ -151,7 +151,7 @@ func @f(x: f16[3], i: i32[2], t: f64) -> (f16[2], f16[2], f16[3], f64, f32) {
 
 @needs_compiler
 def test_any_results_and_a_failing_kernel(tmp_path: Path) -> None:
-    """A value that is given twice, an argument and a number as results, the two-byte floats; an index out of range is a status."""
+    """Results may be a repeated value, an argument, a number, or two-byte floats; an index out of range gives a status."""
     library = library_of(standalone(parse_module(TEXT), "f", None, ()), tmp_path)
     x, t = np.array([1.0, 2.0, 3.0], np.float16), np.array(2.0)
     results = [np.empty(2, np.float16), np.empty(2, np.float16), np.empty(3, np.float16), np.empty(()), np.empty((), np.float32)]
@@ -163,7 +163,7 @@ def test_any_results_and_a_failing_kernel(tmp_path: Path) -> None:
 
 
 def pow(x: Any, y0: Any, status: Any, double: Any) -> Any:
-    """Names that C has other uses for."""
+    """Names that have another meaning in C."""
     add_f32 = (x + y0).reshape(2)
     return ops.tanh(ops.matmul(add_f32 * double, status))
 
@@ -171,7 +171,7 @@ def pow(x: Any, y0: Any, status: Any, double: Any) -> Any:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("flags", [[], ["-O0"], ["-mavx2", "-mfma"]], ids=["baseline", "unoptimised", "avx2"])
 def test_every_compiler_takes_it_without_a_word(flags: list[str], compiler: str, tmp_path: Path) -> None:
-    """Whatever is known of the processor, whatever things are called."""
+    """No warnings, for any processor and any names."""
     if shutil.which(compiler) is None:
         pytest.skip("not there")
     row, matrix = Tensor(np.zeros(2, np.float32)), Tensor(np.zeros((2, 2), np.float32))
@@ -208,7 +208,7 @@ def adjoint_exp_f32(NAN: Any, M_PI: Any, unix: Any) -> Any:
     (gamma, "gamma_"), (isnan, "isnan_"), (mul_f32, "mul_f32"), (mul_f32_units, "mul_f32_units"), (adjoint_exp_f32, "adjoint_exp_f32_"),
 ])
 def test_names_of_headers_and_kernels(function: Callable[..., Any], name: str, tmp_path: Path) -> None:
-    """Also where the compiler has its own dialect, whose headers declare more; the first line says what functions are called."""
+    """Also with a compiler whose own dialect declares more in its headers; the first line names the functions."""
     arrays = [np.array([0.5, -1.0, 2.0], np.float32)] * function.__code__.co_argcount
     tensors = [Tensor(x) for x in arrays]
     text, result = file_of(function, tensors), np.empty(3, np.float32)

@@ -1,4 +1,4 @@
-"""Compilers: how they are found, their flags and environment, and what happens with broken, slow or incorrect ones."""
+"""Compilers: how they are found, their flags and environment, and the handling of broken, slow or incorrect ones."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_what_is_left_out_of_cc_is_said(cache: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-funsafe-math-optimizations", "-freciprocal-math", "-fsingle-precision-constant"])
 def test_a_compiler_that_computes_otherwise_is_not_used(flag: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program of that name that adds the flag by itself, which nobody can see from outside."""
+    """A program of that name adds the flag by itself, which cannot be seen from outside."""
     if subprocess.run([REAL, flag, "-E", "-"], input=b"", capture_output=True, check=False).returncode:
         pytest.skip("this compiler does not know the flag")
     monkeypatch.setenv("CC", str(script(tmp_path / "fast", f'exec {REAL} {flag} "$@"')))
@@ -124,7 +124,7 @@ def test_a_compiler_that_computes_otherwise_is_not_used(flag: str, cache: Path, 
 
 
 def test_the_probe_sees_subnormals_switched_off(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a library that does so when it is loaded: it is refused, and they are switched on again."""
+    """A library that switches them off when it is loaded is rejected, and they are switched on again."""
     if os.uname().machine != "x86_64":
         pytest.skip("written for one processor")
     constructor = "#include <xmmintrin.h>\n__attribute__((constructor)) static void fast(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n"
@@ -139,7 +139,7 @@ def test_the_probe_sees_subnormals_switched_off(cache: Path, tmp_path: Path, mon
 
 
 def test_the_environment_does_not_reach_the_compiler(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A `math.h` on CPATH, a `libm` on LIBRARY_PATH, an assembler on COMPILER_PATH, ...: none is read, and no key changes."""
+    """A `math.h` on CPATH, a `libm` on LIBRARY_PATH, an assembler on COMPILER_PATH and so on are not used, and change no key."""
     clean = Workshop.open().key("text")
     evil = tmp_path / "evil"
     evil.mkdir()
@@ -160,7 +160,7 @@ def test_the_environment_does_not_reach_the_compiler(cache: Path, tmp_path: Path
 
 
 def test_what_the_compiler_may_read_is_in_the_key(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LD_LIBRARY_PATH, which some compilers need, and the assembler that is on PATH."""
+    """LD_LIBRARY_PATH, which some compilers need, and the assembler on PATH."""
     def identity() -> str:
         found = Toolchain.find()
         assert found is not None
@@ -180,7 +180,7 @@ def test_what_the_compiler_may_read_is_in_the_key(cache: Path, tmp_path: Path, m
 
 
 def test_temporary_files_are_in_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the compiler, and the folder in which it works: nothing of it is left."""
+    """Temporary files of the compiler and its working directory are in the cache, and nothing of them remains."""
     seen = tmp_path / "seen"
     monkeypatch.setenv("TMPDIR", "/nonexistent")
     monkeypatch.setenv("CC", str(script(tmp_path / "cc", f'pwd -P >> {seen}; echo "$TMPDIR" >> {seen}; exec {REAL} "$@"')))
@@ -210,7 +210,7 @@ def test_a_broken_compiler_gives_way(body: str, reason: str, cache: Path, tmp_pa
 
 
 def test_a_compiler_that_fails_the_runtime_library_gives_way(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the next one, with one warning; and if there is none that is the reason."""
+    """The next compiler is used, with one warning; if there is none, that is the error."""
     small = script(tmp_path / "small", f'case "$*" in *runtime*) echo no threads here >&2; exit 1;; esac; exec {REAL} "$@"')
     monkeypatch.setenv("CC", str(small))
     with pytest.warns(UserWarning, match=r"after others: .*/small: it cannot compile the run-time library \(no threads here\)") as said:
@@ -224,7 +224,7 @@ def test_a_compiler_that_fails_the_runtime_library_gives_way(cache: Path, tmp_pa
 
 
 def test_a_compiler_that_hangs_is_given_up(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the time for a probe, once, and the next one is used."""
+    """It is stopped after the time limit of the probe, once, and the next one is used."""
     assert Limit(processor=15, waiting=15.0) == toolchain.PROBE_LIMIT
     runs = tmp_path / "runs"
     monkeypatch.setenv("CC", str(script(tmp_path / "hung", f"echo run >> {runs}; exec sleep 60")))
@@ -260,7 +260,7 @@ def test_the_limit_counts_processor_time(tmp_path: Path) -> None:
 
 
 def test_load_alone_ends_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that computes twice as long as it may wait is not given up where eight processes want each processor."""
+    """A compiler that takes twice the time limit because eight processes share each processor is not stopped."""
     command = script(tmp_path / "computes", "end=$(($(date +%s%N) + 1200000000)); while [ $(date +%s%N) -lt $end ]; do :; done")
     monkeypatch.setattr(compiler_process, "_load", lambda: 8.0)
     Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", limit=Limit(9, 0.5))
@@ -275,7 +275,7 @@ def test_one_that_sleeps_is_given_up_whatever_the_load(tmp_path: Path, monkeypat
 
 
 def test_the_compiler_ends_with_the_process(tmp_path: Path) -> None:
-    """Killed, so that it can end nothing itself; a child that it has forked lives on and keeps nothing alive."""
+    """The process is killed, so that it can stop nothing itself; a child that it has forked does not keep the compiler alive."""
     pids = tmp_path / "pids"
     command = script(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")
     code = f"""

@@ -14,7 +14,7 @@ from adjoint.ir.types import F32, DType, TensorType, tensor
 
 
 def toy(name: str, pack: str = "") -> Callable[[type[Op]], type[Op]]:
-    """Makes a class an op, as `operation` does, but for the registry."""
+    """Make a class an op, like `operation`, without registering it."""
 
     def made(cls: type[Op]) -> type[Op]:
         cls = family(cls)
@@ -26,7 +26,7 @@ def toy(name: str, pack: str = "") -> Callable[[type[Op]], type[Op]]:
 
 @toy("toy_add", "toy")
 class Add(Op):
-    """x + y, of one shape."""
+    """x + y, for equal shapes."""
 
     samples: ClassVar[Any] = (sample(tensor(F32, (4,)), tensor(F32, (4,))),)
 
@@ -84,7 +84,7 @@ class Sum(Op):
 
 @toy("toy_broken")
 class Broken(Op):
-    """Calls what does not exist: the compiler refuses it."""
+    """Calls a function that does not exist, so that the compiler rejects it."""
 
     def infer(self, x: TensorType) -> TensorType:
         return x
@@ -96,7 +96,7 @@ class Broken(Op):
 
 
 def lowered(op: Op, *operands: TensorType) -> KernelText:
-    """The kernel of `op` for these operands."""
+    """Return the kernel of `op` for these operands."""
     return lower(op, operands, op.result_types(operands, ()))
 
 
@@ -105,5 +105,5 @@ def vector(dtype: DType, count: int) -> TensorType:
 
 
 def alone(kernel: KernelText) -> KernelText:
-    """The same kernel, in no pack."""
+    """Return the same kernel without its pack."""
     return replace(kernel, pack="")

@@ -1,4 +1,4 @@
-"""Programs for several processes: `mpirun -n 2 python programs.py NAME,.. [ARGUMENT]` prints `RANK JSON` of what each process found."""
+"""Programs for several processes: `mpirun -n 2 python programs.py NAME,.. [ARGUMENT]` prints `RANK JSON` with each process's results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = {"eager": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
 
 
 def numbers(rank: int, dtype: Any, count: int) -> np.ndarray[Any, Any]:
-    """What a rank gives to a reduction: sizes so different that the order of additions shows."""
+    """Return what a rank contributes to a reduction: magnitudes so different that the order of additions is visible."""
     rng = np.random.default_rng(rank)
     return (rng.standard_normal(count) * 10.0 ** rng.integers(-3, 4, count)).astype(dtype)
 
@@ -36,7 +36,7 @@ def bits(*arrays: Any) -> str:
 
 # -- collectives ---------------------------------------------------------------------------------------------------------
 def collectives() -> dict[str, Any]:
-    """Every operator on [1, 2, 3, ...] * (rank + 1), in each mode; and gradients."""
+    """Run every operator on [1, 2, 3, ...] * (rank + 1) in each mode, with gradients."""
     rank, size = get_rank(), get_group_size()
     x = Tensor(np.arange(1.0, 2 * size + 1, dtype=np.float32) * (rank + 1))
     weight = Tensor(np.arange(2.0 * size, dtype=np.float32) + rank)
@@ -78,7 +78,7 @@ def collectives() -> dict[str, Any]:
 
 
 def distributed(folder: str) -> dict[str, Any]:
-    """Functions of mint.distributed in two processes, and what each has written into its tensors."""
+    """Run functions of mint.distributed in two processes; return what each has written into its tensors."""
     from adjoint.mint import distributed as d
 
     d.init_process_group(world_size=2, rank=get_rank())
@@ -169,7 +169,7 @@ def distributed(folder: str) -> dict[str, Any]:
 
 
 def normalization(folder: str) -> dict[str, Any]:
-    """How far two parts of a batch, of different sizes, in `SyncBatchNorm` are from the whole batch in `BatchNorm2d`, relative."""
+    """Return the relative difference between two unequal parts of a batch in `SyncBatchNorm` and the whole batch in `BatchNorm2d`."""
     rank = get_rank()
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((6, 3, 4, 4)) * 3 + 5).astype(np.float32)
@@ -178,7 +178,7 @@ def normalization(folder: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def run(layer: type[Any], rows: slice, **options: Any) -> list[np.ndarray[Any, Any]]:
-        """Output, gradients by the input, gamma and beta, a second derivative, and the running statistics."""
+        """Return output, gradients by the input, gamma and beta, a second derivative, and the running statistics."""
         net = layer(3, gamma_init=Tensor([1.0, 2.0, 3.0]), beta_init=Tensor([0.5, 0.1, 0.2]), **options)
         net.set_train()
         own, share = Tensor(x[rows]), Tensor(weight[rows])
@@ -280,7 +280,7 @@ def training(folder: str) -> dict[str, Any]:
 
 
 def continued(folder: str) -> dict[str, Any]:
-    """Train with dropout of its own in each process; killed in step 5 if `kill` is in the folder."""
+    """Train with different dropout in each process; killed in step 5 if `kill` is in the folder."""
     rank, size = get_rank(), get_group_size()
     ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     ms.set_seed(7 + rank)

@@ -1,4 +1,4 @@
-"""`mint.distributed` in a single process: its values, what it rejects, and what it sends as bytes."""
+"""`mint.distributed` in a single process: its values, what it rejects, and the bytes that it sends."""
 
 from __future__ import annotations
 

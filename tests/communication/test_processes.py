@@ -1,4 +1,4 @@
-"""Programs of several processes, started by mpirun, where there is an MPI."""
+"""Programs of several processes, started by mpirun, if there is an MPI."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.skipif(MPIRUN is None or importlib.util.find_spec("mpi4
 
 
 def started(count: int, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in so many processes."""
+    """Run a program in this many processes."""
     return subprocess.run([str(MPIRUN), "-n", str(count), sys.executable, str(PROGRAMS), *arguments], capture_output=True, text=True,
                           timeout=100, env={**os.environ, "ADJOINT_MPI_TIMEOUT": "60", **settings})
 
 
 def found(count: int, *arguments: str) -> list[dict[str, Any]]:
-    """What each process of a program found."""
+    """Return the results of each process of a program."""
     done = started(count, *arguments)
     assert done.returncode == 0, done.stderr
     lines = sorted(re.findall(r"^(\d+) (\{.*\})$", done.stdout, re.MULTILINE))
@@ -48,7 +48,7 @@ WEIGHTS = [np.arange(2.0 * N) + rank for rank in range(N)]
 
 
 def results(name: str, x: list[Any]) -> list[Any]:
-    """What the operator gives to each process, by NumPy."""
+    """Return the operator's result in each process, computed by NumPy."""
     parts = [np.split(value, N) for value in x]
     match name:
         case "sum" | "avg" | "max" | "min" | "prod":

@@ -70,7 +70,7 @@ def test_of_random_numbers_the_form_alone_is_compared() -> None:
 
 
 def test_calls_behind_one_that_ends_the_process_are_answered(tmp_path: Path) -> None:
-    """Values, gradients, an exception, a crash; what is kept is not asked for again."""
+    """Values, gradients, an exception, a crash; recorded answers are not requested again."""
     running = importlib.import_module("running")
     crash = "__import__('os').kill(__import__('os').getpid(), 9)"
     texts = ("ops.mul(x, x)", crash, "ops.relu('a')", "ops.no_such_name(x)", "ops.assign(parameter, row)")

@@ -27,7 +27,7 @@ RECORD: dict[str, Any] = json.loads(Path(paths.__file__).with_name("names.json")
 
 @functools.cache
 def imported(path: str) -> ModuleType | None:
-    """A module of MindSpore's as programs import it; None if there is none here."""
+    """Return a MindSpore module as programs import it; None if it does not exist here."""
     try:
         return importlib.import_module(paths.full(path))
     except ModuleNotFoundError as missing:
@@ -36,7 +36,7 @@ def imported(path: str) -> ModuleType | None:
 
 
 def rows() -> Iterator[tuple[str, str, list[str]]]:
-    """Each module and name of the record, with the public places that have the same object."""
+    """Yield each module and name of the record, with the public places that have the same object."""
     for path, row in RECORD["modules"].items():
         for homes, names in row["names"].items():
             for name in names.split():
@@ -49,7 +49,7 @@ def test_the_record_is_of_the_version_that_programs_see() -> None:
 
 @functools.cache
 def ours_of(home: str) -> ModuleType | None:
-    """Our module of a public place; `runtime` is another thing here."""
+    """Return our module of a public place; `runtime` means something else here."""
     try:
         return None if home == "runtime" else importlib.import_module("adjoint" if home == "mindspore" else f"adjoint.{home}")
     except ModuleNotFoundError:
@@ -57,7 +57,7 @@ def ours_of(home: str) -> ModuleType | None:
 
 
 def standing(home: str, name: str) -> list[Any]:
-    """What our module of a public place has under a name."""
+    """Return the object that our module of a public place has under a name."""
     ours = ours_of(home)
     if ours is None or name not in {*vars(ours), *vars(ours).get("LOADED_WHEN_USED", ())}:
         return []

@@ -23,7 +23,7 @@ def settings_as_they_were() -> Iterator[None]:
 
 @pytest.fixture
 def digits(tmp_path: Path) -> tuple[Path, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """A directory like MNIST's with 12 images for training and 8 for testing, the images and the labels of both."""
+    """A directory like MNIST's with 12 images for training and 8 for testing; the images and labels of both."""
     random = np.random.default_rng(0)
     images, labels = random.integers(0, 256, (20, 28, 28), np.uint8), np.arange(20) % 10
     for name, part in (("train", slice(0, 12)), ("t10k", slice(12, 20))):

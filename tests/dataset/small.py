@@ -12,7 +12,7 @@ import adjoint.dataset as ds
 
 
 class Samples:
-    """`n` samples: two floats and an int, all of them the index."""
+    """`n` samples of two floats and an int, all equal to the index."""
 
     def __init__(self, n: int = 5):
         self.n = n
@@ -25,20 +25,20 @@ class Samples:
 
 
 def numbers(n: int = 5, **named: Any) -> ds.GeneratorDataset:
-    """A pipeline of `Samples` with the columns a and b, in order unless something else is said."""
+    """Return a pipeline of `Samples` with the columns a and b, by default in order."""
     if not {"shuffle", "sampler", "batch_sampler"} & set(named):
         named["shuffle"] = False
     return ds.GeneratorDataset(Samples(n), ["a", "b"], **named)
 
 
 def rows(dataset: Any, **named: Any) -> list[Any]:
-    """The rows of an epoch as tuples of lists; of a single column the values themselves."""
+    """Return the rows of an epoch as tuples of lists; for a single column, the values themselves."""
     found = [tuple(np.asarray(value).tolist() for value in row) for row in dataset.create_tuple_iterator(None, 1, True, **named)]
     return [row[0] if len(row) == 1 else row for row in found]
 
 
 def values(dataset: Any, column: str = "b") -> list[Any]:
-    """One column of an epoch."""
+    """Return one column of an epoch."""
     return rows(dataset.project(column))
 
 

@@ -1,4 +1,4 @@
-"""Sources of files: CIFAR, folders of images, CelebA, lines and tables, with the errors of files that are missing or damaged."""
+"""File datasets: CIFAR, folders of images, CelebA, lines and tables, with the errors for missing or damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random transforms of images: what they choose from, the same for rows one by one and for many at once, and for any number of workers."""
+"""Random transforms of images: their choices, equal for single rows and batches, and for any number of workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def images(operation: Any, size: int = 12, **named: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_choices_belong_to_the_row(name: str) -> None:
-    """Neither the size of a batch nor workers nor a function around the transform changes them."""
+    """They do not depend on the batch size, workers, or a function around the transform."""
     operation = OPERATIONS[name]
     ds.config.set_seed(3)
     together = images(operation)

@@ -17,13 +17,13 @@ from dataset.small import numbers, rows, values
 
 
 def noisy(dataset: Any, **named: Any) -> Any:
-    """Random choices in a map, nested ones too."""
+    """Random choices in a map, including nested ones."""
     choices = [transforms.RandomApply([lambda b: b + 100], 0.5), transforms.RandomChoice([lambda b: b, lambda b: b + 1000])]
     return dataset.map(choices, "b", **named)
 
 
 def part_of(dataset: Any) -> Any:
-    """A part that the seed 7 chooses, whatever the iterators' seed is."""
+    """A part chosen by the seed 7, whatever the iterators' seed is."""
     before = ds.config.get_seed()
     ds.config.set_seed(7)
     part = dataset.split([4, 5])[1]
@@ -59,7 +59,7 @@ def epochs(dataset: Any, number: int, column: str = "b") -> list[Any]:
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_run_goes_on_where_it_was(name: str) -> None:
-    """From the state at each row of two epochs, another iterator gives all rows that were left, bit by bit."""
+    """From the state at each row of two epochs, another iterator returns all remaining rows, bit by bit."""
     ds.config.set_seed(7)
     make = PIPELINES[name]
     iterator = make().create_dict_iterator(num_epochs=2, output_numpy=True)

@@ -1,4 +1,4 @@
-"""Sources: what they read, which samples make an epoch, and the errors for missing or damaged files."""
+"""Sources: what they read, which samples an epoch contains, and the errors for missing or damaged files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_generator_dataset_takes_functions_iterables_and_objects_with_an_index()
 
 
 def test_what_a_generator_gives_is_copied() -> None:
-    """A generator may fill one array again and again."""
+    """A generator may fill the same array again and again."""
 
     def reusing() -> Iterator[Any]:
         array = np.zeros(2)

@@ -1,4 +1,4 @@
-"""Workers: where they run, their errors, and that nothing waits for ever or is left behind."""
+"""Workers: where they run, their errors, and that nothing waits for ever or is left running."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _process(b: Any) -> int:
 
 
 def test_who_works_where() -> None:
-    """Operations that ask for processes run in some; others, and sources that ask for none, in this one."""
+    """Operations that ask for processes run in several; other operations, and sources that ask for none, run in this one."""
     here = os.getpid()
     assert set(values(numbers(8).map(_process, "b"))) == {here}
     assert set(values(numbers(8).map(_process, "b", num_parallel_workers=2))) == {here}, "threads"
@@ -164,7 +164,7 @@ list(iterator)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed there")
 @pytest.mark.parametrize(("end", "code"), [("exit", 3), ("kill", -signal.SIGKILL), ("interrupt", -signal.SIGINT)])
 def test_workers_end_with_their_program(end: str, code: int) -> None:
-    """Its workers have its standard output too: reading that ends when the last of them has ended."""
+    """The workers inherit its standard output: reading that ends when the last of them has ended."""
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     printed, complaints = program.communicate(timeout=60)
     assert program.returncode == code, complaints
@@ -189,7 +189,7 @@ def test_a_forked_copy_of_an_iterator_is_refused(processes: bool) -> None:
 
 
 def test_workers_draw_different_numbers_from_numpys_generator() -> None:
-    """Also in another epoch; and the same again with the same seed."""
+    """They also differ in another epoch, and are equal for the same seed."""
 
     def drawn() -> list[Any]:
         ds.config.set_seed(1)
