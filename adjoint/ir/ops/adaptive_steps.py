@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.ir.op import operation, sample
 from adjoint.ir.ops.optimizers import Update
-from adjoint.ir.types import F32, TensorType, tensor
+from adjoint.ir.types import F32, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Expr, Kernel
@@ -47,16 +47,11 @@ class RmsPropUpdate(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "mean_square", "moment", "gradient", "learning_rate", "decay", "momentum", "epsilon", "weight_decay", "scale")
     tensors = 4
-    in_place = {0: 0, 1: 1, 2: 2}
     samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6,
                       domain=(_SIGNED, _POSITIVE, _SIGNED, _SIGNED, *(_FRACTION,) * 3, _TINY, *_DECAYING)),)
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 3
 
     def reference(
         self, parameter: Array, mean_square: Array, moment: Array, gradient: Array, learning_rate: Array, decay: Array, momentum: Array,
@@ -103,17 +98,12 @@ class CenteredRmsPropUpdate(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "mean_gradient", "mean_square", "moment", "gradient", "learning_rate", "decay", "momentum", "epsilon",
         "weight_decay", "scale")
     tensors = 5
-    in_place = {0: 0, 1: 1, 2: 2, 3: 3}
     samples = (sample(*(_WEIGHTS,) * 5, *(_SCALAR,) * 6,
                       domain=(_SIGNED, (-0.5, 0.5), (1.0, 2.0), _SIGNED, _SIGNED, *(_FRACTION,) * 3, _TINY, *_DECAYING)),)
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 4
 
     def reference(
         self, parameter: Array, mean_gradient: Array, mean_square: Array, moment: Array, gradient: Array, learning_rate: Array,
@@ -156,16 +146,11 @@ class AdagradUpdate(Update):
     """
 
     update_slots: bool = True
-    cuts = "an optimiser's step is not differentiated"
     names = ("parameter", "accumulator", "gradient", "learning_rate", "weight_decay", "scale")
     tensors = 3
-    in_place = {0: 0, 1: 1}
     samples = tuple(
         sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 3, domain=(_SIGNED, _POSITIVE, _SIGNED, _FRACTION, *_DECAYING), update_slots=slots)
         for slots in (True, False))
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 2
 
     def reference(
         self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, weight_decay: Array, scale: Array,
@@ -206,16 +191,11 @@ class FtrlUpdate(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "accumulator", "linear", "gradient", "learning_rate", "l1", "l2", "lr_power", "weight_decay", "scale")
     tensors = 4
-    in_place = {0: 0, 1: 1, 2: 2}
     samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6,
                       domain=(_SIGNED, _POSITIVE, _SIGNED, _SIGNED, *(_FRACTION,) * 3, (-0.9, -0.1), *_DECAYING)),)
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 3
 
     def reference(
         self, parameter: Array, accumulator: Array, linear: Array, gradient: Array, learning_rate: Array, l1: Array, l2: Array,
@@ -267,16 +247,11 @@ class AdamaxUpdate(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "weight_decay", "scale")
     tensors = 4
-    in_place = {0: 0, 1: 1, 2: 2}
     samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 7,
                       domain=(_SIGNED, _SIGNED, _POSITIVE, _SIGNED, *(_FRACTION,) * 3, _TINY, _FRACTION, *_DECAYING)),)
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array, epsilon: Array,
@@ -321,16 +296,12 @@ class LambDirection(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "m", "v", "gradient", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power", "weight_decay")
     tensors = 4
     in_place = {1: 1, 2: 2}
     samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6,
                       domain=(_SIGNED, _SIGNED, _POSITIVE, _SIGNED, *(_FRACTION,) * 2, _TINY, *(_FRACTION,) * 2, (0.0, 0.1))),)
-
-    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
-        return (self.check(operands),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, beta1: Array, beta2: Array, epsilon: Array, beta1_power: Array,

@@ -33,14 +33,21 @@ class Update(Op):
     """Checks shared by the steps; `tensors` operands have the parameter's type, the others are scalars."""
 
     pack = "optimizer"
-    in_place: ClassVar[Mapping[int, int]] = {0: 0}
-    """By the index of a result, the operand into whose memory it may be written."""
+    cuts = "an optimiser's step is not differentiated"
     names: ClassVar[tuple[str, ...]] = ()
-    """Names of the operands; those of the parameter's type first."""
+    """Names of the operands: the parameter, its states, the gradient, then scalars.  Each before the gradient has a result."""
     tensors: ClassVar[int] = 2
     """The number of operands of the parameter's type."""
+    in_place: ClassVar[Mapping[int, int]]
+    """By the index of a result, the operand into whose memory it may be written: the one that it replaces, unless a subclass differs."""
 
-    def check(self, operands: tuple[TensorType, ...]) -> TensorType:
+    def __init_subclass__(cls) -> None:
+        if "in_place" not in cls.__dict__:
+            cls.in_place = {i: i for i in range(cls.tensors - 1)}
+
+    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
+        if len(operands) != len(self.names):
+            raise mistake(self, "operands", f"{len(self.names)}: {', '.join(self.names)}", len(operands), TypeError)
         parameter = operands[0]
         if not isinstance(parameter, TensorType) or not parameter.dtype.is_float:
             raise mistake(self, "parameter", "a tensor of floating point numbers", parameter, TypeError)
@@ -48,7 +55,7 @@ class Update(Op):
             expected = parameter if position < self.tensors else scalar(parameter.dtype.compute)
             if operand is not expected:
                 raise mistyped(self, name, expected, operand)
-        return parameter
+        return (parameter,) * (self.tensors - 1)
 
     def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:
         """Return g of the module's docstring."""
@@ -114,17 +121,11 @@ class SgdUpdate(Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = ("parameter", "gradient", "learning_rate", "weight_decay", "scale")
     samples = (
         sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, domain=(*_TENSORS[:2], _RATE, *_DECAYING)),
         sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, values={3: np.array(0.0), 4: np.array(1.0)}, note="without decay"),
     )
-
-    def infer(
-        self, parameter: TensorType, gradient: TensorType, learning_rate: TensorType, weight_decay: TensorType, scale: TensorType
-    ) -> TensorType:
-        return self.check((parameter, gradient, learning_rate, weight_decay, scale))
 
     def reference(self, parameter: Array, gradient: Array, learning_rate: Array, weight_decay: Array, scale: Array) -> Array:
         return parameter - learning_rate * self.gradient(parameter, gradient, weight_decay, scale)
@@ -160,24 +161,15 @@ class SgdMomentumUpdate(Update):
     """
 
     nesterov: bool = False
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "accumulator", "first", "gradient", "learning_rate", "momentum", "dampening", "weight_decay", "scale")
     tensors = 4
-    in_place = {0: 0, 1: 1, 2: 2}
     samples = (
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING)),
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING), nesterov=True),
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={5: np.array(0.0)}, note="without momentum"),
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={7: np.array(0.0)}, note="without decay"),
     )
-
-    def infer(
-        self, parameter: TensorType, accumulator: TensorType, first: TensorType, gradient: TensorType, learning_rate: TensorType,
-        momentum: TensorType, dampening: TensorType, weight_decay: TensorType, scale: TensorType,
-    ) -> tuple[TensorType, ...]:
-        scalars = (learning_rate, momentum, dampening, weight_decay, scale)
-        return (self.check((parameter, accumulator, first, gradient, *scalars)),) * 3
 
     def reference(
         self, parameter: Array, accumulator: Array, first: Array, gradient: Array, learning_rate: Array, momentum: Array,
@@ -227,21 +219,13 @@ class MomentumUpdate(Update):
     """
 
     nesterov: bool = False
-    cuts = "an optimiser's step is not differentiated"
     names = ("parameter", "accumulator", "gradient", "learning_rate", "momentum", "weight_decay", "scale")
     tensors = 3
-    in_place = {0: 0, 1: 1}
     samples = (
         sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, domain=(*_TENSORS[:3], _RATE, _RATE, *_DECAYING)),
         sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, domain=(*_TENSORS[:3], _RATE, _RATE, *_DECAYING), nesterov=True),
         sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, values={5: np.array(0.0), 6: np.array(1.0)}, note="without decay"),
     )
-
-    def infer(
-        self, parameter: TensorType, accumulator: TensorType, gradient: TensorType, learning_rate: TensorType,
-        momentum: TensorType, weight_decay: TensorType, scale: TensorType,
-    ) -> tuple[TensorType, ...]:
-        return (self.check((parameter, accumulator, gradient, learning_rate, momentum, weight_decay, scale)),) * 2
 
     def reference(
         self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, momentum: Array, weight_decay: Array,
@@ -269,7 +253,6 @@ class _Adam(Update):
     """The moments of Adam: averages of the gradient and of its square."""
 
     tensors = 4
-    in_place = {0: 0, 1: 1, 2: 2}
 
     def moments(self, m: Array, v: Array, g: Array, beta1: Array, beta2: Array) -> tuple[Array, Array]:
         return m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
@@ -312,21 +295,12 @@ class AdamUpdate(_Adam):
     """
 
     nesterov: bool = False
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power", "weight_decay",
         "scale")
     samples = tuple(
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 8, domain=(*_MOMENTS, *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING), **attributes)
         for attributes in _VARIANTS)
-
-    def infer(
-        self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
-        beta1: TensorType, beta2: TensorType, epsilon: TensorType, beta1_power: TensorType, beta2_power: TensorType,
-        weight_decay: TensorType, scale: TensorType,
-    ) -> tuple[TensorType, ...]:
-        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power, weight_decay, scale)
-        return (self.check((parameter, m, v, gradient, *scalars)),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
@@ -383,23 +357,13 @@ class AmsgradUpdate(_Adam):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = (
         "parameter", "m", "v", "largest", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power",
         "weight_decay", "scale")
     tensors = 5
-    in_place = {0: 0, 1: 1, 2: 2, 3: 3}
     samples = (
         sample(*(_WEIGHTS,) * 5, *(_SCALAR,) * 8,
                domain=(*_MOMENTS[:3], (0.0, 2.0), _MOMENTS[3], *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING)),)
-
-    def infer(
-        self, parameter: TensorType, m: TensorType, v: TensorType, largest: TensorType, gradient: TensorType, learning_rate: TensorType,
-        beta1: TensorType, beta2: TensorType, epsilon: TensorType, beta1_power: TensorType, beta2_power: TensorType,
-        weight_decay: TensorType, scale: TensorType,
-    ) -> tuple[TensorType, ...]:
-        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power, weight_decay, scale)
-        return (self.check((parameter, m, v, largest, gradient, *scalars)),) * 4
 
     def reference(
         self, parameter: Array, m: Array, v: Array, largest: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
@@ -453,15 +417,8 @@ class AdamWeightDecayUpdate(_Adam):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    cuts = "an optimiser's step is not differentiated"
     names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "scale")
     samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6, domain=(*_MOMENTS, *_BETAS, *_DECAYING)),)
-
-    def infer(
-        self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
-        beta1: TensorType, beta2: TensorType, epsilon: TensorType, weight_decay: TensorType, scale: TensorType,
-    ) -> tuple[TensorType, ...]:
-        return (self.check((parameter, m, v, gradient, learning_rate, beta1, beta2, epsilon, weight_decay, scale)),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
