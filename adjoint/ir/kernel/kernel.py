@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Final
 
@@ -117,26 +118,13 @@ class _Loop(_Scope):
             self.kernel._add(For(self.name, self.start, self.stop, self.step, tuple(self.body)))
 
 
-class _While(_Scope):
-    __slots__ = ("condition",)
+class _Body(_Scope):
+    """A scope whose statements become the body of one statement, made by `statement`."""
 
-    def __init__(self, kernel: Kernel, condition: Expr):
-        self.kernel, self.condition = kernel, condition
+    __slots__ = ("statement",)
 
-    def __enter__(self) -> None:
-        self._open()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._close()
-        if kind is None:
-            self.kernel._add(While(self.condition, tuple(self.body)))
-
-
-class _When(_Scope):
-    __slots__ = ("condition",)
-
-    def __init__(self, kernel: Kernel, condition: Expr):
-        self.kernel, self.condition = kernel, condition
+    def __init__(self, kernel: Kernel, statement: Callable[[tuple[Statement, ...]], Statement]):
+        self.kernel, self.statement = kernel, statement
 
     def __enter__(self) -> None:
         self._open()
@@ -144,7 +132,7 @@ class _When(_Scope):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._close()
         if kind is None:
-            self.kernel._add(If(self.condition, tuple(self.body)))
+            self.kernel._add(self.statement(tuple(self.body)))
 
 
 class _Otherwise(_Scope):
@@ -161,18 +149,6 @@ class _Otherwise(_Scope):
         if not written or not isinstance(last := written[-1], If) or last.otherwise:
             raise TypeError("`otherwise` comes right after `when`")
         written[-1] = If(last.condition, last.body, tuple(self.body))
-
-
-class _Block(_Scope):
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        self._open()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._close()
-        if kind is None:
-            self.kernel._add(Block(tuple(self.body)))
 
 
 class _Stage(_Scope):
@@ -304,23 +280,23 @@ class Kernel:
             raise ValueError("a loop's step is at least 1")
         return _Loop(self, expression(start, I64), expression(stop, I64), step, name)
 
-    def loop_while(self, condition: Expr) -> _While:
+    def loop_while(self, condition: Expr) -> _Body:
         """Open a loop that runs while `condition` holds; it is evaluated before each round."""
-        return _While(self, condition)
+        return _Body(self, partial(While, condition))
 
-    def when(self, condition: Expr) -> _When:
+    def when(self, condition: Expr) -> _Body:
         """Open the body of an `if`."""
         if condition.dtype is not BOOL:
             raise TypeError(f"a condition is bool, not {condition.dtype.name}")
-        return _When(self, condition)
+        return _Body(self, partial(If, condition))
 
     def otherwise(self) -> _Otherwise:
         """Open the `else` of the `when` just before."""
         return _Otherwise(self)
 
-    def block(self) -> _Block:
+    def block(self) -> _Body:
         """Open a scope of its own for locals."""
-        return _Block(self)
+        return _Body(self, Block)
 
     # Statements.
 
