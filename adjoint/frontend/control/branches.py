@@ -20,6 +20,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, MutablePlace, NamesPlace
 from adjoint.frontend.values.frame import UNBOUND, Unusable
+from adjoint.frontend.values.structure import like
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import Kind, World
 from adjoint.ir.build import Builder
@@ -192,14 +193,13 @@ class Merge:
             firsts = [DEAD] * len(known) if a is DEAD else a
             seconds = [DEAD] * len(known) if b is DEAD else b
             parts = [self.value(x, y, name) for x, y in zip(firsts, seconds, strict=True)]
-            if hasattr(known, "_fields"):
-                return lambda made: type(known)(*(part(made) for part in parts))
-            return lambda made: type(known)(part(made) for part in parts)
+            return lambda made: like(known, [part(made) for part in parts])
         if isinstance(known, dict):
             if type(known) is not dict or (a is not DEAD and b is not DEAD and (type(a) is not type(b) or list(a) != list(b))):
                 raise Difference(name, a, b)
-            entries = {key: self.value(DEAD if a is DEAD else a[key], DEAD if b is DEAD else b[key], name) for key in known}
-            return lambda made: {key: part(made) for key, part in entries.items()}
+            parts = [self.value(DEAD if a is DEAD else a[key], DEAD if b is DEAD else b[key], name) for key in known]
+            keys = dict.fromkeys(known)  # the dict itself may change until the value is built
+            return lambda made: like(keys, [part(made) for part in parts])
         raise Difference(name, a, b)
 
     def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:

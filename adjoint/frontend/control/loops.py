@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
@@ -18,6 +19,7 @@ from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import Changes, MutablePlace, NamesPlace
 from adjoint.frontend.control.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
 from adjoint.frontend.values.frame import UNBOUND, Unusable
+from adjoint.frontend.values.structure import items, like
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Region, Value
@@ -296,16 +298,12 @@ class Looping(Branching):
             made = self._new(state, name, kind, DEAD).inside
             self.aliases.may_be(made, value)
             return made
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(self._returned(state, item, name) for item in value))
-        if isinstance(value, tuple):
-            return tuple(self._returned(state, item, name) for item in value)
-        if isinstance(value, (list, dict)):
-            made = [self._returned(state, item, name) for item in value] if isinstance(value, list) else {
-                key: self._returned(state, item, name) for key, item in value.items()}
+        if not isinstance(value, (tuple, list, dict)):
+            return value
+        made = like(value, [self._returned(state, item, name) for item in items(value)])
+        if not isinstance(value, tuple):
             self.aliases.may_be(made, value)
-            return made
-        return value
+        return made
 
     # -- the node ---------------------------------------------------------------------------------------------------
     def _first(self, carried: _Carried) -> Atom:
@@ -463,14 +461,9 @@ class _Final:
         return self._made[id(value)]
 
     def _structure(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            made: Any = {key: self.of(item) for key, item in value.items()}
-            same = all(made[key] is item for key, item in value.items())
-        else:
-            items = [self.of(item) for item in value]
-            same = all(new is old for new, old in zip(items, value, strict=True))
-            made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if same:
+        parts = [self.of(item) for item in items(value)]
+        if all(map(is_, parts, items(value))):
             return value
+        made = like(value, parts)
         self._aliases.may_be(made, value)
         return made
