@@ -9,7 +9,7 @@ import numpy as np
 from timing import serve
 
 import adjoint as ms
-from adjoint import Tensor, ops
+from adjoint import Tensor, nn, ops
 
 
 def cases():
@@ -28,6 +28,19 @@ def cases():
     for n in (32, 64, 128, 256, 512, 1024):
         p, q = (Tensor(generator.standard_normal((n, n)).astype(np.float32)) for _ in range(2))
         found[f"matmul n={n}"] = lambda p=p, q=q: ops.matmul(p, q)
+    many = Tensor(generator.standard_normal(100000).astype(np.float32))
+    for name in ("exp", "sigmoid", "tanh"):
+        found[f"{name} of 100000 floats"] = lambda function=getattr(ops, name): function(many)
+    square = Tensor(generator.standard_normal((4096, 4096)).astype(np.float32))
+    found["sum over rows, 4096 x 4096"] = lambda: square.sum(0)
+    row, weight = (Tensor(generator.standard_normal(shape).astype(np.float32)) for shape in ((1, 784), (256, 784)))
+    found["one row by a transposed matrix, 784 x 256"] = lambda: ops.matmul(row, weight.T)
+    rows, cotangent = (Tensor(generator.standard_normal((4096, 1024)).astype(np.float32)) for _ in range(2))
+    softmax = ms.grad(lambda x: (ops.softmax(x, -1) * cotangent).sum())
+    found["gradient of softmax, 4096 x 1024"] = lambda: softmax(rows)
+    layer = nn.LayerNorm((1024,))
+    norm = ms.grad(lambda x: (layer(x) * cotangent).sum(), 0, layer.trainable_params())
+    found["gradients of layer norm, 4096 x 1024"] = lambda: norm(rows)
     return found
 
 

@@ -25,6 +25,19 @@ def cases():
     for n in (32, 64, 128, 256, 512, 1024):
         p, q = (torch.from_numpy(generator.standard_normal((n, n)).astype(np.float32)) for _ in range(2))
         found[f"matmul n={n}"] = lambda p=p, q=q: p @ q
+    many = torch.from_numpy(generator.standard_normal(100000).astype(np.float32))
+    for name in ("exp", "sigmoid", "tanh"):
+        found[f"{name} of 100000 floats"] = lambda function=getattr(torch, name): function(many)
+    square = torch.from_numpy(generator.standard_normal((4096, 4096)).astype(np.float32))
+    found["sum over rows, 4096 x 4096"] = lambda: square.sum(0)
+    row, weight = (torch.from_numpy(generator.standard_normal(shape).astype(np.float32)) for shape in ((1, 784), (256, 784)))
+    found["one row by a transposed matrix, 784 x 256"] = lambda: row @ weight.T
+    rows, cotangent = (torch.from_numpy(generator.standard_normal((4096, 1024)).astype(np.float32)) for _ in range(2))
+    rows.requires_grad = True
+    found["gradient of softmax, 4096 x 1024"] = lambda: torch.autograd.grad((torch.softmax(rows, -1) * cotangent).sum(), rows)
+    layer = torch.nn.LayerNorm(1024)
+    found["gradients of layer norm, 4096 x 1024"] = lambda: torch.autograd.grad(
+        (layer(rows) * cotangent).sum(), (rows, layer.weight, layer.bias))
     return found
 
 

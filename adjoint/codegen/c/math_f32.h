@@ -82,62 +82,73 @@ static inline double adjoint_select_f64(uint64_t mask, double yes, double no) {
 #define ADJOINT_LN2_HIGH_F32 0x1.62e4p-1f
 #define ADJOINT_LN2_LOW_F32 0x1.7f7d1cp-20f
 
+/* `x`, or the limit that it is beyond: `least` < 0 < `most`. Of NaN comes a limit. Floats of one sign compare as their
+   bits do, and compilers make one instruction of the smaller of two integers; of two floats, because of NaN, three. */
+static inline float adjoint_between_f32(float x, float least, float most) {
+    int32_t bits = (int32_t)adjoint_bits_of_float(x), highest = (int32_t)adjoint_bits_of_float(most);
+    uint32_t below = (uint32_t)(bits < highest ? bits : highest), lowest = adjoint_bits_of_float(least);
+    return adjoint_float_of_bits(below < lowest ? below : lowest);
+}
+
+/* `value`, but NaN where `x` is NaN. */
+static inline float adjoint_unless_nan_f32(float x, float value) {
+    return x != x ? x : value;
+}
+
 /* ---- exponential family ---- */
 
-/* 2^n, where `rounded` is n + ADJOINT_ROUND_F32 and -127 < n < 128. */
-static inline float adjoint_power_of_two_f32(float rounded) {
-    return adjoint_float_of_bits((adjoint_bits_of_float(rounded) + 127) << 23);
+/* 2^n, where `biased` is n + 127 + a multiple of 2^9. */
+static inline float adjoint_power_of_two_f32(uint32_t biased) {
+    return adjoint_float_of_bits(biased << 23);
 }
 
-/* e^x = 2^n * e^r: the integer nearest to x / ln 2, with ADJOINT_ROUND_F32 still on it; r, |r| < 0.35, goes to
-   `*remainder` and what was cut off it to `*cut`. */
-static inline float adjoint_reduce_exp_f32(float x, float *remainder, float *cut) {
-    float rounded = ADJOINT_FMA_F32(x, 0x1.715476p0f, ADJOINT_ROUND_F32);
-    float n = rounded - ADJOINT_ROUND_F32;
-    float high = ADJOINT_FMA_F32(-n, ADJOINT_LN2_HIGH_F32, x), low = n * ADJOINT_LN2_LOW_F32;
-    *remainder = high - low;
-    *cut = (high - *remainder) - low;
-    return rounded;
+/* e^x = 2^n * e^r, n being the integer nearest to x / ln 2. r is `*high` - n * ADJOINT_LN2_LOW_F32, |r| < 0.35, and
+   `*high` is exact. Returns the bits of n + `bias` + ADJOINT_ROUND_F32. */
+static inline uint32_t adjoint_reduce_exp_f32(float x, float bias, float *n, float *high) {
+    float rounding = ADJOINT_ROUND_F32 + bias;
+    float rounded = ADJOINT_FMA_F32(x, 0x1.715476p0f, rounding);
+    *n = rounded - rounding;
+    *high = ADJOINT_FMA_F32(-*n, ADJOINT_LN2_HIGH_F32, x);
+    return adjoint_bits_of_float(rounded);
 }
 
-/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, to 2^-28. What the sum 1 + r loses is carried along. */
-static inline float adjoint_exp_near_zero_f32(float r, float cut) {
-    float q = 0.0013820557f;
-    q = ADJOINT_FMA_F32(q, r, 0.008368686f);
-    q = ADJOINT_FMA_F32(q, r, 0.04166827f);
-    q = ADJOINT_FMA_F32(q, r, 0.16666521f);
-    q = ADJOINT_FMA_F32(q, r, 0.49999994f);
-    float sum = 1 + r, lost = r - (sum - 1);
-    return sum + (ADJOINT_FMA_F32(r * r, q, cut) + lost);
+/* (e^r - 1 - r) / r^2 for |r| < 0.35, to 2^-28 of e^r. */
+static inline float adjoint_exp_tail_f32(float r, float square) {
+    float first = ADJOINT_FMA_F32(r, 0.16666521f, 0.49999994f), second = ADJOINT_FMA_F32(r, 0.008368686f, 0.04166827f);
+    return ADJOINT_FMA_F32(ADJOINT_FMA_F32(square, 0.0013820557f, second), square, first);
 }
 
-/* e^x for -87 < x < 88, where neither it nor 2^n leaves the normal numbers. */
-static inline float adjoint_exp_normal_f32(float x) {
-    float r, cut;
-    float rounded = adjoint_reduce_exp_f32(x, &r, &cut);
-    return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(rounded);
+/* e^x = 2^n * (1 + t). Returns t; 2^(n + shift) goes to `*power`, and must be a normal number. */
+static inline float adjoint_exp_split_f32(float x, float shift, float *power) {
+    float n, high;
+    *power = adjoint_power_of_two_f32(adjoint_reduce_exp_f32(x, 127 + shift, &n, &high));
+    float r = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, high), square = r * r;
+    return ADJOINT_FMA_F32(square, adjoint_exp_tail_f32(r, square), r);
 }
 
-/* e^x. Error 0.8. */
+/* e^x. What the sum 1 + r loses is put back. Error 0.8. */
 static inline float adjoint_exp_f32(float x) {
-    float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or 0 */
-    bounded = bounded < -104 ? -104 : bounded;
-    float r, cut;
-    float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
-    /* 2^n need not be a float: multiply by 2^half, then by 2^(n - half). Only the last product rounds. */
-    float half = ADJOINT_FMA_F32(rounded - ADJOINT_ROUND_F32, 0.5f, ADJOINT_ROUND_F32);
-    float rest = rounded - (half - ADJOINT_ROUND_F32);
-    return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(rest);
+    float n, high;
+    /* Beyond -104 and 89 the result is 0 or infinite. */
+    uint32_t biased = adjoint_reduce_exp_f32(adjoint_between_f32(x, -104, 89), 254, &n, &high);
+    float r = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, high), square = r * r;
+    float sum = 1 + high, lost = high - (sum - 1), rest = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, lost);
+    float power = sum + ADJOINT_FMA_F32(square, adjoint_exp_tail_f32(r, square), rest);
+    /* 2^n need not be a float: multiply by two powers. Only the last product rounds. */
+    uint32_t half = biased >> 1;
+    float scaled = power * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(biased - half);
+    return adjoint_unless_nan_f32(x, scaled);
 }
 
-/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error 1.05. */
+/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is put back. Error 1.05. */
 static inline float adjoint_expm1_f32(float x) {
-    float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or -1 */
-    bounded = bounded < -20 ? -20 : bounded;
-    float r, cut;
-    float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
-    float overflow = rounded > ADJOINT_ROUND_F32 + 127 ? 2 : 1; /* 2^128 is not a float: double the half of it */
-    float scale = adjoint_power_of_two_f32(overflow == 2 ? rounded - 1 : rounded);
+    float n, high;
+    /* Beyond -20 and 89 the result is -1 or infinite. */
+    uint32_t biased = adjoint_reduce_exp_f32(adjoint_between_f32(x, -20, 89), 127, &n, &high);
+    float r = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, high);
+    float cut = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, high - r);
+    float overflow = n > 127 ? 2 : 1; /* 2^128 is not a float: double the half of it */
+    float scale = adjoint_power_of_two_f32(n > 127 ? biased - 1 : biased);
     float q = 0.00019957077f; /* (e^r - 1 - r) / r^2, to 2^-31 of e^r - 1 */
     q = ADJOINT_FMA_F32(q, r, 0.0013933056f);
     q = ADJOINT_FMA_F32(q, r, 0.008333195f);
@@ -148,18 +159,17 @@ static inline float adjoint_expm1_f32(float x) {
     float one = 1 / overflow, first = scale - one, second = scale * r;
     float sum = first + second, lost = second - (sum - first) + ((scale - first) - one);
     float result = (sum + ADJOINT_FMA_F32(scale, tail, lost)) * overflow;
-    return copysignf(result, x);
+    return copysignf(adjoint_unless_nan_f32(x, result), x);
 }
 
-/* 1 / (1 + e^-x), from e^-|x|, which cannot overflow; what the sum 1 + e lost is put back. Error 1.9. */
+/* 1 / (1 + e^-x), both terms times 2^-24, which keeps e^-x finite. What their sum loses is put back. Error 1.75. */
 static inline float adjoint_sigmoid_f32(float x) {
-    float e = adjoint_exp_f32(-fabsf(x));
-    float sum = 1 + e, lost = e - (sum - 1);
-    float quotient = (x < 0 ? e : 1) / sum;
-    return ADJOINT_FMA_F32(-lost, quotient, quotient);
+    float power, t = adjoint_exp_split_f32(-adjoint_between_f32(x, -104, 20), -24, &power); /* beyond it is 0 or 1 */
+    float sum = power + 0x1p-24f, lost = 0x1p-24f - (sum - power);
+    return adjoint_unless_nan_f32(x, 0x1p-24f / (sum + ADJOINT_FMA_F32(t, power, lost)));
 }
 
-/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error 1.4. */
+/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error 1.25. */
 static inline float adjoint_tanh_f32(float x) {
     float a = fabsf(x), z = x * x;
     float p = -0.005900179f; /* (tanh x / x - 1) / x^2, to 2^-28 of tanh x / x */
@@ -168,9 +178,9 @@ static inline float adjoint_tanh_f32(float x) {
     p = ADJOINT_FMA_F32(p, z, 0.1333194f);
     p = ADJOINT_FMA_F32(p, z, -0.333333f);
     float near = ADJOINT_FMA_F32(a * z, p, a);
-    float e = adjoint_exp_normal_f32(a > 10 ? 20 : 2 * a); /* from 9.02 on the result is 1 */
-    float far = 1 - 2 / (e + 1);
-    return copysignf(a < 0.6f ? near : far, x);
+    float power, t = adjoint_exp_split_f32(2 * adjoint_between_f32(a, -1, 10), 0, &power); /* from 9.02 on the result is 1 */
+    float far = 1 - 2 / ADJOINT_FMA_F32(t, power, power + 1);
+    return copysignf(a > 0.6f ? far : near, x);
 }
 
 /* ---- logarithms ---- */
@@ -357,7 +367,7 @@ static inline float adjoint_acos_f32(float x) {
 
 /* ---- error function ---- */
 
-/* erf x: x + x p(x^2) below 1, above 1 - e^q(x). Error 1.35. */
+/* erf x: x + x p(x^2) below 1, above 1 - e^q(x). Error 1.3. */
 static inline float adjoint_erf_f32(float x) {
     float a = fabsf(x), z = x * x;
     float p = 7.9203746e-05f; /* erf x / x - 1, to 2^-29 */
@@ -376,7 +386,8 @@ static inline float adjoint_erf_f32(float x) {
     q = ADJOINT_FMA_F32(q, b, -0.6382252f);
     q = ADJOINT_FMA_F32(q, b, -1.1270403f);
     q = ADJOINT_FMA_F32(q, b, -0.00035367763f);
-    float far = 1 - adjoint_exp_normal_f32(q);
+    float power, t = adjoint_exp_split_f32(q, 0, &power);
+    float far = ADJOINT_FMA_F32(-t, power, 1 - power);
     return copysignf(a < 1 ? near : far, x);
 }
 

@@ -79,93 +79,101 @@ static inline double adjoint_exact_product_f64(double a, double b, double *lost)
 
 /* ---- exponential family ---- */
 
-/* 2^n, where `rounded` is n + ADJOINT_ROUND_F64 and -1023 < n < 1024. */
-static inline double adjoint_power_of_two_f64(double rounded) {
-    return adjoint_double_of_bits((adjoint_bits_of_double(rounded) + 1023) << 52);
+/* `x`, or the limit that it is beyond, or NaN. Both limits are compared with x, lest compilers make branches of it. */
+static inline double adjoint_between_f64(double x, double least, double most) {
+    double bounded = x > most ? most : x;
+    return x < least ? least : bounded;
 }
 
-/* value * 2^n, with n as above but of twice the range: by 2^half, then by 2^(n - half). Only the last rounds. */
-static inline double adjoint_scale_f64(double value, double rounded) {
-    double half = (rounded - ADJOINT_ROUND_F64) * 0.5 + ADJOINT_ROUND_F64;
-    double rest = rounded - (half - ADJOINT_ROUND_F64);
-    return value * adjoint_power_of_two_f64(half) * adjoint_power_of_two_f64(rest);
+/* 2^n, where `biased` is n + 1023 + a multiple of 2^12. */
+static inline double adjoint_power_of_two_f64(uint64_t biased) {
+    return adjoint_double_of_bits(biased << 52);
 }
 
-/* e^x = 2^n * e^r: the integer nearest to x / ln 2, with ADJOINT_ROUND_F64 still on it; r, |r| < 0.35, goes to
-   `*remainder` and what was cut off it to `*cut`. */
-static inline double adjoint_reduce_exp_f64(double x, double *remainder, double *cut) {
-    double rounded = ADJOINT_FMA_F64(x, 0x1.71547652b82fep+0, ADJOINT_ROUND_F64);
-    double n = rounded - ADJOINT_ROUND_F64;
-    double high = ADJOINT_FMA_F64(-n, ADJOINT_LN2_HIGH_F64, x), low = n * ADJOINT_LN2_LOW_F64;
-    *remainder = high - low;
-    *cut = (high - *remainder) - low;
-    return rounded;
+/* value * 2^n, where `biased` is n + 2046 + a multiple of 2^13 and 2^n need not be a double: by two powers, of which
+   only the last rounds. */
+static inline double adjoint_scale_f64(double value, uint64_t biased) {
+    uint64_t half = biased >> 1;
+    return value * adjoint_power_of_two_f64(half) * adjoint_power_of_two_f64(biased - half);
 }
 
-/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, to 2^-57, as a sum of two doubles. */
-static inline double adjoint_exp_parts_f64(double r, double cut, double *low) {
-    double q = 2.5011238341901677e-08;
-    q = ADJOINT_FMA_F64(q, r, 2.763047023380613e-07);
-    q = ADJOINT_FMA_F64(q, r, 2.7557549908276837e-06);
-    q = ADJOINT_FMA_F64(q, r, 2.480149242093023e-05);
-    q = ADJOINT_FMA_F64(q, r, 0.00019841269549001752);
-    q = ADJOINT_FMA_F64(q, r, 0.001388888894436099);
-    q = ADJOINT_FMA_F64(q, r, 0.008333333333473953);
-    q = ADJOINT_FMA_F64(q, r, 0.04166666666652693);
-    q = ADJOINT_FMA_F64(q, r, 0.16666666666666446);
-    q = ADJOINT_FMA_F64(q, r, 0.5000000000000011);
-    double lost, sum = adjoint_exact_ordered_sum_f64(1, r, &lost);
-    return adjoint_exact_ordered_sum_f64(sum, ADJOINT_FMA_F64(r * r, q, cut) + lost, low);
+/* e^x = 2^n * e^r, n being the integer nearest to x / ln 2. r is `*high` - n * ADJOINT_LN2_LOW_F64, |r| < 0.35, and
+   `*high` is exact. Returns the bits of n + `bias` + ADJOINT_ROUND_F64. */
+static inline uint64_t adjoint_reduce_exp_f64(double x, double bias, double *n, double *high) {
+    double rounding = ADJOINT_ROUND_F64 + bias;
+    double rounded = ADJOINT_FMA_F64(x, 0x1.71547652b82fep+0, rounding);
+    *n = rounded - rounding;
+    *high = ADJOINT_FMA_F64(-*n, ADJOINT_LN2_HIGH_F64, x);
+    return adjoint_bits_of_double(rounded);
 }
 
-/* The same, rounded. */
-static inline double adjoint_exp_near_zero_f64(double r, double cut) {
-    double low;
-    return adjoint_exp_parts_f64(r, cut, &low);
+/* (e^r - 1 - r) / r^2 for |r| < 0.35, to 2^-57 of e^r, from its even and its odd terms. */
+static inline double adjoint_exp_tail_f64(double r, double square) {
+    double even = 2.763047023380613e-07, odd = 2.5011238341901677e-08;
+    even = ADJOINT_FMA_F64(even, square, 2.480149242093023e-05);
+    odd = ADJOINT_FMA_F64(odd, square, 2.7557549908276837e-06);
+    even = ADJOINT_FMA_F64(even, square, 0.001388888894436099);
+    odd = ADJOINT_FMA_F64(odd, square, 0.00019841269549001752);
+    even = ADJOINT_FMA_F64(even, square, 0.04166666666652693);
+    odd = ADJOINT_FMA_F64(odd, square, 0.008333333333473953);
+    even = ADJOINT_FMA_F64(even, square, 0.5000000000000011);
+    odd = ADJOINT_FMA_F64(odd, square, 0.16666666666666446);
+    return ADJOINT_FMA_F64(odd, r, even);
+}
+
+/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, as a sum of two doubles. */
+static inline double adjoint_exp_near_zero_f64(double r, double cut, double *low) {
+    double lost, sum = adjoint_exact_ordered_sum_f64(1, r, &lost), square = r * r;
+    return adjoint_exact_ordered_sum_f64(sum, ADJOINT_FMA_F64(square, adjoint_exp_tail_f64(r, square), cut) + lost, low);
+}
+
+/* e^x = 2^n * (1 + t). Returns t; 2^(n + shift) goes to `*power`, and must be a normal number. */
+static inline double adjoint_exp_split_f64(double x, double shift, double *power) {
+    double n, high;
+    *power = adjoint_power_of_two_f64(adjoint_reduce_exp_f64(x, 1023 + shift, &n, &high));
+    double r = ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, high), square = r * r;
+    return ADJOINT_FMA_F64(square, adjoint_exp_tail_f64(r, square), r);
+}
+
+/* e^x * 2^shift for -746 <= x <= 711. What the sum 1 + r loses is put back. */
+static inline double adjoint_shifted_exp_f64(double x, double shift) {
+    double n, high;
+    uint64_t biased = adjoint_reduce_exp_f64(x, 2046 + shift, &n, &high);
+    double r = ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, high), square = r * r;
+    double lost, sum = adjoint_exact_ordered_sum_f64(1, high, &lost);
+    double rest = ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, lost);
+    return adjoint_scale_f64(sum + ADJOINT_FMA_F64(square, adjoint_exp_tail_f64(r, square), rest), biased);
 }
 
 /* e^x. Error 0.8. */
 static inline double adjoint_exp_f64(double x) {
-    double bounded = x > 710 ? 710 : x; /* beyond, the result is infinite, or 0 */
-    bounded = bounded < -746 ? -746 : bounded;
-    double r, cut;
-    double rounded = adjoint_reduce_exp_f64(bounded, &r, &cut);
-    return adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut), rounded);
+    return adjoint_shifted_exp_f64(adjoint_between_f64(x, -746, 710), 0); /* beyond it is 0 or infinite */
 }
 
 /* e^x / 2 for x >= 0, finite as far as sinh and cosh are. */
 static inline double adjoint_half_exp_f64(double x) {
-    double r, cut;
-    double rounded = adjoint_reduce_exp_f64(x > 711 ? 711 : x, &r, &cut);
-    return adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut), rounded - 1);
-}
-
-/* e^x for -708 < x < 709, where neither it nor 2^n leaves the normal numbers. */
-static inline double adjoint_exp_normal_f64(double x) {
-    double r, cut;
-    double rounded = adjoint_reduce_exp_f64(x, &r, &cut);
-    return adjoint_exp_near_zero_f64(r, cut) * adjoint_power_of_two_f64(rounded);
+    return adjoint_shifted_exp_f64(x > 711 ? 711 : x, -1);
 }
 
 /* 2^x. Error 0.8. */
 static inline double adjoint_exp2_f64(double x) {
-    double bounded = x > 1100 ? 1100 : x;
-    bounded = bounded < -1100 ? -1100 : bounded;
-    double rounded = bounded + ADJOINT_ROUND_F64;
-    double fraction = bounded - (rounded - ADJOINT_ROUND_F64), cut;
+    double bounded = adjoint_between_f64(x, -1100, 1100);
+    double rounded = bounded + (ADJOINT_ROUND_F64 + 2046);
+    double fraction = bounded - (rounded - (ADJOINT_ROUND_F64 + 2046)), cut, low;
     double r = adjoint_exact_product_f64(fraction, 0x1.62e42fefa39efp-1, &cut);
     cut = ADJOINT_FMA_F64(fraction, 0x1.abc9e3b39803fp-56, cut);
-    return adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut), rounded);
+    return adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut, &low), adjoint_bits_of_double(rounded));
 }
 
-/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error 1.1. */
+/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is put back. Error 1.1. */
 static inline double adjoint_expm1_f64(double x) {
-    double bounded = x > 710 ? 710 : x; /* beyond, the result is infinite, or -1 */
-    bounded = bounded < -50 ? -50 : bounded;
-    double r, cut;
-    double rounded = adjoint_reduce_exp_f64(bounded, &r, &cut);
-    double overflow = rounded > ADJOINT_ROUND_F64 + 1023 ? 2 : 1; /* 2^1024 is not a double: double the half of it */
-    double scale = adjoint_power_of_two_f64(overflow == 2 ? rounded - 1 : rounded);
+    double n, high;
+    /* Beyond -50 and 710 the result is -1 or infinite. */
+    uint64_t biased = adjoint_reduce_exp_f64(adjoint_between_f64(x, -50, 710), 1023, &n, &high);
+    double r = ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, high);
+    double cut = ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, high - r);
+    double overflow = n > 1023 ? 2 : 1; /* 2^1024 is not a double: double the half of it */
+    double scale = adjoint_power_of_two_f64(n > 1023 ? biased - 1 : biased);
     /* (e^r - 1 - r) / r^2, to 2^-61 of e^r - 1 */
     double q = 2.0928966041796496e-09;
     q = ADJOINT_FMA_F64(q, r, 2.5109285604658425e-08);
@@ -185,32 +193,30 @@ static inline double adjoint_expm1_f64(double x) {
     return copysign(result, x);
 }
 
-/* 1 / (1 + e^-x), from e^-|x|, which cannot overflow; what the sum 1 + e lost is put back. Error 1.95. */
+/* 1 / (1 + e^-x), both terms times 2^-64, which keeps e^-x finite. What their sum loses is put back. Error 1.65. */
 static inline double adjoint_sigmoid_f64(double x) {
-    double e = adjoint_exp_f64(-fabs(x));
-    double sum = 1 + e, lost = e - (sum - 1);
-    double quotient = (x < 0 ? e : 1) / sum;
-    return ADJOINT_FMA_F64(-lost, quotient, quotient);
+    double power, t = adjoint_exp_split_f64(-adjoint_between_f64(x, -746, 40), -64, &power); /* beyond it is 0 or 1 */
+    double sum = power + 0x1p-64, lost = 0x1p-64 - (sum - power);
+    return 0x1p-64 / (sum + ADJOINT_FMA_F64(t, power, lost));
 }
 
-/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error 1.4. */
+/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error 1.3. */
 static inline double adjoint_tanh_f64(double x) {
-    double a = fabs(x), z = x * x;
-    /* (tanh x / x - 1) / x^2, to 2^-57 of tanh x / x */
-    double p = -1.717978989675003e-05;
-    p = ADJOINT_FMA_F64(p, z, 7.931616358137391e-05);
-    p = ADJOINT_FMA_F64(p, z, -0.0002303988081429815);
-    p = ADJOINT_FMA_F64(p, z, 0.0005871894303859626);
-    p = ADJOINT_FMA_F64(p, z, -0.0014552156918521669);
-    p = ADJOINT_FMA_F64(p, z, 0.0035920374476754984);
-    p = ADJOINT_FMA_F64(p, z, -0.008863226786690019);
-    p = ADJOINT_FMA_F64(p, z, 0.02186948800335172);
-    p = ADJOINT_FMA_F64(p, z, -0.05396825394933568);
-    p = ADJOINT_FMA_F64(p, z, 0.13333333333299768);
-    p = ADJOINT_FMA_F64(p, z, -0.33333333333333126);
-    double near = ADJOINT_FMA_F64(a * z, p, a);
-    double e = adjoint_exp_normal_f64(a > 20 ? 40 : 2 * a); /* from 19.1 on the result is 1 */
-    double far = 1 - 2 / (e + 1);
+    double a = fabs(x), z = x * x, square = z * z;
+    /* (tanh x / x - 1) / x^2, to 2^-57 of tanh x / x, from its even and its odd terms */
+    double even = -1.717978989675003e-05, odd = 7.931616358137391e-05;
+    even = ADJOINT_FMA_F64(even, square, -0.0002303988081429815);
+    odd = ADJOINT_FMA_F64(odd, square, 0.0005871894303859626);
+    even = ADJOINT_FMA_F64(even, square, -0.0014552156918521669);
+    odd = ADJOINT_FMA_F64(odd, square, 0.0035920374476754984);
+    even = ADJOINT_FMA_F64(even, square, -0.008863226786690019);
+    odd = ADJOINT_FMA_F64(odd, square, 0.02186948800335172);
+    even = ADJOINT_FMA_F64(even, square, -0.05396825394933568);
+    odd = ADJOINT_FMA_F64(odd, square, 0.13333333333299768);
+    even = ADJOINT_FMA_F64(even, square, -0.33333333333333126);
+    double near = ADJOINT_FMA_F64(a * z, ADJOINT_FMA_F64(odd, z, even), a);
+    double power, t = adjoint_exp_split_f64(a > 20 ? 40 : 2 * a, 0, &power); /* from 19.1 on the result is 1 */
+    double far = 1 - 2 / ADJOINT_FMA_F64(t, power, power + 1);
     return copysign(a < 0.6 ? near : far, x);
 }
 
@@ -369,12 +375,12 @@ static inline double adjoint_pow_f64(double x, double y) {
     t_low = fabs(t) < 1100 ? t_low : 0;
     t = t > 1100 ? 1100 : t < -1100 ? -1100 : t;
 
-    double rounded = t + ADJOINT_ROUND_F64;
-    double fraction = t - (rounded - ADJOINT_ROUND_F64), cut;
+    double rounded = t + (ADJOINT_ROUND_F64 + 2046);
+    double fraction = t - (rounded - (ADJOINT_ROUND_F64 + 2046)), cut, power_low;
     double r = adjoint_exact_product_f64(fraction, 0x1.62e42fefa39efp-1, &cut);
     cut += fraction * 0x1.abc9e3b39803fp-56 + t_low * 0x1.62e42fefa39efp-1;
     r = adjoint_exact_ordered_sum_f64(r, cut, &cut);
-    double result = adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut), rounded);
+    double result = adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut, &power_low), adjoint_bits_of_double(rounded));
 
     /* |y| is an integer if rounding changes nothing, and even if rounding |y| / 2 changes nothing */
     int integer = (size >= 0x1p52) | ((size + 0x1p52) - 0x1p52 == size);
@@ -673,15 +679,15 @@ static inline double adjoint_erfc_positive_f64(double a) {
     double moved_low, moved = adjoint_exact_product_f64(p, t, &moved_low), p_low;
     p = adjoint_exact_ordered_sum_f64(1.2329951186255526, moved, &p_low);
     p_low += moved_low;
-    double square_low, square = adjoint_exact_product_f64(b, b, &square_low), r, cut;
-    double rounded = adjoint_reduce_exp_f64(-square, &r, &cut);
-    r = adjoint_exact_ordered_sum_f64(r, cut - square_low, &cut);
+    double square_low, square = adjoint_exact_product_f64(b, b, &square_low), n, high;
+    uint64_t biased = adjoint_reduce_exp_f64(-square, 2046, &n, &high);
+    double cut, r = adjoint_exact_sum_f64(high, ADJOINT_FMA_F64(-n, ADJOINT_LN2_LOW_F64, -square_low), &cut);
     double twice_low, twice = adjoint_exact_sum_f64(1, 2 * b, &twice_low);
     double ratio = p / twice, product_low, product = adjoint_exact_product_f64(ratio, twice, &product_low);
     double ratio_low = (((p - product) - product_low) + (p_low - ratio * twice_low)) / twice;
-    double power_low, power = adjoint_exp_parts_f64(r, cut, &power_low);
+    double power_low, power = adjoint_exp_near_zero_f64(r, cut, &power_low);
     double lost, result = adjoint_exact_product_f64(power, ratio, &lost);
-    return adjoint_scale_f64(result + (lost + (power * ratio_low + power_low * ratio)), rounded);
+    return adjoint_scale_f64(result + (lost + (power * ratio_low + power_low * ratio)), biased);
 }
 
 /* erf x / x - 1 for |x| <= 1, to 2^-56. */

@@ -78,6 +78,8 @@ class Reduction(Op):
     )
     """Shape and axes for the kernels in the pack: rows, everything, short rows, columns, many rows, channels of images."""
     pack = "reduce"
+    together: ClassVar[int] = 7
+    """Rows that are read at once, so that a total is loaded and stored once for so many; 1 + 9 * 7 = ROWS.  No result depends on it."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -127,9 +129,8 @@ class Reduction(Op):
             last = not any(reduced for reduced, _ in groups)
             target = out if last else k.scratch(x.dtype.compute, outer * inner, "partial")
 
-            def finish(total: Expr, last: bool = last) -> Expr:
-                return self.finished(k, total, count) if last else total
-
+            changes = last and type(self).finished is not Reduction.finished
+            finish: Callable[[Expr], Expr] = (lambda total: self.finished(k, total, count)) if changes else _unfinished
             if inner == 1:
                 self._reduce_rows(k, source, target, outer, length, finish)
             else:
@@ -189,27 +190,34 @@ class Reduction(Op):
         chunks = -(-inner // COLUMNS)
         per_row = k.size(chunks, "chunks")
         blocks = -(-length // ROWS)
-        target = out if blocks == 1 else k.scratch(x.dtype.compute, outer * blocks * inner, "block_total")
-        per_column = None if blocks == 1 else k.size(blocks, "blocks")
+        in_place = blocks == 1 and out.dtype is x.dtype.compute  # totals grow in the memory of the result
+        target = out if in_place else k.scratch(x.dtype.compute, outer * blocks * inner, "block_total")
+        per_column = k.size(blocks, "blocks")
         with k.stage(outer * blocks * chunks, grain_of(min(length, ROWS) * min(inner, COLUMNS)), "unit") as unit:
             left = k.let(unit % per_row * COLUMNS, "left")
             width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
             block = k.let(unit / per_row, "block")
-            if per_column is None:
-                first: Any = k.let(block * n, "first")
-                last = first + n
-            else:
-                row = k.let(block % per_column * ROWS, "row")
-                first = k.let(block / per_column * n + row, "first")
-                last = k.let(first + k.minimum_of(n - row, k.literal(ROWS, I64)), "last")
-            total = k.array(x.dtype, COLUMNS, "total")
+            row = k.let(block % per_column * ROWS, "row")
+            first = k.let(block / per_column * n + row, "first")
+            last = k.let(first + k.minimum_of(n - row, k.literal(ROWS, I64)), "last")
+            total = k.let(block * m + left, "total")
             with k.loop(0, width, "j") as j:
-                k.set(total[j], x[first * m + left + j])
-            with k.loop(first + 1, last, "i") as i, k.loop(0, width, "j") as j:
-                k.set(total[j], self.combined(k, total[j], x[i * m + left + j]))
-            with k.loop(0, width, "j") as j:
-                k.store(target, block * m + left + j, finish(total[j]) if per_column is None else total[j])
-        if per_column is None:
+                k.store(target, total + j, x[first * m + left + j])
+            at = k.let(first + 1, "second")
+            if self.together > 1:
+                whole = k.let(at + (last - at) / self.together * self.together, "whole")
+                with k.loop(at, whole, "i", step=self.together) as i, k.loop(0, width, "j") as j:
+                    value = target[total + j]
+                    for number in range(self.together):
+                        value = k.let(self.combined(k, value, x[(i + number) * m + left + j]), "value")
+                    k.store(target, total + j, value)
+                at = whole
+            with k.loop(at, last, "i") as i, k.loop(0, width, "j") as j:
+                k.store(target, total + j, self.combined(k, target[total + j], x[i * m + left + j]))
+            if in_place and finish is not _unfinished:
+                with k.loop(0, width, "j") as j:
+                    k.store(out, total + j, finish(out[total + j]))
+        if in_place:
             return
         with k.stage(outer * chunks, grain_of(blocks * min(inner, COLUMNS)), "unit") as unit:
             left = k.let(unit % per_row * COLUMNS, "left")
@@ -254,6 +262,11 @@ class Reduction(Op):
                 yield cls(axes=axes), (tensor(dtype, shape),)
 
 
+def _unfinished(total: Expr) -> Expr:
+    """Return what was combined as it is."""
+    return total
+
+
 LANES = 32
 """Running results of one block: two vectors of 16 float32."""
 FEW_LANES = 8
@@ -262,8 +275,8 @@ BLOCK = 2048
 """Elements that lie side by side and are combined before others join."""
 ROWS = 64
 """Rows that are combined, column by column, before others join."""
-COLUMNS = 256
-"""Columns that one unit of a reduction over rows takes; no result depends on it."""
+COLUMNS = 2048
+"""Columns that one unit of a reduction over rows takes, so that long pieces of memory are read in order; no result depends on it."""
 
 
 def rounding_steps(n: int) -> int:
@@ -489,6 +502,7 @@ class Extremum(Reduction):
     """The largest or the smallest element."""
 
     forms = Reduction.forms[:2]
+    together = 1  # compilers make branches of comparisons one after the other
 
     samples = (
         *SHAPES,

@@ -42,23 +42,37 @@ static int sum_f32_units(
     const int64_t n = size[3];
     const int64_t m = size[4];
     const int64_t chunks = size[5];
+    const int64_t blocks = size[6];
 
     for (int64_t unit = begin; unit < end; unit++) {
-        const int64_t left = unit % chunks * 256;
-        const int64_t width = m - left < 256 ? m - left : 256;
+        const int64_t left = unit % chunks * 2048;
+        const int64_t width = m - left < 2048 ? m - left : 2048;
         const int64_t block = unit / chunks;
-        const int64_t first = block * n;
-        float total[256];
+        const int64_t row = block % blocks * 64;
+        const int64_t first = block / blocks * n + row;
+        const int64_t last = first + (n - row < 64 ? n - row : 64);
+        const int64_t total = block * m + left;
         for (int64_t j = 0; j < width; j++) {
-            total[j] = x[first * m + left + j];
+            out[total + j] = x[first * m + left + j];
         }
-        for (int64_t i = first + 1; i < first + n; i++) {
+        const int64_t second = first + 1;
+        const int64_t whole = second + (last - second) / 7 * 7;
+        for (int64_t i = second; i < whole; i += 7) {
             for (int64_t j = 0; j < width; j++) {
-                total[j] += x[i * m + left + j];
+                const float value = out[total + j] + x[i * m + left + j];
+                const float value_1 = value + x[(i + 1) * m + left + j];
+                const float value_2 = value_1 + x[(i + 2) * m + left + j];
+                const float value_3 = value_2 + x[(i + 3) * m + left + j];
+                const float value_4 = value_3 + x[(i + 4) * m + left + j];
+                const float value_5 = value_4 + x[(i + 5) * m + left + j];
+                const float value_6 = value_5 + x[(i + 6) * m + left + j];
+                out[total + j] = value_6;
             }
         }
-        for (int64_t j = 0; j < width; j++) {
-            out[block * m + left + j] = total[j];
+        for (int64_t i = whole; i < last; i++) {
+            for (int64_t j = 0; j < width; j++) {
+                out[total + j] += x[i * m + left + j];
+            }
         }
     }
     return 0;
