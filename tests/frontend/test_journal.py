@@ -1,4 +1,4 @@
-"""Changes inside of branches: noted, taken back, and made again."""
+"""Changes inside of branches: recorded, undone, and made again."""
 
 from __future__ import annotations
 

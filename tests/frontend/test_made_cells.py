@@ -1,4 +1,5 @@
-"""Cells that a body makes: each call has new ones in eager mode.  Equal to that where nothing of them changes, refused where it would."""
+"""Cells created by a function under jit.  In eager mode each call creates new ones: a graph gives the same where nothing of them changes,
+and an error where it would differ."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ X = Tensor([[1.0, -2.0, 3.0]])
 
 
 class Scale(nn.Cell):
-    """Numbers of Python's alone."""
+    """A cell with Python numbers only."""
 
     def __init__(self, by: Any):
         super().__init__()
@@ -28,7 +29,7 @@ class Scale(nn.Cell):
 
 
 class Affine(Scale):
-    """Parameters of its own, and cells with such."""
+    """A cell with Parameters, and with cells that have some."""
 
     def __init__(self, by: float):
         super().__init__(by)
@@ -100,7 +101,7 @@ def gradients(x: Tensor) -> Any:
 
 
 def before_a_draw(x: Tensor) -> Tensor:
-    """First values take their place in the random streams."""
+    """Initial values are drawn in the order of the random streams."""
     return ops.dropout(nn.Dense(3, 3, weight_init="ones", bias_init="zeros")(x), 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Tensors that a body makes of Python's numbers: Python can read these while parsing."""
+"""Tensors that a function under jit makes from Python numbers: Python can read their values while parsing."""
 
 from __future__ import annotations
 

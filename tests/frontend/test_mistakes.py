@@ -1,4 +1,4 @@
-"""The mistakes of the frontend: each has its page, is in the document, is shown by a golden file, and is MindSpore's exception too."""
+"""The errors of the frontend: each has a page, is in the documentation, is shown by a golden file, and is MindSpore's exception too."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def is_no_operand(x):
     (is_no_operand, TypeError, r"<function .*inner.*> of type function"),
 ])
 def test_functions_of_parsed_code_are_functions_in_messages(function, kind: type[Exception], text: str) -> None:
-    """As Python says it, where it runs the same program."""
+    """Messages name types as Python does for the same program."""
     for run in (function, adjoint.jit(function)):
         with pytest.raises(kind, match=text):
             run(Tensor([1.0, 2.0]))

@@ -1,7 +1,7 @@
-"""What a body changes outside of itself is refused at its line, and taken back.
+"""A change of something outside by a function under jit is an error at its line, and is undone.
 
-A case is a function that makes the body and something to look at, `shown`, that the body changes.  In the body, the line at which it is
-refused ends in `# here`.
+A case is a function that returns the body and an object `shown` that the body changes.  In the body, the line with the error ends in
+`# here`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def eager() -> Iterator[None]:
 
 
 def changes(what: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
-    """A case of which the message says `what`."""
+    """A case whose message contains `what`."""
 
     def note(made: Callable[[], Made]) -> Callable[[], Made]:
         CHANGES[made.__name__] = made, what
@@ -302,7 +302,7 @@ def test_parameters_and_tensors_are_written_at_each_call() -> None:
 
 # -- containers -------------------------------------------------------------------------------------------------------------------
 def container(change: Callable[[Any], Any], start: Any, what: str) -> None:
-    """A lambda that changes something like `start`, which a name of the function around stands for."""
+    """A lambda that changes something like `start`, the value of a variable of an enclosing function."""
 
     def made() -> Made:
         held = copy.deepcopy(start)
@@ -481,7 +481,7 @@ def in_a_gradient() -> Made:
 
 
 def check_refused(run: Callable[[], Any], what: str) -> None:
-    """E217 at a line that ends in `# here`, or in a lambda."""
+    """Check for E217 at a line that ends in `# here`, or in a lambda."""
     with pytest.raises(CompileError) as caught:
         run()
     found = caught.value.diagnostic

@@ -1,4 +1,4 @@
-"""What a body makes itself it may change, at each call anew; and how its changes are found."""
+"""A function under jit may change what it creates itself, at each call; and how its changes are found."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_what_a_body_makes_it_may_change(name: str) -> None:
 
 
 def test_what_is_written_and_left_as_it_was_is_looked_at() -> None:
-    """Another value from outside would not be written again by the graph that is there."""
+    """If the value outside differed, the existing graph would not write it again."""
     thing = Thing(1)
 
     @jit
@@ -203,7 +203,7 @@ def test_an_exception_leaves_no_tensor_of_the_graph_behind() -> None:
 
 
 class Data:
-    """A large object: what the body reads of it is little."""
+    """A large object of which the body reads little."""
 
     def __init__(self) -> None:
         self.scale, self.rows = Tensor([2.0]), [[1], [2]]

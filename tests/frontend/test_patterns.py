@@ -1,4 +1,4 @@
-"""`match` in parsed code: as Python does it, for subjects of every kind, known while parsing or not."""
+"""`match` in parsed code works like Python's, for subjects of every kind, known while parsing or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function that returns a value or None, as a tensor decides: Python is given what eager mode gives."""
+"""A function that returns a value or None depending on a tensor: Python gets the same as in eager mode."""
 
 # ruff: noqa: RET502, RET503 - reaching the end is what is tried
 
@@ -80,7 +80,7 @@ def test_gradients_of_the_value() -> None:
 
 
 class Gate(nn.Cell):
-    """Gives its product or None."""
+    """Returns its product or None."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Texts that MindSpore's manuals and its own tests quote, where graphs refuse here too: its type of exception, and its words.
+"""Errors that MindSpore's manuals and tests quote, for code that graphs reject here too: its exception type and message.
 
 Recorded from MindSpore 2.10.0 in GRAPH_MODE.
 """
@@ -135,5 +135,5 @@ def test_a_type_error_inside_of_bprop_is_its_own() -> None:
 
 
 def test_what_works_is_not_refused() -> None:
-    """MindSpore refuses these, or has other values."""
+    """MindSpore rejects these, or computes other values."""
     assert Divided()(X, Tensor(0.0)).tolist() == [float("inf")] * 2

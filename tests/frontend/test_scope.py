@@ -1,4 +1,4 @@
-"""What a list of statements assigns, reads, and leaves by."""
+"""Which names a list of statements assigns and reads, and by which statements it leaves."""
 
 from __future__ import annotations
 

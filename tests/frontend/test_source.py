@@ -1,4 +1,4 @@
-"""From function objects to their trees: the right one, at true places, or a mistake that says why not."""
+"""From function objects to their syntax trees: the right one, with correct locations, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adjoint.frontend.tree.source import definition_of
 
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[str], ModuleType]:
-    """Imports a text as a module of a file of its own."""
+    """Import a text as a module with a file of its own."""
 
     def loaded(text: str) -> ModuleType:
         name = f"loaded_{len(list(tmp_path.iterdir()))}"
@@ -39,7 +39,7 @@ def load(tmp_path: Path) -> Callable[[str], ModuleType]:
 
 
 def body_of(function: FunctionType) -> str:
-    """What a function returns, as text."""
+    """Return the expression that a function returns, as text."""
     node, _ = definition_of(function)
     return ast.unparse(node.body if isinstance(node, ast.Lambda) else node.body[-1])
 
@@ -144,7 +144,7 @@ def test_future_statements_are_those_of_the_file(load: Callable[[str], ModuleTyp
 
 
 def test_a_text_that_is_run_in_parts() -> None:
-    """As a document or a notebook: what an earlier part imports makes other code of a call than where it is imported in the same text."""
+    """In a document or a notebook, an import in an earlier part leads to other code for a call than an import in the same text."""
     parts = ["import math\n", "def f(x):\n    return math.sqrt(x)\n"]
     name, space = "<in parts>", {}
     text = "".join(parts)
@@ -228,13 +228,13 @@ def test_a_function_without_a_text() -> None:
 
 
 def test_another_text_of_the_same_name_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -c` of Python 3.13 keeps its text as `<string>`, which is what `exec` calls every text."""
+    """`python -c` of Python 3.13 keeps its text as `<string>`, the file name of every text run by `exec`."""
     monkeypatch.setitem(linecache.cache, "<string>", (1, None, ["print(1)\n"], "<string>"))
     assert mistake(eval("lambda x: x")) == "E200"
 
 
 def test_a_plain_prompt_says_what_would_do() -> None:
-    """Up to Python 3.12 the prompt keeps no text."""
+    """Up to Python 3.12 the prompt keeps no source text."""
     typed = "import adjoint as ms\nms.jit(lambda x: x + 1)(ms.Tensor(1.0))\nprint('on')\n"
     done = subprocess.run([sys.executable, "-i"], input=typed, capture_output=True, text=True, check=False)
     assert "on" in done.stdout
@@ -265,7 +265,7 @@ def test_a_cell_of_a_notebook(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["<python-input-7>", "<string>"])
 def test_what_was_typed_at_the_prompt_of_python_3_13(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """It keeps texts by their codes."""
+    """It keeps source texts by code object."""
     space: dict[str, FunctionType] = {}
     exec(compile(CELL, name, "exec", dont_inherit=True), space)
     kept = {space["f"].__code__: CELL.splitlines(keepends=True)}
@@ -332,7 +332,7 @@ def test_an_edit():
 
 
 def test_what_pytest_has_rewritten(tmp_path: Path) -> None:
-    """The asserts of tests, conftest and plugins are not those of the file: their functions are parsed all the same."""
+    """The asserts of tests, conftest and plugins differ from those of the file; their functions are still parsed."""
     for name, text in {"conftest.py": NET, "net_plugin.py": NET, "edited_plugin.py": NET, "test_net.py": TESTS}.items():
         (tmp_path / name).write_text(text)
     words = ["-m", "pytest", "-q", "-p", "net_plugin", "-p", "edited_plugin", "-p", "no:cacheprovider", str(tmp_path)]
@@ -355,7 +355,7 @@ def test_functions_of_this_file() -> None:
 
 
 def test_sources_are_part_of_the_budget() -> None:
-    """What is evicted is parsed again, with the same answer."""
+    """An evicted source is parsed again, with the same result."""
     definition, source = definition_of(definition_of)
     assert {"parsed files", "parsed functions"} <= {name for name, nbytes in budget.usage().items() if nbytes}
     for cache in budget.caches:

@@ -1,4 +1,4 @@
-"""What a special method or a descriptor changes that Python calls by itself, while a body is parsed, is refused and taken back."""
+"""Changes made by special methods and descriptors that Python itself calls while a function is parsed are errors, and are undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Watched(type):
 
 
 class Called(metaclass=Watched):
-    """Each method that Python calls by itself changes the object, or a global list."""
+    """Each method that Python itself calls changes the object, or a global list."""
 
     count = 0
 
@@ -143,7 +143,7 @@ def test_changes_by_methods_that_python_calls_are_refused_and_taken_back(name: s
 
 
 class Buffered:
-    """Its state stands in arrays: one of its own, one in a list of its own, one in a list of arrays that are objects."""
+    """Its state is in arrays: one of its own, one in a list of its own, one in a list of arrays that are objects."""
 
     def __init__(self) -> None:
         self.own = np.zeros(2)

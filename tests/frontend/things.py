@@ -1,6 +1,6 @@
-"""An object of the user's whose methods and operators change it.
+"""A user's object whose methods and operators change it.
 
-The lines that change something end in `# here`: where the object is from outside, these are the lines at which that is refused.
+The lines that change something end in `# here`: if the object is from outside, these are the lines with the error.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class Mismatch(Exception):
-    """What a golden file expects is not what it gets; the message shows it."""
+    """A golden file's expectation is not met; the message shows the difference."""
 
 
 class GoldenFile(pytest.File):
@@ -78,7 +78,7 @@ class Golden(pytest.Item):
 
 @dataclass(frozen=True)
 class Case:
-    """A golden file taken apart."""
+    """A golden file split into its parts."""
 
     text: str
     module: Module
@@ -105,19 +105,19 @@ def read(path: Path) -> Case:
 
 
 def without_comments(text: str) -> str:
-    """The text without comment lines and blank lines at its ends."""
+    """Return the text without comment lines and without blank lines at its ends."""
     return "\n".join(line for line in text.split("\n") if not line.startswith("#")).strip("\n") + "\n"
 
 
 def check_round_trip(text: str, locations: bool) -> None:
-    """The text, comments aside, is as it is printed."""
+    """Check that the text, except for comments, is in the printed form."""
     printed = print_module(parse_module(text), locations)
     if printed != without_comments(text):
         raise Mismatch(f"the text is not as it is printed, which is\n\n{printed}")
 
 
 def tidied(text: str, locations: bool) -> str:
-    """The text as it is printed, under the comments that it begins with; as it is when there are comments further down."""
+    """Return the text in the printed form, below the comments that it begins with; unchanged if there are comments further down."""
     header = "".join(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True)))
     if "\n#" in text[len(header) :]:
         return text
@@ -125,7 +125,7 @@ def tidied(text: str, locations: bool) -> str:
 
 
 def check_expected(path: Path, got: str, update: bool) -> None:
-    """A file beside the golden one holds `got`."""
+    """Check that the file next to the golden one contains `got`."""
     if update:
         path.write_text(got, encoding="utf-8")
     expected = path.read_text(encoding="utf-8") if path.exists() else None
@@ -184,7 +184,7 @@ def check_code(path: Path, update: bool) -> None:
 
 
 def text_message(path: Path) -> str | None:
-    """What is wrong with a text of the IR, or with it and its pipeline."""
+    """Return what is wrong with a text of the IR, or with it and its pipeline."""
     try:
         case = read(path)
         case.pipeline.run(case.module)
@@ -194,7 +194,7 @@ def text_message(path: Path) -> str | None:
 
 
 def program_message(path: Path) -> str | None:
-    """The last lines of the traceback that a program ends in: type, message and notes; what an exception was raised in place of too."""
+    """Return the end of the traceback of a program: type, message and notes, and the exception that it replaced."""
     linecache.checkcache(str(path))
     try:
         runpy.run_path(str(path))

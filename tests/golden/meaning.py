@@ -25,7 +25,7 @@ STEP = 2.0**-10
 
 
 class Observed(Interpreter):
-    """An interpreter that logs what Python is called with; callbacks scale what they see by `factor`."""
+    """An interpreter that logs calls of Python; callbacks scale what they see by `factor`."""
 
     def __init__(self, module: Module, state: dict[str, Any], factor: float):
         super().__init__(module, state=state)
@@ -56,7 +56,7 @@ class Observed(Interpreter):
 
 
 def drawn(rng: np.random.Generator, type_: Type, domain: tuple[float, float]) -> Any:
-    """A random value of a type without symbolic dimensions."""
+    """Return a random value of a type without symbolic dimensions."""
     match type_:
         case TensorType(dtype=dtype):
             if dtype.is_float:
@@ -74,7 +74,7 @@ def drawn(rng: np.random.Generator, type_: Type, domain: tuple[float, float]) ->
 
 
 def named_sizes(types: Sequence[Type]) -> dict[str, int]:
-    """A number for each named dimension of the types."""
+    """Return a number for each named dimension of the types."""
     names: dict[str, int] = {}
 
     def visit(type_: Type) -> None:
@@ -97,7 +97,7 @@ def named_sizes(types: Sequence[Type]) -> dict[str, int]:
 
 
 def inputs(function: Function, module: Module, domain: tuple[float, float], seed: int) -> tuple[list[Any], dict[str, Any]]:
-    """Random arguments of a function and a random state of its module."""
+    """Return random arguments of a function and a random state of its module."""
     rng = np.random.default_rng(seed)
     types = [param.type for param in function.params]
     sizes = named_sizes([*types, *module.params.values()])
@@ -106,7 +106,7 @@ def inputs(function: Function, module: Module, domain: tuple[float, float], seed
 
 
 def run(module: Module, function: Function, given: tuple[list[Any], dict[str, Any]], factor: float) -> tuple[Any, Any, Any]:
-    """Results, state afterwards, and the log of a function."""
+    """Return the results, the state afterwards, and the log of a function."""
     arguments, state = given
     interpreter = Observed(module, dict(state), factor)
     results = interpreter.call(function, arguments)
@@ -114,7 +114,7 @@ def run(module: Module, function: Function, given: tuple[list[Any], dict[str, An
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two values are the same to the bit, all NaN being one."""
+    """Return whether two values are equal to the bit, with all NaN equal."""
     if one is UNDEFINED or two is UNDEFINED or one is None or two is None:
         return one is two or (one is UNDEFINED) != (two is UNDEFINED)  # what was undefined may become anything
     if isinstance(one, (tuple, list)):
@@ -131,9 +131,9 @@ def same(one: Any, two: Any) -> bool:
 
 
 def compare(before: Module, after: Module, domain: tuple[float, float]) -> None:
-    """Every function of both modules that takes the same parameters gives the same, and calls Python the same.
+    """Check that every function of both modules with the same parameters returns the same, and makes the same calls of Python.
 
-    Gradients inside of functions mean what `differentiate` makes of them; a test of its own compares that with differences.
+    Gradients inside of functions mean what `differentiate` makes of them; another test compares that with differences.
     """
     before, after = Differentiate().on_module(before), Differentiate().on_module(after)
     for symbol, function in before.functions.items():
@@ -150,7 +150,7 @@ def compare(before: Module, after: Module, domain: tuple[float, float]) -> None:
 
 
 def compare_gradient(before: Module, after: Module, step: Any, domain: tuple[float, float]) -> None:
-    """What `grad` made agrees with finite differences along a random direction, callbacks changing nothing."""
+    """Check that the result of `grad` agrees with finite differences along a random direction, with callbacks that change nothing."""
     before = Differentiate().on_module(before)
     symbol = step.of.removeprefix("@") or next(iter(before.functions))
     function, gradient = before.functions[symbol], after.functions[f"{symbol}.grad"]
@@ -186,13 +186,13 @@ Given = tuple[list[Any], dict[str, Any]]
 
 
 def _named(given: Given, function: Function, name: str) -> Any:
-    """An argument by its parameter's name, or a parameter of the module by its symbol."""
+    """Return an argument by its parameter's name, or a parameter of the module by its symbol."""
     arguments, state = given
     return state[name[1:]] if name.startswith("@") else arguments[[p.hint for p in function.params].index(name)]
 
 
 def _moved(given: Given, function: Function, ways: dict[str, Any], step: float) -> Given:
-    """The inputs a step further in the directions `ways`."""
+    """Return the inputs after a step in the directions `ways`."""
 
     def move(name: str, x: Any) -> Any:
         return x + (step * ways[name]).astype(x.dtype) if name in ways else x

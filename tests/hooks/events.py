@@ -1,4 +1,4 @@
-"""What the hook tests share: cells, hooks that write what they see into a log, numbers as plain lists."""
+"""Shared parts of the hook tests: cells, hooks that log what they see, numbers as plain lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def T(*values: float) -> Tensor:  # as the page on hooks writes it
 
 
 def plain(value: Any) -> Any:
-    """Tensors as numbers or lists, containers walked."""
+    """Return tensors as numbers or lists, also inside containers."""
     if isinstance(value, Tensor):
         return value.asnumpy().tolist()
     if isinstance(value, (tuple, list)):
@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
 
 
 class Log(list[Any]):
-    """Events in the order in which they happened; makes hooks of each kind that write into it."""
+    """Events in order, and hooks of each kind that log them."""
 
     def forward_pre(self, name: str, change: Any = None) -> Any:
         def hook(cell: nn.Cell, args: Any) -> Any:
@@ -64,7 +64,7 @@ class Log(list[Any]):
         return hook
 
     def take(self) -> list[Any]:
-        """The events so far; the log is empty afterwards."""
+        """Return the events so far, and clear the log."""
         events = list(self)
         self.clear()
         return events

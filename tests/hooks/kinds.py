@@ -103,7 +103,7 @@ def bprop(net: Program, x: Tensor, trace: Trace, name: str, act: Act) -> Any:
 class Kind:
     """A kind of hook.
 
-    base  the kind that this one behaves as
+    base  the kind that it behaves like
     cell  makes the cell it is used with
     """
 
@@ -139,7 +139,8 @@ CELLS = MAIN[:4]
 
 
 def seen(kind: Kind, y: float, z: float, dz: float, dy: float, dx: float, dw: float) -> list[Event]:
-    """What a hook of a kind is given, where y enters the cell and z comes out, dy and dz are their gradients, dx and dw the leaves'."""
+    """Return what a hook of a kind receives: y enters the cell, z leaves it, dy and dz are their gradients, dx and dw those of the
+    leaves."""
     name = kind.name
     other = []
     if name == "fpre_first":
@@ -167,7 +168,7 @@ def seen(kind: Kind, y: float, z: float, dz: float, dy: float, dx: float, dw: fl
 
 
 def hang_four(cell: nn.Cell, trace: Trace, suffix: str = "") -> list[Any]:
-    """One hook of each kind on a cell, that only looks."""
+    """Register one hook of each kind on a cell, which only observes."""
     return [
         cell.register_forward_pre_hook(trace.forward_pre("fpre" + suffix)),
         cell.register_forward_hook(trace.forward("fwd" + suffix)),

@@ -1,6 +1,6 @@
-"""What a run did, as a list that two runs can be compared by: every value with its bits, every exception with its first line.
+"""The log of a run, as a list by which two runs can be compared: every value with its bits, every exception with its first line.
 
-An event is a tuple: a label, then values as `frozen` made them.  `F(1, 2)` writes such a value by hand.
+An event is a tuple: a label, then values in the form of `frozen`.  `F(1, 2)` writes such a value by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Event = tuple[Any, ...]
 
 
 class Boom(Exception):
-    """An exception of no type that the library knows."""
+    """An exception of a type unknown to the library."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Bits:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Equal to any text that begins so."""
+    """Equal to any string that begins with this one."""
 
     text: str
 
@@ -49,13 +49,13 @@ class Starts:
 
 
 def F(*values: float, dtype: str = "float32") -> Bits:  # as short as a number, for logs written by hand
-    """A vector as `frozen` shows it."""
+    """Return a vector in the form of `frozen`."""
     array = np.array(values, dtype)
     return Bits(dtype, array.shape, array.tobytes())
 
 
 def frozen(value: Any) -> Any:
-    """Tensors and arrays by their bits, containers walked, other things as they are."""
+    """Return tensors and arrays by their bits, also inside containers; other things unchanged."""
     if isinstance(value, Tensor):
         array = np.ascontiguousarray(value.asnumpy())
         return Bits(str(array.dtype), tuple(value.shape), array.tobytes())
@@ -71,22 +71,22 @@ def frozen(value: Any) -> Any:
 
 
 def first(value: Any) -> Any:
-    """The first entry of a tuple, or the value itself."""
+    """Return the first entry of a tuple, or the value itself."""
     return value[0] if isinstance(value, tuple) else value
 
 
 def first_line(raised: BaseException) -> str:
-    """The first line of an exception's text; the forward line stays in it where it is one of a program's.
+    """Return the first line of an exception's message, with the forward line if that belongs to a program.
 
-    Where a mode itself calls the program, the line is the mode's and differs.  Numbers of tensors in a text are left out: a
-    graph finds a mistake of types before there are numbers.
+    If a mode itself calls the program, the line is the mode's and differs.  Numbers of tensors are removed: a graph finds a type error
+    before there are numbers.
     """
     lines = re.sub(r"value= ?(<[^>]*>|\[[^\]]*\]|[-+.\w]+)", "value= ...", str(raised)).splitlines()
     return re.sub(r", forward at (?![^,)]*programs\.py)[^,)]*", "", lines[0]) if lines else ""
 
 
 class Trace:
-    """The events of a run, in order, and makers of hooks that write into it."""
+    """The events of a run, in order, and factories of hooks that log them."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -95,7 +95,7 @@ class Trace:
         self.events.append((label, *frozen(values)))
 
     def call(self, label: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call and write down the result, or the exception, which is returned."""
+        """Call, and log the result, or the exception, which is returned."""
         try:
             result = function(*args, **kwargs)
         except (Exception, KeyboardInterrupt, SystemExit) as raised:

@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 class Around(nn.Cell):
-    """A Cell that calls the program, and does nothing else."""
+    """A Cell that only calls the program."""
 
     def __init__(self, program: Function):
         super().__init__(auto_prefix=False)
@@ -31,7 +31,7 @@ class Around(nn.Cell):
 
 
 class GradientAround(nn.Cell):
-    """A Cell whose construct takes the gradient, as training scripts for graph mode have it."""
+    """A Cell whose construct takes the gradient, as in training scripts for graph mode."""
 
     def __init__(self, program: Function, weights: Any, order: int):
         super().__init__(auto_prefix=False)
@@ -47,7 +47,7 @@ _compiled: dict[type, type] = {}
 
 
 def compiled_construct(cell: nn.Cell) -> nn.Cell:
-    """The same cell, its construct under `jit`, as if its class had been written so."""
+    """Return the same cell with its construct under `jit`, as if its class had been written so."""
     kind = type(cell)
     if kind not in _compiled:
         _compiled[kind] = type(kind.__name__, (kind,), {
@@ -61,24 +61,24 @@ def as_cell(program: Function) -> nn.Cell:
 
 
 class Mode:
-    """Op by op: the mode that the others are compared with."""
+    """Eager mode, with which the others are compared."""
 
     name = "eager"
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """The context in which programs are built and run."""
+        """Return the context in which programs are built and run."""
         yield
 
     def inner(self, cell: Any) -> Any:
-        """A cell that a program calls."""
+        """Return a cell that a program calls."""
         return cell
 
     def program(self, program: Function) -> Function:
         return program
 
     def gradient(self, program: Function, weights: Sequence[Any] | None = None, order: int = 1) -> Function:
-        """A function that returns (value, gradient of the first argument and perhaps of the weights)."""
+        """Return a function that returns (value, gradient of the first argument and optionally of the weights)."""
         made = self.program(program)
         if order == 2:
             return ms.value_and_grad(ms.grad(made), 0, weights)
@@ -89,7 +89,7 @@ class Mode:
 
 
 class JitFunction(Mode):
-    """A function under `jit` that calls the program, or the program itself where it is a function."""
+    """A function under `jit` that calls the program, or the program itself if it is a function."""
 
     name = "jit-function"
 
@@ -114,7 +114,7 @@ class JitConstruct(Mode):
 
 
 class JitInner(Mode):
-    """The program runs op by op; the cells in it have their construct under `jit`."""
+    """The program runs in eager mode; its cells have their construct under `jit`."""
 
     name = "jit-inner"
 
@@ -123,7 +123,7 @@ class JitInner(Mode):
 
 
 class EagerAround(JitConstruct):
-    """A Cell that runs op by op calls one whose construct is under `jit`."""
+    """A Cell in eager mode calls one whose construct is under `jit`."""
 
     name = "eager-around"
 
@@ -132,7 +132,7 @@ class EagerAround(JitConstruct):
 
 
 class JitNested(JitFunction):
-    """`jit` inside `jit`: a function that calls a Cell whose cells are compiled each."""
+    """`jit` inside `jit`: a function calls a Cell whose cells are each compiled."""
 
     name = "jit-nested"
 

@@ -1,7 +1,7 @@
-"""Programs that hooks are hung into.  Their source is parsed: conditions on tensors are conditions of the graph.
+"""Programs with places for hooks.  Their source is parsed: conditions on tensors are conditions of the graph.
 
-Each has a hooked cell `cell`, a parameter `w`, and a `point` on the way into the cell, where a value's hook is registered
-or a `HookBackward` stands.
+Each has a hooked cell `cell`, a parameter `w`, and a `point` before the cell, where a value's hook is registered or a `HookBackward` is
+applied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Mixed(nn.Cell):
 
 
 class Ruled(nn.Cell):
-    """x * x with a gradient of its own, which passes through `rule` where there is one."""
+    """x * x with its own bprop, which uses `rule` if there is one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Line(Program):
 
 
 class Bare(Program):
-    """What the cell returns, as it is."""
+    """The cell's result, unchanged."""
 
     def construct(self, x):
         return self.cell(self.point(x * 2))
@@ -86,7 +86,7 @@ class Branch(Program):
 
 
 class BranchElse(Program):
-    """The hooked cell stands in the branch of else."""
+    """The hooked cell is in the else branch."""
 
     def construct(self, x):
         y = x * 2
@@ -148,7 +148,7 @@ class Leaving(Program):
 
 
 class UsesValue(Program):
-    """x + 2 c(h) + 3 c(h) + ...: the value at the point is used `uses` times, the cell is called as often."""
+    """x + 2 c(h) + 3 c(h) + ...: the value at the point is used `uses` times, and the cell is called as often."""
 
     def __init__(self, cell: nn.Cell, uses: int):
         super().__init__(cell)

@@ -20,7 +20,7 @@ Scenario = Callable[[Mode, Trace], None]
 
 
 def rule(*expected: Event) -> Callable[[Scenario], Scenario]:
-    """A scenario with its log; without one, eager mode's log is the measure."""
+    """A scenario with its log; without a log it is compared with eager mode."""
     def register(run: Scenario) -> Scenario:
         add(f"rule-{run.__name__}", run, list(expected) or None)
         return run
@@ -29,7 +29,7 @@ def rule(*expected: Event) -> Callable[[Scenario], Scenario]:
 
 
 def got(value: Any, gradient: Any, label: str = "run") -> Event:
-    """The event of a value with its gradient."""
+    """Return the event of a value with its gradient."""
     return (label, (value, gradient))
 
 
@@ -46,7 +46,7 @@ def two_of_each(mode, trace):
 
 @rule(("fpre", (F(3),)), ("fwd", (F(3),), F(9)), ("run", F(18)), ("fpre", (F(-1),)), ("fwd", (F(-1),), F(1)), ("run", F(2)))
 def forward_alone(mode, trace):
-    """Without a gradient backward hooks are silent."""
+    """Without a gradient, backward hooks are not called."""
     net = programs.Line(mode.inner(Square()))
     hang_four(net.cell, trace)
     net.w.register_hook(trace.gradient("w"))
@@ -82,7 +82,7 @@ def nested(mode, trace):
 
 @rule(("bpre", (F(1),)), ("bwd", (F(6),), (F(1),)), ("bpre", (F(2),)), ("bwd", (F(4),), (F(2),)), got(F(11), F(22)))
 def called_twice(mode, trace):
-    """c(x) * 2 + c(x * 3): last call first, each sees its own gradients."""
+    """c(x) * 2 + c(x * 3): the last call comes first, and each sees its own gradients."""
     cell = mode.inner(Square())
     cell.register_backward_pre_hook(trace.backward_pre("bpre"))
     cell.register_backward_hook(trace.backward("bwd"))
@@ -173,7 +173,7 @@ def a_constant_argument(mode, trace):
 
 @rule(("bpre", (F(1),)), ("bwd", (None,), (F(1),)), ("w", F(3)), got(F(4), (F(1), (F(3),))))
 def weights_only(mode, trace):
-    """No gradient flows to the argument: None stands for it."""
+    """No gradient flows to the argument: its entry is None."""
     cell, constant = mode.inner(Weighted()), T(3)
     cell.register_backward_pre_hook(trace.backward_pre("bpre"))
     cell.register_backward_hook(trace.backward("bwd"))
@@ -234,7 +234,7 @@ class Scaled(nn.Cell):
     ("fpre", (F(2), 3)), ("kwargs", (F(2), 3), {}), ("fwd", (F(2), 3), F(6)), ("bwd", (F(3),), (F(1),)), got(F(6), F(3)),
     ("fpre", (F(2), 3)), ("kwargs", (F(2), 3), {"y": F(4)}), ("fwd", (F(2), 3), F(10)), ("bwd", (F(3),), (F(1),)), got(F(10), F(5)))
 def numbers_and_keywords(mode, trace):
-    """Neither has an entry; without with_kwargs keywords are not shown."""
+    """Neither has an entry; keyword arguments are passed only with with_kwargs."""
     cell = mode.inner(Scaled())
     cell.register_forward_pre_hook(trace.forward_pre("fpre"))
     cell.register_forward_pre_hook(trace.forward_pre_kwargs("kwargs"), with_kwargs=True)
@@ -296,7 +296,7 @@ class NestedOut(nn.Cell):
 
 @rule(("fwd", (F(1), F(1), F(1)), (F(2), (F(3), F(4)))), ("bpre", (F(1),)), ("bwd", (F(2), F(3), F(4)), (F(1),)), got(F(9), F(9)))
 def nested_outputs(mode, trace):
-    """They have no entry and still their gradient."""
+    """They have no entry, but do have a gradient."""
     cell = mode.inner(NestedOut())
     cell.register_forward_hook(trace.forward("fwd"))
     cell.register_backward_pre_hook(trace.backward_pre("bpre"))
@@ -338,7 +338,7 @@ class Paired(nn.Cell):
 
 @rule(("fpre", ((F(2), F(3)),)), ("fwd", ((F(2), F(3)),), F(6)), ("bwd", (None,), (F(1),)), got(F(6), F(3)))
 def a_tuple_as_argument(mode, trace):
-    """It stays one item for the forward hooks and has no entry."""
+    """It is one item for the forward hooks, and has no entry."""
     cell, other = mode.inner(Paired()), T(3)
     cell.register_forward_pre_hook(trace.forward_pre("fpre"))
     cell.register_forward_hook(trace.forward("fwd"))
@@ -382,7 +382,7 @@ def two_entries_need_two(mode, trace):
 
 @rule(("fwd", (F(2),), F(2)), ("bpre", (F(1),)), ("bwd", (F(2),), (F(2),)), got(F(4), (F(2), F(2))))
 def what_each_kind_captures(mode, trace):
-    """The tutorial's last example: what forward hooks add lies outside of the backward hook and inside of the pre hook."""
+    """The tutorial's last example: what forward hooks add is outside of the backward hook, and inside of the pre hook."""
     cell = mode.inner(nn.ReLU())
     cell.register_forward_pre_hook(lambda cell, args: args[0])
     cell.register_forward_hook(trace.forward("fwd", lambda y: y + y))
@@ -397,7 +397,7 @@ def what_each_kind_captures(mode, trace):
 
 @rule(("fpre", (F(3),)), ("bwd", (F(16),), (F(2),)), ran(32, 320, 16))
 def pre_hooks_lie_outside(mode, trace):
-    """What forward pre hooks compute, 10 y - 26, lies outside of what the backward hook sees; the gradient goes through it."""
+    """The result of forward pre hooks, 10 y - 26, is outside of what the backward hook sees; the gradient flows through it."""
     net = programs.Line(mode.inner(Square()))
     net.cell.register_forward_pre_hook(trace.forward_pre("fpre", lambda args: args[0] * 10))
     net.cell.register_forward_pre_hook(lambda cell, args: (args[0] - 26,))
@@ -407,7 +407,7 @@ def pre_hooks_lie_outside(mode, trace):
 
 @rule(*[("seen", F(112)), ran(18, 24, 9)] * 2)
 def changed_in_place(mode, trace):
-    """Only what a hook returns counts."""
+    """Only the value that a hook returns counts."""
     net = programs.Line(mode.inner(Square()))
 
     def change(cell, grad_input, grad_output):
@@ -422,7 +422,7 @@ def changed_in_place(mode, trace):
 
 @rule(ran(18, 24, 9), ran(50, 40, 25), ("kept", [F(12), F(20)], [F(2), F(2)]))
 def kept_for_later(mode, trace):
-    """A tensor given to a hook belongs to whoever keeps it."""
+    """A tensor passed to a hook may be kept."""
     net, inputs, outputs = programs.Line(mode.inner(Square())), [], []
 
     def keep(cell, grad_input, grad_output):
@@ -454,7 +454,7 @@ def kept_from_the_forward(mode, trace):
 # -- value hooks ------------------------------------------------------------------------------------------------------
 @rule(("y", F(8)), got(F(16), F(160)))
 def the_total_gradient(mode, trace):
-    """Registered between two uses."""
+    """A hook registered between two uses."""
     hook = trace.gradient("y", lambda g: g * 10)
 
     def program(x):
@@ -480,7 +480,7 @@ def several_on_one_value(mode, trace):
 
 
 class OnItsArgument(nn.Cell):
-    """12 x - 6, with a hook on x where one is given"""
+    """12 x - 6, with an optional hook on x."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -494,7 +494,7 @@ class OnItsArgument(nn.Cell):
 
 @rule(("inside", F(12)), got(F(6), F(12)), got(F(6), F(12)))
 def on_an_argument_inside(mode, trace):
-    """Registered in the program on its own argument, a hook acts in this run."""
+    """A hook that the program registers on its own argument applies to this run."""
     net, x = OnItsArgument(), T(1)
     gradient = mode.gradient(net)
     net.hook = trace.gradient("inside")
@@ -505,7 +505,7 @@ def on_an_argument_inside(mode, trace):
 
 @rule(("inside", F(12)), ("outside", F(12)), got(F(6), F(12)), ("outside", F(12)), got(F(6), F(12)), got(F(6), F(12)))
 def on_an_argument_inside_and_outside(mode, trace):
-    """A cell has names of its own for its arguments, so its hook comes first, and acts in its run alone."""
+    """A cell's arguments are new tensors, so its hook comes first, and applies only to its run."""
     net, x = OnItsArgument(), T(1)
     gradient = mode.gradient(net)
     handle = x.register_hook(trace.gradient("outside"))
@@ -519,7 +519,7 @@ def on_an_argument_inside_and_outside(mode, trace):
 
 @rule(("fired", ["inside", "outside"]), ("fired", ["outside"]), ("fired", []))
 def on_an_argument_inside_a_function(mode, trace):
-    """What a run registers on its argument does not stay on the tensor that the caller gave."""
+    """A hook that a run registers on its argument does not stay on the caller's tensor."""
     fired: list[str] = []
 
     def inside(grad):
@@ -546,7 +546,7 @@ def on_an_argument_inside_a_function(mode, trace):
 
 @rule(("a", F(3, 3)), got(F(3, 6), F(3, 3)))
 def one_of_two_results(mode, trace):
-    """The sibling that is not used is silent."""
+    """The hook of the unused result is not called."""
     hook_a, hook_b = trace.gradient("a"), trace.gradient("b")
 
     def program(x):
@@ -560,7 +560,7 @@ def one_of_two_results(mode, trace):
 
 @rule(("w", F(3)), got(F(6), (F(6), (F(300),))), got(F(6), F(6)), got(F(6), (F(6), (F(0),))))
 def on_a_parameter(mode, trace):
-    """Once, with the sum over all uses; not when it is not asked for; not when it is frozen."""
+    """Once, with the sum over all uses; not if its gradient is not requested, and not if it is frozen."""
     cell = mode.inner(Weighted())
     cell.w.register_hook(trace.gradient("w", lambda g: g * 100))
 
@@ -592,7 +592,7 @@ def among_parameters(mode, trace):
 
 @rule(("mark", (F(3), F(0))), got(F(3), F(30)))
 def mark_on_several(mode, trace):
-    """HookBackward on two values: zeros for the one that is not used."""
+    """HookBackward on two values: zeros for the unused one."""
     mark = ops.HookBackward(trace.gradient("mark", lambda g: (g[0] * 10, g[1] * 100)))
 
     def program(x):
@@ -658,7 +658,7 @@ def mark_on_several_wrong(mode, trace):
 
 # -- custom bprop -----------------------------------------------------------------------------------------------------
 class Invented(nn.Cell):
-    """x * y * y with a gradient of its own: (x + y, x * y)"""
+    """x * y * y with its own bprop: (x + y, x * y)."""
 
     def construct(self, x, y):
         return x * y * y
@@ -686,7 +686,7 @@ def four_kinds_and_bprop(mode, trace):
 
 
 class Holder(nn.Cell):
-    """A cell inside of one with bprop"""
+    """A cell inside of one with its own bprop."""
 
     def __init__(self, inner: nn.Cell):
         super().__init__()
@@ -701,7 +701,7 @@ class Holder(nn.Cell):
 
 @rule(("fpre", (F(3),)), ("fwd", (F(3),), F(9)), got(F(9), F(5)))
 def inside_of_bprop(mode, trace):
-    """Forward hooks run, backward hooks do not: nothing is differentiated there."""
+    """Forward hooks run, backward hooks do not, since nothing is differentiated there."""
     cell = Holder(mode.inner(Square()))
     hang_four(cell.inner, trace)
 
@@ -714,7 +714,7 @@ def inside_of_bprop(mode, trace):
 # -- forward hooks that compute ---------------------------------------------------------------------------------------
 @rule(("bwd", (F(36),), (F(2),)), ("bwd before", (F(228),), (F(38),)), ran(180, 456, 90))
 def a_skip_from_an_output(mode, trace):
-    """The output that one hook kept is added by another: b * b + b at b = 9."""
+    """An output kept by one hook is added by another: b * b + b at b = 9."""
     net, kept = programs.Two(mode.inner(Square()), mode.inner(Square())), []
 
     def keep(cell, args, output):
@@ -732,7 +732,7 @@ def a_skip_from_an_output(mode, trace):
 
 @rule(("bwd before", (F(216),), (F(36),)), ran(168, 436, 84), ("count", 1))
 def a_skip_from_an_argument(mode, trace):
-    """b * b + y at y = 3: what goes past the cell is not in what its backward hook sees."""
+    """b * b + y at y = 3: the part that bypasses the cell is not in what its backward hook sees."""
     net, kept = programs.Two(mode.inner(Square()), mode.inner(Square())), []
 
     def keep(cell, args, output):
@@ -750,7 +750,7 @@ def a_skip_from_an_argument(mode, trace):
 
 @rule(("extra", F(18)), ("run", (F(54), (F(72), (F(27), F(18))))), ("extra", F(18)), ("run", (F(72), (F(96), (F(36), F(18))))))
 def a_parameter_in_a_hook(mode, trace):
-    """output * extra with a parameter that the program does not know, also after it was assigned."""
+    """output * extra with a parameter unknown to the program, also after it was assigned."""
     net, extra = programs.Line(mode.inner(Square())), Parameter(T(3), name="extra")
     extra.register_hook(trace.gradient("extra"))
 
@@ -766,7 +766,7 @@ def a_parameter_in_a_hook(mode, trace):
 
 @rule(("run", (F(54), (F(72), (F(27),)))), ("run", (F(18), (F(24), (F(9),)))))
 def the_cells_weight_in_a_hook(mode, trace):
-    """A hook computes with attributes of the cell that it is given: y * y + y * y * 2."""
+    """A hook computes with attributes of its cell: y * y + y * y * 2."""
     cell = mode.inner(Square())
     cell.factor = 2.0
     net = programs.Line(cell)
@@ -797,7 +797,7 @@ def another_shape(mode, trace):
 
 
 class Unpacked(programs.Program):
-    """The sum of the two that a hook makes of the cell's one result"""
+    """The sum of the two values that a hook makes from the cell's one result."""
 
     def construct(self, x):
         a, b = self.cell(x * 2)
@@ -839,7 +839,7 @@ def another_kind_of_result_each_time(mode, trace):
 
 @rule(ran(18, 24, 9), ran(50, 40, 25), ran(2, 0, 1), ran(18, 24, 9))
 def a_decision_in_a_hook(mode, trace):
-    """What a hook does depends on the numbers: past 30 it returns ones."""
+    """A hook that depends on the numbers: above 30 it returns ones."""
     net = programs.Line(mode.inner(Square()))
 
     def decide(cell, args, output):
@@ -893,7 +893,7 @@ _total = 0
     ("text", "before [3.]\nafter [9.]\nmark [12.]\nbefore [5.]\nafter [25.]\nmark [20.]\n"),
     ("list", ["before", "after", "mark"] * 2), ("total", 32))
 def printing_appending_counting(mode, trace):
-    """Each call's print, append and change of a global is seen, in order."""
+    """The print, append and change of a global of each call are seen, in order."""
     global _total
     net = programs.Line(mode.inner(Square()))
     _seen_globally.clear()
@@ -927,7 +927,7 @@ def printing_appending_counting(mode, trace):
 
 @rule(("inner", F(12)), ran(18, 24, 9), ("inner", F(12)), ran(18, 24, 9))
 def a_gradient_in_a_hook(mode, trace):
-    """A backward hook takes a gradient itself."""
+    """A backward hook that takes a gradient."""
     net = programs.Line(mode.inner(Square()))
 
     def cube(x):
@@ -944,7 +944,7 @@ def a_gradient_in_a_hook(mode, trace):
 
 @rule(("inner", F(16)), ran(18, 24, 9), ("inner", F(16)), ran(18, 24, 9))
 def the_cell_in_its_own_forward_hook(mode, trace):
-    """A forward hook calls the cell that it hangs on; a flag keeps it from doing so forever."""
+    """A forward hook calls its own cell; a flag prevents infinite recursion."""
     net, busy = programs.Line(mode.inner(Square())), []
 
     def hook(cell, args, output):
@@ -976,7 +976,7 @@ class Method:
     ("called", (F(12),)), ("method", (F(12),)), ("called", (F(12),)), ran(18, 24, 9),
     ("called", (F(12),)), ("method", (F(12),)), ran(18, 24, 9))
 def callables(mode, trace):
-    """Objects and bound methods; the same one twice runs twice, each handle takes its own away."""
+    """Objects and bound methods; one registered twice runs twice, and each handle removes its own."""
     net, method = programs.Line(mode.inner(Square())), Method(trace)
     net.cell.register_backward_hook(method)
     net.cell.register_backward_hook(method.method)
@@ -1013,7 +1013,7 @@ class Failing(nn.Cell):
 @rule(("fpre", (F(3),)), ("always", (F(3),), None), ("run", "raised", "ValueError", "construct failed"),
       ("fpre", (F(3),)), ("plain", (F(3),), F(9)), ("always", (F(3),), F(9)), ("run", F(18)))
 def always_called(mode, trace):
-    """With always_call a forward hook runs when construct raises, its output None."""
+    """With always_call, a forward hook runs if construct raises, with None as output."""
     net = programs.Line(mode.inner(Failing()))
     net.cell.register_forward_pre_hook(trace.forward_pre("fpre"))
     net.cell.register_forward_hook(trace.forward("plain"))
@@ -1025,7 +1025,7 @@ def always_called(mode, trace):
 
 
 def in_the_middle(which: str) -> Scenario:
-    """The hook of one kind on the inner cell of three raises once: not a trace of it in the calls after."""
+    """The hook of one kind on the inner cell of three raises once; later calls are unaffected."""
     def run(mode, trace):
         net = Chain(mode)
         for cell, name in ((net, "O"), (net.b, "b"), (net.c, "c")):
@@ -1057,7 +1057,7 @@ for _which in ("forward_pre", "forward", "backward_pre", "backward"):
 
 @rule(("same", True), ("same", True), ran(18, 24, 9))
 def the_very_exception(mode, trace):
-    """The caller gets the exception object that the hook raised."""
+    """The caller gets the same exception object that the hook raised."""
     net, boom = programs.Line(mode.inner(Square())), Boom("boom")
 
     def hook(*args):
@@ -1078,7 +1078,7 @@ def the_very_exception(mode, trace):
 @rule(
     ("bpre", (F(2),)), ("bwd", (F(8),), (F(2),)), ("bpre", (F(1),)), ("bwd", (F(44),), (F(1),)), got(F(84), F(480)))
 def second_order_of_a_cell(mode, trace):
-    """Sq(x) * x at 2 with a backward hook * 10: it multiplies in both passes."""
+    """Sq(x) * x at 2 with a backward hook * 10, which multiplies in both passes."""
     cell = mode.inner(Square())
     cell.register_backward_pre_hook(trace.backward_pre("bpre"))
     cell.register_backward_hook(trace.backward("bwd", lambda g: g[0] * 10))
@@ -1141,7 +1141,7 @@ class Listed(nn.Cell):
     ("bpre2", (F(1),)), ("bwd2", (F(3),), (F(1),)), ("bpre1", (F(3),)), ("bwd1", (F(12),), (F(3),)),
     ("bpre0", (F(12),)), ("bwd0", (F(24),), (F(12),)), got(F(12), F(24)))
 def cells_of_a_list(mode, trace):
-    """Those of the list itself never run."""
+    """The hooks of the list itself never run."""
     net = Listed([mode.inner(Times(2.0)), mode.inner(Square()), mode.inner(Times(3.0))])
     hang_four(net.blocks, trace, "list")
     for i, block in enumerate(net.blocks):
@@ -1150,7 +1150,7 @@ def cells_of_a_list(mode, trace):
 
 
 class Chosen(nn.Cell):
-    """One of two cells, as the sum of x says; then a cell that both paths share"""
+    """One of two cells, depending on the sum of x; then a cell that both paths share."""
 
     def __init__(self, mode: Mode):
         super().__init__()
@@ -1181,7 +1181,7 @@ def one_of_two_cells(mode, trace):
 
 
 class ManySums(nn.Cell):
-    """A tensor hook in each round, on a value that the next round reads"""
+    """A tensor hook in each iteration, on a value that the next iteration reads."""
 
     def __init__(self, hooks: list[Any]):
         super().__init__()

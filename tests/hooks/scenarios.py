@@ -1,6 +1,6 @@
-"""What is done with hooks, as functions of a mode that write a log; and the logs that docs/hooks.md asks for, by hand.
+"""Scenarios with hooks, as functions of a mode that write a log, and the logs required by docs/hooks.md, written by hand.
 
-The numbers of the hand-written logs follow from w = 2 and the cells' z = y * y: dz = w * g, dy = 2 y dz.
+The numbers of the logs written by hand follow from w = 2 and the cells' z = y * y: dz = w * g, dy = 2 y dz.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SCENARIOS", "Scenario", "add", "ran"]
 class Scenario:
     """A run that a mode can make.
 
-    expected  the log, written by hand; None: what eager mode makes of it
+    expected  the log, written by hand; None: that of eager mode
     """
 
     name: str
@@ -49,7 +49,7 @@ def add(name: str, run: Callable[[Mode, Trace], None], expected: list[Event] | N
 
 
 def ran(value: float, dx: float, dw: float, label: str = "run") -> Event:
-    """The event of a value with the gradients of x and w."""
+    """Return the event of a value with the gradients of x and w."""
     return (label, (F(value), (F(dx), (F(dw),))))
 
 
@@ -153,7 +153,7 @@ def _raised(error: str, text: str) -> Event:
 
 
 def _outcome(base: str, what: str) -> Event | None:
-    """What the page on hooks says of a kind and what it returned; None where it is silent."""
+    """Return what docs/hooks.md says about a kind and a returned value; None if it does not say."""
     value_kind = base in ("argument", "parameter", "inside")
     names = {"value_error": "ValueError", "interrupt": "KeyboardInterrupt", "boom": "Boom"}
     if what in names:
@@ -201,7 +201,7 @@ def _outcome(base: str, what: str) -> Event | None:
 
 
 def returns(kind: Kind, what: str) -> Callable[[Mode, Trace], None]:
-    """One hook that misbehaves in the second of three calls."""
+    """One hook returns a wrong value in the second of three calls."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x, act = programs.Line(mode.inner(kind.cell())), T(1.5), Armed(RETURNS[what])
         gradient = mode.gradient(net, [net.w])
@@ -249,7 +249,7 @@ def where(kind: Kind, made: Callable[[Any], Any], values: tuple[float, ...], wha
 
 
 def rounds(kind: Kind, counts: tuple[int, ...]) -> Callable[[Mode, Trace], None]:
-    """The same program with another number of rounds each time."""
+    """The same program with another number of iterations each time."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.For(mode.inner(kind.cell())), T(0.5)
         gradient = mode.gradient(net, [net.w])
@@ -265,7 +265,7 @@ Pairs = list[tuple[float, float]]
 
 
 def _rounds_seen(kind: Kind, forwards: Pairs, backwards: Pairs, dx: float, dw: float) -> list[Event]:
-    """Events of several rounds: (y, z) forwards in order, (dz, dy) backwards in order; leaves once."""
+    """Return the events of several iterations: (y, z) forward in order, (dz, dy) backward in order; leaves once."""
     if kind.base in ("fpre", "fwd"):
         return [event for y, z in forwards for event in seen(kind, y, z, 0, 0, dx, dw)]
     if kind.base == "argument" or (kind.base == "parameter" and backwards):
@@ -276,7 +276,7 @@ def _rounds_seen(kind: Kind, forwards: Pairs, backwards: Pairs, dx: float, dw: f
 
 
 def _silent(kind: Kind, dx: float) -> list[Event]:
-    """Where the point is not passed, the argument's hook alone runs."""
+    """If the point is not reached, only the argument's hook runs."""
     return _rounds_seen(kind, [], [], dx, 0)
 
 
@@ -330,7 +330,7 @@ for _kind in MAIN:
 
 # -- when it is registered and removed --------------------------------------------------------------------------------
 def late(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """Hung after the first call, taken away, hung again, taken away twice."""
+    """Registered after the first call, removed, registered again, removed twice."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Line(mode.inner(kind.cell())), T(1.5)
         gradient = mode.gradient(net, [net.w])
@@ -347,7 +347,7 @@ def late(kind: Kind) -> Callable[[Mode, Trace], None]:
 
 
 def flipped(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """On and off twenty times, forward alone and with its gradient."""
+    """Registered and removed twenty times, forward only and with the gradient."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Line(mode.inner(kind.cell())), T(1.5)
         gradient, forward = mode.gradient(net, [net.w]), mode.program(net)
@@ -363,7 +363,7 @@ def flipped(kind: Kind) -> Callable[[Mode, Trace], None]:
 
 
 def replaced(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """Another function each time, the old one taken away."""
+    """Another function each time, after removing the old one."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Line(mode.inner(kind.cell())), T(1.5)
         gradient = mode.gradient(net, [net.w])
@@ -388,7 +388,7 @@ for _kind in MAIN:
 
 
 def by_a_forward_hook(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """The forward hook of a cell hangs a hook on the next cell, which is called afterwards: it takes part in this very call."""
+    """The forward hook of a cell registers a hook on the next cell, which is called afterwards: it takes part in this call."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Two(mode.inner(Square()), mode.inner(Square())), T(1.5)
         gradient = mode.gradient(net, [net.w])
@@ -409,9 +409,9 @@ def by_a_forward_hook(kind: Kind) -> Callable[[Mode, Trace], None]:
 
 
 def by_a_backward_hook(kind: Kind, *, present: bool) -> Callable[[Mode, Trace], None]:
-    """The backward hook of a cell hangs a hook on the cell before it: from that cell's next call on it takes part.
+    """The backward hook of a cell registers a hook on the cell before it: it takes part from that cell's next call on.
 
-    present  a hook of the kind hangs there already
+    present  a hook of the kind is already registered there
     """
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Two(mode.inner(Square()), mode.inner(Square())), T(1.5)
@@ -434,7 +434,7 @@ def by_a_backward_hook(kind: Kind, *, present: bool) -> Callable[[Mode, Trace], 
 
 
 def removed_between(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """The forward hook of the next cell takes a hook away, the backward pass has not begun."""
+    """The forward hook of the next cell removes a hook before the backward pass begins."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Two(mode.inner(Square()), mode.inner(Square())), T(1.5)
         before = programs.Line(net.before)
@@ -455,7 +455,7 @@ def removed_between(kind: Kind) -> Callable[[Mode, Trace], None]:
 
 
 def removed_by_a_backward_hook(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """The backward hook of the next cell, which runs first, takes a hook away."""
+    """The backward hook of the next cell, which runs first, removes a hook."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Two(mode.inner(Square()), mode.inner(Square())), T(1.5)
         before = programs.Line(net.before)
@@ -474,7 +474,7 @@ def removed_by_a_backward_hook(kind: Kind) -> Callable[[Mode, Trace], None]:
 
 
 def removed_by_its_like(kind: Kind) -> Callable[[Mode, Trace], None]:
-    """The first of three takes itself and the second away and hangs a fourth: the third runs, from the next call the fourth too."""
+    """The first of three removes itself and the second and registers a fourth: the third still runs, and from the next call the fourth."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = programs.Line(mode.inner(kind.cell())), T(1.5)
         gradient = mode.gradient(net, [net.w])
@@ -559,7 +559,7 @@ for _kind in MAIN:
 
 # -- forward alone ----------------------------------------------------------------------------------------------------
 def outputs(kind: Kind, made: Callable[[Any], Any], what: str) -> Callable[[Mode, Trace], None]:
-    """What comes out where a hook returns something else in every call, and when it is gone."""
+    """The results when a hook returns something else in every call, and after it is removed."""
     def run(mode: Mode, trace: Trace) -> None:
         net, x = made(mode.inner(kind.cell())), T(1.5)
         forward = mode.program(net)

@@ -1,6 +1,6 @@
 """A cell's own bprop: its arguments, valid results, tensors in containers; the same in every mode.
 
-What MindSpore does in its graph mode, where it accepts such a cell, is what is expected here.
+The expected behaviour is that of MindSpore's graph mode, where it accepts such a cell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.hooks.events import T
 
 
 def numbers(value):
-    """A structure with numbers and lists of numbers in the place of tensors."""
+    """Return a structure with numbers and lists of numbers instead of tensors."""
     return mapped(value, lambda leaf: leaf.tolist() if isinstance(leaf, Tensor) else leaf)
 
 
@@ -25,7 +25,7 @@ def numbers(value):
     ((1, 1, 2), (2,), [1, 1]), ((4, 1, 3), (2, 3), None), ((2, 1), (1, 2), None), ((3,), (2,), None),
 ])
 def test_a_gradient_that_broadcasting_made_is_summed(returned, given, expected):
-    """As MindSpore does; a smaller gradient is broadcast, where it refuses."""
+    """As in MindSpore; a smaller gradient is broadcast, which MindSpore rejects."""
 
     class Square(nn.Cell):
         def construct(self, x):
@@ -45,7 +45,7 @@ def test_a_gradient_that_broadcasting_made_is_summed(returned, given, expected):
 
 
 class Structured(nn.Cell):
-    """Takes and gives structures; `told` is called with what bprop is given, `answers` is what it returns."""
+    """Takes and returns structures; `told` is called with bprop's arguments, `answers` is what it returns."""
 
     def __init__(self, result, answers, told=lambda *arguments: None):
         super().__init__()
@@ -60,7 +60,7 @@ class Structured(nn.Cell):
 
 
 def in_modes(f, *given):
-    """What a gradient function gives in every mode, which must be the same."""
+    """Return the result of a gradient function, which must be the same in every mode."""
     found = [numbers(ms.grad(f, (0, 1))(*given)), numbers(ms.grad(ms.jit(f), (0, 1))(*given)),
              numbers(ms.jit(lambda *x: ms.grad(f, (0, 1))(*x))(*given))]
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -123,7 +123,7 @@ def test_a_bprop_that_does_not_fit_its_arguments(answers, error, message):
     (lambda x, y: [x * y, 7, (None, 2.5, y)], lambda r: r[0] + r[2][2], ([30], [60]), [[1], 0, (None, 0.0, [1])]),
 ])
 def test_bprop_with_structures_for_results(result, read, expected, seen):
-    """The cotangent has the structure of the result; what nothing reads has zeros, a number 0."""
+    """The cotangent has the structure of the result: zeros for unused values, 0 for a number."""
     douts = []
     weights = lambda dout: sum(x * f for x, f in zip(leaves(dout, Tensor), (10, 20, 30), strict=False))  # noqa: E731
     cell = Structured(result, lambda t, y, dout: (weights(dout), weights(dout) * 2), lambda *given: douts.append(numbers(given[-1])))
@@ -132,7 +132,7 @@ def test_bprop_with_structures_for_results(result, read, expected, seen):
 
 
 def test_bprop_is_called_by_the_parameters_of_construct():
-    """Keyword arguments stand in their places, those left out by their defaults, as in MindSpore."""
+    """Keyword arguments are passed by position, omitted ones as their defaults, as in MindSpore."""
     seen = []
     cell = Structured(lambda t, y: t * y, lambda t, y, dout: (dout * 100, dout * 200, None, dout * 300),
                       lambda *given: seen.append(numbers(given[:4])))
@@ -142,7 +142,7 @@ def test_bprop_is_called_by_the_parameters_of_construct():
 
 
 def test_hooks_of_a_bprop_with_structures():
-    """Hooks are shown what stands at the top level: bprop's answer for what is deeper goes by them."""
+    """Hooks see tensors at the top level; bprop's gradients of nested ones bypass them."""
     log = []
     cell = Structured(lambda t, y: (t[0] * t[1] * y, (t[0] + 1,)), lambda t, y, dout: ((dout[0] * 100, dout[0] * 200), dout[0] * 300))
     cell.register_backward_pre_hook(lambda cell, go: log.append(("bpre", numbers(go))) or (go[0] * 2,))
@@ -157,7 +157,7 @@ def test_hooks_of_a_bprop_with_structures():
 
 
 def test_a_list_that_is_changed_after_the_call():
-    """bprop is given what construct was given and gave, whoever changes the lists later."""
+    """bprop gets the arguments and results as they were in the call, even if the lists change later."""
     cell = Structured(lambda t, y: [t[1] * t[0] * y, y], lambda t, y, dout: ([dout[0] * 100, dout[0] * 200], dout[1] * 7))
 
     def f(x, y):
@@ -182,7 +182,7 @@ def test_a_bprop_says_nothing_of_a_list_that_construct_changes(change):
 
 
 def test_cells_around_and_inside_of_a_bprop_with_structures():
-    """A result that stands deep in what a cell gives goes through the cells around it."""
+    """A nested tensor in the result of a cell passes through the cells around it."""
     inner = Structured(lambda t, y: {"a": (t[0] * y, t[1])}, lambda t, y, dout: ((dout["a"][0] * 10, dout["a"][1] * 20), None))
 
     class Middle(nn.Cell):
@@ -226,7 +226,7 @@ def test_second_order_through_a_bprop_with_structures():
 
 
 def test_numbers_that_are_known_when_the_graph_runs():
-    """bprop is given what Python would compute there, and gives no gradient of them."""
+    """bprop gets what Python would compute there, and returns no gradient for them."""
     seen = []
     cell = Structured(lambda t, y: (t[0] * t[1], {"n": t[1] + 1}), lambda t, y, dout: (((dout[0] * t[1]), None), None),
                       lambda *given: seen.append(numbers((given[0], given[1], given[4], given[5]))))

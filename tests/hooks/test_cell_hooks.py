@@ -1,6 +1,6 @@
 """The four hooks of a Cell: when they run, in which order, their arguments, valid results.
 
-The logs are written by hand from the page on hooks, not taken from a run.
+The logs are written by hand from docs/hooks.md, not recorded from a run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_without_a_gradient_only_forward_hooks_run():
 
 
 def test_nested_cells():
-    """Forward from outside in and back out; backward likewise, last cell first."""
+    """Forward hooks from the outer cell to the inner ones and back; backward hooks likewise, last cell first."""
     class Outer(nn.Cell):
         def __init__(self):
             super().__init__()
@@ -86,7 +86,7 @@ def test_nested_cells():
 
 
 def test_a_cell_called_twice_sees_each_call_alone():
-    """c(x) * 2 + c(x * 3) at 1: last call first, its own gradients only."""
+    """c(x) * 2 + c(x * 3) at 1: the last call comes first, with its own gradients only."""
     cell, log = Square(), Log()
     cell.register_backward_pre_hook(log.backward_pre("bpre"))
     cell.register_backward_hook(log.backward("bwd"))
@@ -106,7 +106,7 @@ def test_a_cell_called_on_its_own_result():
 
 
 def test_missing_gradients_are_none():
-    """An output that is not used, an input that is not differentiated, have no entry's gradient: None."""
+    """The entry of an unused output, or of an input that is not differentiated, is None."""
     cell, log = TwoOut(), Log()
     cell.register_backward_pre_hook(log.backward_pre("bpre"))
     cell.register_backward_hook(log.backward("bwd"))
@@ -180,7 +180,7 @@ def test_dictionary_outputs_have_entries():
 
 
 def test_what_backward_hooks_return_replaces_the_gradients():
-    """bpre * 10, bwd * 100: each hook sees what the one before made of it."""
+    """bpre * 10, bwd * 100: each hook sees the result of the one before."""
     cell, log = Square(), Log()
     cell.register_backward_pre_hook(log.backward_pre("bpre1", lambda go: (go[0] * 10,)))
     cell.register_backward_pre_hook(log.backward_pre("bpre2"))
@@ -231,7 +231,7 @@ def test_forward_hook_replaces_the_output_and_takes_part_in_the_gradient():
 
 
 def test_a_forward_hook_may_keep_a_tensor_for_a_skip_connection():
-    """A tensor that one hook kept is used by another: its gradient is there."""
+    """A tensor kept by one hook is used by another, with its gradient."""
     first, second, kept = Times(2.0), Times(3.0), []
     first.register_forward_hook(lambda cell, args, output: kept.append(args[0]))
     second.register_forward_hook(lambda cell, args, output: output + kept[-1])
@@ -245,7 +245,7 @@ def test_new_data_from_a_hook_cuts_the_gradient():
 
 
 def test_what_each_hook_captures():
-    """The last example of the tutorial: forward hooks lie outside of what the backward hook sees, inside of the pre hooks."""
+    """The last example of the tutorial: forward hooks are outside of what the backward hook sees, and inside of the pre hooks."""
     net, log = Chain(), Log()
     net.relu.register_forward_pre_hook(log.forward_pre("fpre", lambda args: args[0]))
     net.relu.register_forward_hook(log.forward("fwd", lambda y: y + y))
@@ -274,7 +274,7 @@ def test_registered_and_removed_at_any_time():
 
 
 def test_removed_between_forward_and_backward():
-    """Removal acts at once; a hook that is hung on while the pass runs takes part from the next call on."""
+    """Removal takes effect at once; a hook registered during the pass takes part from the next call on."""
     cell, log = Square(), Log()
     handle = cell.register_backward_hook(log.backward("bwd"))
 
@@ -303,7 +303,7 @@ def test_the_same_function_twice_runs_twice():
 
 
 def test_a_list_changed_while_it_fires():
-    """The firing goes on with the list as it was; a hook that was removed does not run any more."""
+    """The current pass uses the list as it was, except that a removed hook does not run any more."""
     cell, log = Square(), Log()
     handles = {}
 
@@ -408,7 +408,7 @@ def test_two_entries_need_a_tuple_of_two():
                                       "register_backward_hook"])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_hook_that_raises(register, error):
-    """The very exception comes out, with a note; the next call is as if nothing had happened."""
+    """The same exception object comes out, with a note; the next call is unaffected."""
     cell, boom = Square(), error("boom")
 
     def raising(*arguments):
@@ -445,7 +445,7 @@ def test_always_call():
 
 
 def test_second_order():
-    """f = Sq(x) * x with a backward hook * 10 at 2: 84 first, 480 second, the hooks' numbers as eager mode has them."""
+    """f = Sq(x) * x with a backward hook * 10 at 2: first order 84, second order 480, as in eager mode."""
     cell, log = Square(), Log()
     cell.register_backward_pre_hook(log.backward_pre("bpre"))
     cell.register_backward_hook(log.backward("bwd", lambda gi: gi[0] * 10))
@@ -458,7 +458,7 @@ def test_second_order():
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_an_identity_hook_changes_no_bit(order):
-    """Of any kind, on any cell: the same bits as without."""
+    """A hook of any kind, on any cell, gives the same bits as none."""
     generator = np.random.default_rng(3)
     x = Tensor(generator.standard_normal((3, 4)).astype(np.float32))
 
@@ -491,7 +491,7 @@ def test_a_tensor_given_to_a_hook_stays_as_it_is():
 
 
 def test_a_gradient_inside_a_hook():
-    """A hook may take gradients itself, of the same cell too."""
+    """A hook may take gradients itself, also of the same cell."""
     cell, seen = Square(), []
 
     def hook(cell, grad_input, grad_output):
@@ -567,7 +567,7 @@ def test_behind_stop_gradient_hooks_are_silent():
 
 
 class Bprop(nn.Cell):
-    """x * y * y with a gradient of its own: (x + y, x * y)."""
+    """x * y * y with its own bprop: (x + y, x * y)."""
 
     def construct(self, x, y):
         return x * y * y
@@ -587,7 +587,7 @@ def test_hooks_together_with_bprop():
 
 
 def test_hooked_cells_inside_a_cell_with_bprop():
-    """Their forward hooks run; their backward hooks do not: nothing is differentiated there."""
+    """Their forward hooks run; their backward hooks do not, since nothing is differentiated there."""
     class Holder(nn.Cell):
         def __init__(self):
             super().__init__()
@@ -630,13 +630,13 @@ def test_what_bprop_may_return():
 
 
 def test_second_order_through_bprop():
-    """What bprop computes is differentiated in its turn: d(x + y)/dx + d(x y)/dx."""
+    """The computation of bprop is itself differentiated: d(x + y)/dx + d(x y)/dx."""
     first = ms.grad(Bprop())
     assert plain(ms.grad(first, (0, 1))(T(1), T(2))) == ([1], [1])
 
 
 def test_the_older_signature():
-    """hook_signature="cell_id": a string for the cell, and the gradients the other way round."""
+    """hook_signature="cell_id": a string for the cell, and the gradients in the other order."""
     cell, seen = Square(), []
     cell.register_backward_hook(lambda cell_id, grad_input, grad_output: seen.append((cell_id, plain(grad_input), plain(grad_output))))
     cell.register_forward_pre_hook(lambda cell_id, inputs: seen.append(cell_id))

@@ -35,7 +35,7 @@ def test_the_log_is_the_one_written_by_hand(name: str):
 
 
 def chosen(mode: Mode, place: int) -> list[str]:
-    """The scenarios that a mode runs: all of them, or the single rules and every fourth of the rest, each mode its own ones."""
+    """Return the scenarios that a mode runs: all of them, or the single rules and a quarter of the rest, different ones for each mode."""
     return [name for i, name in enumerate(SCENARIOS) if mode.name in FULL or name.startswith("rule-") or (i + place) % 4 == 0]
 
 
@@ -64,7 +64,7 @@ def test_enough_logs_are_written_by_hand():
 
 # -- register_* and remove in the program itself: eager's meaning, or an error that says so, never silence ------------------
 class Registering(nn.Cell):
-    """Hangs a hook on its cell before the call, and takes it away after."""
+    """Registers a hook on its cell before the call, and removes it after."""
 
     def __init__(self, cell: nn.Cell, hook: Any, way: str):
         super().__init__()
@@ -81,7 +81,7 @@ class Registering(nn.Cell):
 
 
 class Removing(nn.Cell):
-    """Hangs a hook on a value and takes it away again, between the forward and the backward."""
+    """Registers a hook on a value and removes it between the forward and the backward pass."""
 
     def __init__(self, hook: Any):
         super().__init__()
@@ -132,7 +132,7 @@ def test_registered_and_removed_by_the_program_itself(way: str, mode: Mode):
 
 # -- all kinds at once, on a network of random numbers, change no bit -------------------------------------------------------
 class Network(nn.Cell):
-    """Layers with a branch and a loop over tensors, shared cells, and a place for every kind of hook"""
+    """Layers with a branch and a loop on tensors, shared cells, and a place for every kind of hook."""
 
     def __init__(self, mode: Mode, seed: int):
         super().__init__()
@@ -170,7 +170,7 @@ class Network(nn.Cell):
 
 
 def hang_identities(net: Network) -> list[Any]:
-    """One that returns what it is given and one that returns None, of every kind, everywhere."""
+    """Register everywhere, for every kind, a hook that returns its argument and one that returns None."""
     def nothing(*arguments):
         return None
 
@@ -207,7 +207,7 @@ def hang_identities(net: Network) -> list[Any]:
 
 
 def network_bits(mode: Mode, seed: int, order: int, *, hooked: bool) -> list[Any]:
-    """Values and gradients of three calls; where hooked, once more after all was taken away."""
+    """Return values and gradients of three calls; if hooked, also of a call after all hooks were removed."""
     found = []
     with mode.active():
         net = Network(mode, seed)

@@ -11,7 +11,7 @@ from tests.hooks.events import Log, Square, T, Weighted, plain
 
 
 def test_a_value_hook_sees_the_total_gradient():
-    """Registered between uses, it sees the sum over all of them: y * 3 before, y * 5 after."""
+    """A hook registered between uses sees the sum over all of them: y * 3 before, y * 5 after."""
     log = Log()
 
     def f(x):
@@ -73,7 +73,7 @@ def test_none_means_unchanged_and_wrong_returns_are_errors():
 
 
 def test_no_cotangent_no_call():
-    """Unused, behind stop_gradient, one of several results whose sibling is used: silent."""
+    """Not called for an unused value, behind stop_gradient, and for one of several results of which only another is used."""
     log = Log()
 
     def f(x):
@@ -236,7 +236,7 @@ def frozen_parameter_in_a_cell(x):
     hooked_directly, hooked_in_a_tuple, hooked_behind_a_cell, hooked_inside_of_a_cell, hooked_behind_a_branch, hooked_behind_a_loop,
     frozen_parameter_in_a_cell])
 def test_a_hook_behind_stop_gradient_is_refused_in_every_mode(f):
-    """It would never run: also where the value has another name, and whether a gradient is taken or not."""
+    """It would never run: also under another name of the value, and with or without a gradient."""
     for run in (f, ms.grad(f), ms.jit(f), ms.grad(ms.jit(f)), ms.jit(lambda x: ms.grad(f)(x))):
         with pytest.raises(RuntimeError, match="The tensor requires grad is false, which can not register tensor hook"):
             run(T(3))
@@ -250,7 +250,7 @@ def test_a_hook_behind_stop_gradient_is_refused_in_every_mode(f):
 
 @pytest.mark.parametrize("f", [hooked_behind_a_branch, lambda x: HOOKS(STOPS(x)[1]) * x, lambda x: HOOKS(ops.stop_gradient(x) * x)])
 def test_a_hook_beside_stop_gradient_runs(f, capsys):
-    """The path that stops nothing, the result of a cell that is not stopped, what is computed from it."""
+    """On a path without it, on the result of a cell that is not stopped, and on values computed from that."""
     for run in (ms.grad(f), ms.grad(ms.jit(f)), ms.jit(lambda x: ms.grad(f)(x))):
         run(T(-3))
     lines = capsys.readouterr().out.splitlines()
@@ -258,7 +258,7 @@ def test_a_hook_beside_stop_gradient_runs(f, capsys):
 
 
 def test_an_error_names_the_value():
-    """By the name it has in the user's line."""
+    """The name is that in the user's line."""
     def f(x):
         product = x * 2
         product.register_hook(lambda grad: 3)
@@ -298,7 +298,7 @@ def test_the_result_of_the_function_gets_the_sens():
 
 
 def test_second_order_of_value_hooks():
-    """A hook * 10 on x * x in x * x * x at 2: 84 first, 120 second, called with 2 and then 1."""
+    """A hook * 10 on x * x in x * x * x at 2: first order 84, second order 120, called with 2 and then 1."""
     log = Log()
 
     def f(x):
@@ -352,7 +352,7 @@ def test_hook_backward_doubles():
 
 
 def test_hook_backward_of_several_values():
-    """Results that are not used are zeros, not None."""
+    """Gradients of unused results are zeros, not None."""
     log = Log()
 
     def fn(grad):
@@ -448,7 +448,7 @@ def test_insert_gradient_of():
 
 
 class Branching(nn.Cell):
-    """Python control flow: a branch not taken and a loop of no rounds are silent."""
+    """Python control flow: hooks in a branch not taken and in a loop of no iterations are not called."""
 
     def __init__(self, log):
         super().__init__()
@@ -477,7 +477,7 @@ def test_hooks_in_branches_and_loops():
 
 
 def test_a_gradient_changed_in_place_is_the_hooks_own():
-    """Only what a hook returns counts, for hooks of every kind; also when the gradient is differentiated again."""
+    """Only the returned value counts, for hooks of every kind; also if the gradient is differentiated again."""
     kept = []
 
     def change(gradient):
@@ -511,7 +511,7 @@ def test_a_gradient_changed_in_place_is_the_hooks_own():
 @pytest.mark.parametrize("identity", [ops.HookBackward, ops.InsertGradientOf])
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
 def test_a_hook_on_what_an_identity_gives_is_none_of_the_operands(identity, compiled):
-    """Where no gradient is taken, too: x takes no hook that goes on to change its later gradients."""
+    """Also without a gradient: x does not get a hook that would change its later gradients."""
     log = Log()
     behind, hook = identity(lambda grad: None), log.tensor("y", lambda g: g * 10)
 

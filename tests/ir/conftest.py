@@ -1,4 +1,4 @@
-"""The modules beside these tests, and beside the golden files, are imported by name."""
+"""Modules next to these tests, and next to the golden files, are imported by name."""
 
 import sys
 from pathlib import Path

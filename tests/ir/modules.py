@@ -1,4 +1,4 @@
-"""Random modules, valid by construction, for hypothesis: every form of the language, with unfriendly names and places."""
+"""Random modules, valid by construction, for hypothesis: every form of the language, with unusual names and locations."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def literals(draw: st.DrawFn, dtypes: Sequence[str] = tuple(DTYPES)) -> Literal:
 
 
 class _Maker:
-    """Makes one function; stacks are used up as they are used."""
+    """Makes one function; each stack is used at most once."""
 
     def __init__(self, draw: st.DrawFn, module: Module):
         self.draw, self.module = draw, module
 
     def region(self, visible: list[Value], wanted: Sequence[Type | None], params: Sequence[Value] = (), depth: int = 2) -> Region:
-        """A region that yields values of the wanted types; None is any."""
+        """Make a region that yields values of the wanted types; None is any."""
         b = Builder()
         seen = [*visible, *params]
         for _ in range(self.draw(st.integers(0, 3))):
@@ -70,7 +70,7 @@ class _Maker:
         return b.finish(results, params, self.draw(locations()))
 
     def atom(self, b: Builder, seen: list[Value], type_: Type) -> Atom:
-        """A value or literal of a type; a new value where there is none."""
+        """Return a value or literal of a type; a new value if there is none."""
         if isinstance(type_, TensorType) and type_.rank == 0 and self.draw(st.booleans()):
             return self.draw(literals([type_.dtype.name]))
         fitting = [value for value in seen if value.type is type_]
@@ -151,7 +151,7 @@ class _Maker:
 
 @st.composite
 def modules(draw: st.DrawFn) -> Module:
-    """A module with parameters, hosts and functions; later functions may call earlier ones."""
+    """Draw a module with parameters, hosts and functions; later functions may call earlier ones."""
     names = draw(st.lists(SYMBOLS, min_size=4, max_size=6, unique=True))
     host, param, *functions = names
     module = Module({param: tensor(F32, (4, 3))}, {host: Host(draw(st.text(max_size=8)), draw(locations()))})

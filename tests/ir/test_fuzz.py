@@ -1,4 +1,4 @@
-"""Mutated texts: each is a module that can be printed, differentiated and run, or gives a diagnostic."""
+"""Mutated texts: each is a module that can be printed, differentiated and run, or produces a diagnostic."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_mutated_text_is_a_module_or_a_diagnostic(text: str) -> None:
 
 
 def check_diagnostic(error: CompileError) -> None:
-    """It shows file, line, column and a caret under the line of the text."""
+    """Check that it shows file, line, column and a caret under the line of the text."""
     place = user_place(error.diagnostic.loc)
     assert place is not None and place.file == FILE
     shown = str(error)
@@ -124,7 +124,7 @@ def check_round_trip(module: Module) -> None:
 
 
 class Bounded(Observed):
-    """Stops at results that are large; calls that do not end stop as nodes that do not end do."""
+    """Stops at large results; calls and loops that do not end are stopped too."""
 
     def __init__(self, module: Module, state: dict[str, Any]):
         super().__init__(module, state, 1.5)
@@ -138,7 +138,7 @@ class Bounded(Observed):
 
 
 def run_all(module: Module) -> None:
-    """Run every function on random inputs: it gives what it says, or says what is wrong with them."""
+    """Run every function on random inputs: it returns results of the stated types, or says what is wrong with the inputs."""
     try:
         module = Pipeline.parse("differentiate").run(module)
     except CompileError:

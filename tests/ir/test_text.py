@@ -21,7 +21,7 @@ from adjoint.ir.verify import verify_module
 
 
 def assert_same(first: Module, second: Module) -> None:
-    """The modules are equal but for the identity of their values and the ends of places."""
+    """Check that the modules are equal except for the identity of their values and the ends of locations."""
     assert first.params == second.params
     assert list(first.functions) == list(second.functions)
     for name, host in first.hosts.items():
@@ -67,7 +67,7 @@ def same_number(a: Literal, b: Literal) -> bool:
 
 
 def told(loc: Loc) -> Loc:
-    """The location as text can tell it."""
+    """Return the location as text can express it."""
     match loc:
         case At(file=file, line=line, column=column):
             return At(file, line, column)

@@ -52,7 +52,7 @@ def dims(draw: st.DrawFn) -> Dim:
 
 
 def value(dim: Dim) -> int:
-    """What the dimension is for SIZES."""
+    """Return the value of the dimension for SIZES."""
     result = dim.substituted(SIZES) if isinstance(dim, Poly) else dim
     assert isinstance(result, int)
     return result
@@ -87,7 +87,7 @@ def test_substitution_may_leave_names() -> None:
 
 @st.composite
 def types(draw: st.DrawFn, depth: int = 2) -> Type:
-    """Any type whose dimensions may be written."""
+    """Draw any type whose dimensions may be written."""
     kind = draw(st.integers(0, 4)) if depth else 0
     if kind == 3:
         return stack_of(draw(types(depth - 1)))

@@ -1,4 +1,4 @@
-"""What the verifier rejects: IR that no text and no Builder produces, only a faulty pass."""
+"""What the verifier rejects: IR that no text and no Builder produces, but a faulty pass might."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Layers, losses and optimisers as users see them."""
+"""Layers, losses and optimisers from the user's point of view."""

@@ -1,4 +1,4 @@
-"""Loss scales."""
+"""Loss scaling."""
 
 from __future__ import annotations
 

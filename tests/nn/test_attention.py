@@ -12,7 +12,7 @@ random = np.random.default_rng(5)
 
 
 def test_keys_that_do_not_count() -> None:
-    """Their weights are 0, no gradient flows to them, and masks of bools and of infinities are the same; a mask may stand on both sides."""
+    """Their weights are 0, no gradient flows to them, bool and infinity masks are equivalent, and a mask may be given on both sides."""
     layer = nn.MultiheadAttention(4, 2, batch_first=True)
     x, padding = Tensor(random.normal(size=(2, 3, 4)).astype(np.float32)), Tensor([[False, False, True], [False, True, False]])
     future = np.triu(np.ones((3, 3), bool), 1)
@@ -28,7 +28,7 @@ def test_keys_that_do_not_count() -> None:
 
 
 def test_graphs_and_order_two() -> None:
-    """The same bits under jit; the second derivative along a direction as differences say."""
+    """The same bits under jit; the second derivative along a direction agrees with differences."""
     net = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 5, 0.0, "gelu", dtype=ms.float64), 2)
     x, way = Tensor(random.normal(size=(3, 1, 4))), random.normal(size=(3, 1, 4))
     first = ms.grad(lambda x: (net(x) ** 3).sum())

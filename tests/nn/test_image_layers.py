@@ -1,4 +1,4 @@
-"""Image layers without recorded answers of MindSpore: those that it only has on other devices, and random ones."""
+"""Image layers without recorded results of MindSpore: those that it has only on other devices, and random ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ random = np.random.default_rng(11)
 @pytest.mark.parametrize(("kind", "shape"), [(nn.InstanceNorm1d, (2, 2, 4)), (nn.InstanceNorm2d, (2, 2, 2, 3)),
                                              (nn.InstanceNorm3d, (1, 2, 2, 1, 3))])
 def test_instance_norm(kind: type[nn.Cell], shape: tuple[int, ...]) -> None:
-    """The same in training as in evaluation; MindSpore has it on GPUs alone."""
+    """The same in training and in evaluation; MindSpore has it only on GPUs."""
     cell = in_float64(kind(2, 0.01, gamma_init=Tensor([0.5, 2.0]), beta_init=Tensor([1.0, -1.0])))
     wide, axes = (1, 2, *(1,) * (len(shape) - 2)), tuple(range(2, len(shape)))
     x = random.normal(size=shape)
@@ -31,7 +31,7 @@ def test_instance_norm(kind: type[nn.Cell], shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(("name", "shape"), [("Dropout1d", (40, 50, 3)), ("Dropout1d", (2000, 3)), ("Dropout2d", (40, 50, 2, 2)),
                                              ("Dropout3d", (40, 50, 1, 2, 2))])
 def test_channels_are_dropped_whole(name: str, shape: tuple[int, ...]) -> None:
-    """The others are divided by the probability to be kept, and the gradient takes the way of the value."""
+    """The others are divided by the probability to be kept, and the gradient follows the value."""
     ms.set_seed(5)
     x = Tensor(np.where(np.arange(math.prod(shape)) == 0, np.inf, 1.0).reshape(shape).astype(np.float32))
     cell = getattr(nn, name)(0.25).set_train()
@@ -65,7 +65,7 @@ TRANSPOSED = [{}, {"stride": 3, "padding": 1, "output_padding": 2}, {"stride": 2
 
 @pytest.mark.parametrize("options", TRANSPOSED, ids=str)
 def test_transposed_convolution(options: dict[str, Any]) -> None:
-    """The sum of y times the convolution of x is that of x times the transposed convolution of y, for x of its size."""
+    """The inner product of y and the convolution of x equals that of x and the transposed convolution of y."""
     y, w = Tensor(random.normal(size=(1, 4, 3, 2))), Tensor(random.normal(size=(4, 6 // options.get("groups", 1), 3, 2)))
     options = dict(options)
     made = ops.conv_transpose2d(y, w, Tensor(np.zeros(6)), **options)

@@ -1,4 +1,4 @@
-"""LARS: gradients scaled to the lengths of their parameters, then the step of the wrapped optimiser."""
+"""LARS: gradients scaled by the norms of their parameters, then the step of the wrapped optimiser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pair(dtype: Any = np.float32) -> list[Parameter]:
 def scaled(
     p: Any, g: Any, decay: float = 0.0, rate: float = 1.0, epsilon: float = 1e-5, coefficient: float = 0.001, clip: bool = False
 ) -> Any:
-    """The gradient that LARS passes on, in float64."""
+    """Return the gradient that LARS passes on, in float64."""
     p, g = p.astype(np.float64), g.astype(np.float64)
     length = np.linalg.norm(p)
     scale = coefficient * length / (np.linalg.norm(g) + decay * length + epsilon)
@@ -51,7 +51,7 @@ def test_the_operator(dtype: Any, rate: float, clip: bool) -> None:
 @pytest.mark.parametrize("weight, gradient, decay", [(0.0, 1.0, 0.1), (1.0, 0.0, 0.0), (0.0, 0.0, 0.1)])
 @pytest.mark.parametrize("clip", [False, True])
 def test_lengths_of_zero_give_zeros(weight: float, gradient: float, decay: float, clip: bool) -> None:
-    """Also without an epsilon, and with a learning rate of 0: no NaN gets into a parameter."""
+    """Also without an epsilon, and with a learning rate of 0: no parameter becomes NaN."""
     p, g = Tensor([weight, weight]), Tensor([gradient, gradient])
     for rate in (0.0, 0.1):
         found = ops.LARSUpdate(0.0, 0.5, clip)(p, g, (p * p).sum(), (g * g).sum(), decay, rate).asnumpy()
@@ -77,7 +77,7 @@ def test_what_the_operator_refuses() -> None:
 
 
 def stepped(optimizer: Any) -> list[np.ndarray]:
-    """The parameters behind three steps."""
+    """Return the parameters after three steps."""
     for made in GRADIENTS:
         optimizer(tuple(Tensor(g) for g in made))
     return [p.asnumpy().copy() for p in optimizer.parameters]
@@ -116,7 +116,7 @@ def test_groups_and_schedules_count_for_it() -> None:
 
 
 def test_halves_do_not_overflow() -> None:
-    """A length beyond Float16's square root of its largest number."""
+    """A norm beyond the square root of Float16's largest number."""
     p = Parameter(Tensor(np.full(1000, 100.0, np.float16)), name="w")
     made = nn.LARS(nn.SGD([p], 1.0), 0.0, 0.5)
     made((Tensor(np.ones(1000, np.float16)),))
@@ -156,7 +156,7 @@ def test_same_bits_in_every_mode() -> None:
 
 
 class Plain(nn.Optimizer):
-    """An optimiser written against MindSpore's base, with a construct of its own."""
+    """An optimiser derived from MindSpore's base class, with its own construct."""
 
     def construct(self, gradients: Any) -> bool:
         rate = self.get_lr()

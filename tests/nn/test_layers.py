@@ -28,7 +28,7 @@ def facts(name: str) -> dict[str, Any]:
 
 
 def differences(f: Callable[..., Any], *arrays: Array, step: float = 1e-5) -> list[Array]:
-    """The gradient of sum(f(*arrays) * weights) by central differences in float64, and those weights."""
+    """Return the gradient of sum(f(*arrays) * weights) by central differences in float64, and those weights."""
     weights = weight_of(np.asarray(f(*arrays)).shape)
     found: list[Array] = []
     for position, array in enumerate(arrays):
@@ -48,7 +48,7 @@ def weight_of(shape: tuple[int, ...]) -> Array:
 
 
 def agree(cell: nn.Cell, expected: Callable[..., Array], *arrays: Array, parameters: bool = True) -> None:
-    """Forward and gradients, of the arguments and of the parameters, agree with the NumPy function `expected(*arrays, *parameters)`."""
+    """Check that forward and gradients, by arguments and parameters, agree with the NumPy function `expected(*arrays, *parameters)`."""
     given = [Tensor(a.astype(np.float64)) for a in arrays]
     weights = cell.trainable_params() if parameters else []
     numbers = [*(a.astype(np.float64) for a in arrays), *(w.asnumpy().astype(np.float64) for w in weights)]
@@ -62,7 +62,7 @@ def agree(cell: nn.Cell, expected: Callable[..., Array], *arrays: Array, paramet
 
 
 def in_float64(cell: nn.Cell) -> nn.Cell:
-    """The cell with parameters of float64, so that differences are fine enough."""
+    """Return the cell with parameters of float64, so that differences are accurate enough."""
     for p in cell.get_parameters():
         p.set_dtype(ms.float64)
     return cell
@@ -110,20 +110,20 @@ def test_activations(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "ELU", "SiLU", "Softplus", "GELU", "LeakyReLU"])
 def test_activations_far_out_and_of_nan(name: str) -> None:
-    """No overflow on either side, and a NaN stays one."""
+    """No overflow on either side, and NaN stays NaN."""
     got = getattr(nn, name)()(Tensor([-1e4, 1e4, math.nan])).asnumpy()
     assert np.isfinite(got[:2]).all() and np.isnan(got[2])
 
 
 def test_kinks() -> None:
-    """Gradients where there is none: 0 for ReLU at 0 (recorded from MindSpore 2.10.0), and for ReLU6 at 6."""
+    """Gradients at points without derivative: 0 for ReLU at 0 (recorded from MindSpore 2.10.0), and for ReLU6 at 6."""
     assert ms.grad(nn.ReLU())(Tensor([0.0])).tolist() == [0.0]
     assert ms.grad(nn.ReLU6())(Tensor([0.0, 6.0, 7.0])).tolist()[::2] == [0.0, 0.0]
     assert ms.grad(nn.ELU())(Tensor([0.0])).tolist() == [1.0]
 
 
 def test_hard_activations() -> None:
-    """Gradients at the kinks recorded from MindSpore 2.10.0; infinities make no NaN."""
+    """Gradients at the kinks recorded from MindSpore 2.10.0; infinities do not become NaN."""
     x = Tensor([-4.0, -3.0, 0.0, 3.0, 4.0, math.inf, -math.inf])
     assert nn.HSwish()(x).tolist() == [0.0, 0.0, 0.0, 3.0, 4.0, math.inf, 0.0]
     assert ms.grad(nn.HSwish())(x).tolist() == [0.0, -0.5, 0.5, 1.5, 1.0, 1.0, 0.0]
@@ -332,7 +332,7 @@ def test_batch_norm(shape: tuple[int, ...]) -> None:
 
 
 def test_running_statistics() -> None:
-    """Recorded from MindSpore 2.10.0: nine tenths of the old, one tenth of the batch's, the variance of the population."""
+    """Recorded from MindSpore 2.10.0: nine tenths of the old, one tenth of the batch's, with the population variance."""
     cell = nn.BatchNorm1d(2).set_train()
     cell(Tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 9.0]]))
     np.testing.assert_allclose(cell.moving_mean.asnumpy(), [0.2666667, 0.5333333], rtol=1e-6)
@@ -348,7 +348,7 @@ def test_running_statistics() -> None:
 
 
 def test_running_statistics_in_a_gradient() -> None:
-    """They move once a forward pass, and what was computed with the old ones keeps them."""
+    """They change once per forward pass, and what was computed with the old ones keeps them."""
     cell = nn.BatchNorm1d(1, momentum=0.5, eps=1e-12)
     x = Tensor([[0.0], [2.0]])
 
@@ -440,7 +440,7 @@ SAME: list[tuple[Callable[..., Tensor], Callable[..., Tensor], tuple[Tensor, ...
 
 @pytest.mark.parametrize("case", range(len(SAME)))
 def test_layers_are_their_functions(case: int) -> None:
-    """To the bit, gradients too."""
+    """Equal to the bit, including gradients."""
     layer, function, given = SAME[case]
     np.testing.assert_array_equal(layer(*given).asnumpy(), function(*given).asnumpy())
     positions = tuple(range(len(given)))
@@ -515,7 +515,7 @@ def test_cell_list() -> None:
 
 
 def test_names_follow_positions() -> None:
-    """After cells have moved, names still tell parameters apart: an optimiser takes them."""
+    """After cells have moved, names still distinguish parameters, so that an optimiser accepts them."""
     cells = nn.CellList([nn.Dense(1, 1), nn.Dense(1, 1), nn.Dense(1, 1)])
     del cells[0]
     assert [p.name for p in cells.get_parameters()] == ["0.weight", "0.bias", "1.weight", "1.bias"]
@@ -528,7 +528,7 @@ def test_names_follow_positions() -> None:
 
 # -- training -----------------------------------------------------------------------------------------------------------
 def test_training_wrappers() -> None:
-    """Recorded from MindSpore 2.10.0: loss 4; with sens 2 the weights go from 1 to 0.2 and -0.6, the bias to -0.8."""
+    """Recorded from MindSpore 2.10.0: loss 4; with sens 2 the weights change from 1 to 0.2 and -0.6, the bias to -0.8."""
     x, y = Tensor([[1.0, 2.0]]), Tensor([[1.0]])
     dense = nn.Dense(2, 1, "ones", "zeros")
     loss = nn.WithLossCell(dense, nn.MSELoss())
@@ -549,7 +549,7 @@ def test_training_wrappers() -> None:
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_a_training_step_with_a_construct_of_its_own(mode: int) -> None:
-    """As MindSpore's courses write it: gradients with a sens, clipped by a function for each, and reduced."""
+    """As in MindSpore's courses: gradients with a sens, clipped by a function for each, and reduced."""
     shorten = ops.MultitypeFuncGraph("shorten")
 
     @shorten.register("Number", "Tensor")
@@ -593,7 +593,7 @@ def test_clip_by_norm(axis: int | tuple[int, ...] | None) -> None:
 
 
 def test_losses_of_distances_and_of_pairs() -> None:
-    """Each cell against its formula, worked out by hand."""
+    """Each cell against its formula, computed by hand."""
     x, y = Tensor([[0.5, -1.5], [2.0, 0.25]]), Tensor([[0.0, 1.0], [1.0, 0.5]])
     sign = Tensor([1, -1], ms.int32)
     for reduction in ("mean", "sum", "none"):
@@ -632,7 +632,7 @@ def test_a_training_step_runs_forward_once(sens: float | None) -> None:
 
 
 def test_to_float() -> None:
-    """Inputs and parameters are cast; the parameters stay as they are, and their gradients have their dtype."""
+    """Inputs and parameters are cast; the parameters themselves do not change, and gradients have their dtype."""
     dense = nn.Dense(2, 2, "ones", "zeros").to_float(ms.float16)
     x = Tensor([[1.0, 2.0]])
     assert dense(x).dtype is ms.float16 and dense.weight.dtype is ms.float32
@@ -662,7 +662,7 @@ CELLS = [
 
 
 class Net(nn.Cell):
-    """As the file of facts quotes it."""
+    """As quoted in the recorded facts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -687,7 +687,7 @@ NETS = [("Net()", facts("initializers")["parameters of cells"]["Net()"]),
 
 @pytest.mark.parametrize(("expression", "parameters"), CELLS + NETS, ids=[e for e, _ in CELLS + NETS])
 def test_parameters_of_cells(expression: str, parameters: list[dict[str, Any]]) -> None:
-    """Names, order, shapes, dtypes, and the family and spread of first values."""
+    """Names, order, shapes, dtypes, and the distribution and spread of initial values."""
     ms.set_seed(1)
     found = list(eval(expression).get_parameters())
     assert [(p.name, list(p.shape), p.dtype.long_name, p.requires_grad) for p in found] == [
@@ -726,7 +726,7 @@ DRAWN = re.compile(r"<mindspore\.common\.initializer\.\w+ object at 0x>")
 
 @pytest.mark.parametrize("expression", TEXTS)
 def test_texts_of_cells(expression: str) -> None:
-    """As MindSpore writes them, but for first values that are drawn by default: they are None, not an address."""
+    """As MindSpore prints them, except that default initial values print as None, not as an address."""
     net = nn.SequentialCell()
     net.w = Parameter(Tensor([3.0, 4.0]), name="w")
     cell = eval(expression)

@@ -1,4 +1,4 @@
-"""Optimisers: equal to MindSpore's step by step, in place when unshared, and with visible states."""
+"""Optimisers: equal to MindSpore's step by step, in place if nothing else uses the memory, and with visible states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 3
 
 
 def pair() -> tuple[Parameter, Parameter]:
-    """A weight, and one whose name says that it does not decay."""
+    """Return a weight, and one whose name excludes it from weight decay."""
     return Parameter(Tensor([1.0, -2.0, 0.5]), name="w"), Parameter(Tensor([0.25, -0.75]), name="bn.beta")
 
 
@@ -28,14 +28,14 @@ def gradients(step: int) -> dict[str, np.ndarray]:
 
 
 class Falling(nn.Cell):
-    """A tenth, divided by the number of the step."""
+    """A schedule: a tenth divided by the number of the step."""
 
     def construct(self, step: Tensor) -> Tensor:
         return 0.1 / (step + 1)
 
 
 def after(make: str) -> list[float]:
-    """The numbers of both parameters after three steps."""
+    """Return the numbers of both parameters after three steps."""
     w, b = pair()
     optimizer = eval(make, {**globals(), "w": w, "b": b})
     for step in range(STEPS):
@@ -134,14 +134,14 @@ def momentum_by_hand(nesterov: bool, decay: float, scale: float) -> list[float]:
 
 @pytest.mark.parametrize("nesterov", [False, True])
 def test_momentum_by_its_formula(nesterov: bool) -> None:
-    """Nesterov's as MindSpore's manual states it; its kernel for the CPU leaves `use_nesterov` out."""
+    """Nesterov's as in MindSpore's manual; its CPU kernel ignores `use_nesterov`."""
     got = after(f"Momentum([w, b], 0.1, 0.9, 0.1, 4.0, {nesterov})")
     np.testing.assert_allclose(got, momentum_by_hand(nesterov, 0.1, 4.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, 1000.0])
 def test_a_loss_scale_is_taken_from_the_gradient_alone(scale: float) -> None:
-    """To the bit: the decay is of the parameter itself, whatever the loss was scaled by, and what is 0 adds nothing."""
+    """Exactly: the decay uses the unscaled parameter, and a decay of 0 adds nothing."""
     w, b = pair()
     optimizer = SGD([w, b], 0.1, weight_decay=0.1, loss_scale=scale)
     before, made = [w.asnumpy().copy(), b.asnumpy().copy()], gradients(0)
@@ -152,7 +152,7 @@ def test_a_loss_scale_is_taken_from_the_gradient_alone(scale: float) -> None:
 
 
 def test_scalars_of_half_precision_keep_their_bits() -> None:
-    """An epsilon of 1e-8 is 0 in half precision, and 0 / 0 no number."""
+    """An epsilon of 1e-8 is 0 in half precision, and 0 / 0 is NaN."""
     p = Parameter(Tensor([1.0, -1.0], ms.float16), name="p")
     Adam([p], 0.1)((Tensor([0.0, 0.0], ms.float16),))
     assert p.tolist() == [1.0, -1.0]
@@ -161,7 +161,7 @@ def test_scalars_of_half_precision_keep_their_bits() -> None:
 @pytest.mark.parametrize("dtype", [ms.float64, ms.float16])
 @pytest.mark.parametrize("make", ["SGD([p], 0.1)", "SGD([p], 0.1, 0.9)", "Momentum([p], 0.1, 0.9)", "Adam([p], 0.1)"])
 def test_parameters_of_other_dtypes(make: str, dtype: Any) -> None:
-    """States have the parameter's dtype; one step of each goes against the gradient by about the rate."""
+    """States have the parameter's dtype; one step moves against the gradient by about the learning rate."""
     p = Parameter(Tensor([1.0, -1.0], dtype), name="p")
     optimizer = eval(make, {**globals(), "p": p})
     optimizer((Tensor([1.0, -1.0], dtype),))
@@ -170,7 +170,7 @@ def test_parameters_of_other_dtypes(make: str, dtype: Any) -> None:
 
 
 def test_states_are_parameters_with_names() -> None:
-    """Name and shape as MindSpore lists them; plain SGD has states that it does not use, so that its checkpoints have the same names."""
+    """Names and shapes as in MindSpore; plain SGD has unused states, so that its checkpoints have the same names."""
     listed = lambda make: [(p.name, p.shape) for p in eval(make, {**globals(), "w": w, "b": b}).get_parameters()]  # noqa: E731
     w, b = pair()
     own = [("w", (3,)), ("bn.beta", (2,))]
@@ -219,7 +219,7 @@ def test_more_steps_than_rates() -> None:
 
 
 def test_training_can_go_on_from_saved_states() -> None:
-    """All that a step depends on is in the parameters that are listed."""
+    """Everything that a step depends on is in the listed parameters."""
     def optimizer(p: Parameter) -> Adam:
         return Adam([p], [0.3, 0.2, 0.1, 0.05])
 
@@ -292,7 +292,7 @@ def test_what_is_wrong_with_gradients() -> None:
 
 
 def test_names_of_the_network_are_left_alone() -> None:
-    """An optimiser as an attribute of a cell: its own parameters get the prefix, the network's do not."""
+    """If an optimiser is an attribute of a cell, its own parameters get the prefix, the network's do not."""
     class Trained(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -333,7 +333,7 @@ def test_an_optimizer_of_ones_own() -> None:
 
 
 def test_a_weight_decay_of_each_step() -> None:
-    """As MindSpore 2.10.0 takes it: a Cell is asked for the decay with the number of steps taken."""
+    """As in MindSpore 2.10.0: a Cell is called with the number of steps taken."""
     class Rising(nn.Cell):
         def construct(self, step: Tensor) -> Tensor:
             return 0.1 * (step + 1)
@@ -355,7 +355,7 @@ def test_a_weight_decay_of_each_step() -> None:
 
 
 def test_what_an_optimizer_of_mindspores_style_calls() -> None:
-    """One written as MindSpore's manual shows: its own `construct` with the base's methods."""
+    """One written as in MindSpore's manual: its own `construct` with the base's methods."""
     class Descent(nn.Optimizer):
         def construct(self, gradients: Any) -> Any:
             gradients = self.flatten_gradients(gradients)
@@ -399,7 +399,7 @@ def test_what_is_not_supported_says_the_way_out(make: str, said: str) -> None:
 
 
 def test_lamb() -> None:
-    """Adam's direction, scaled to the length of the parameter (You et al. 2019): MindSpore has no kernel for a CPU to compare with."""
+    """Adam's direction, scaled to the norm of the parameter (You et al. 2019): MindSpore has no CPU kernel to compare with."""
     weight, zero = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32), np.zeros(2, np.float32)
     held = [ms.Parameter(Tensor(weight), name="weight"), ms.Parameter(Tensor(zero), name="zero")]
     optimizer = nn.Lamb(held, 0.1, 0.8, 0.9, 1e-3, 0.05)
@@ -424,7 +424,7 @@ def _(rate, parameter, moment, gradient):
 
 
 class Following(nn.Optimizer):
-    """An optimiser written against MindSpore's base: a construct of its own, with `get_lr`, `hyper_map` and a `target`."""
+    """An optimiser derived from MindSpore's base class: its own construct, with `get_lr`, `hyper_map` and a `target`."""
 
     def __init__(self, params, learning_rate):
         super().__init__(learning_rate, params)

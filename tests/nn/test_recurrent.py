@@ -19,7 +19,7 @@ random = np.random.default_rng(3)
 
 
 def whole(net: Any, x: Tensor, lengths: Tensor | None) -> Tensor:
-    """A number to which all outputs and the last state contribute."""
+    """Return a number to which all outputs and the last state contribute."""
     y, state = net(x, None, lengths)
     total = y.sum()
     for part in state if isinstance(state, tuple) else (state,):
@@ -30,7 +30,7 @@ def whole(net: Any, x: Tensor, lengths: Tensor | None) -> Tensor:
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("lengths", [None, [3, 1]])
 def test_gradients(name: str, lengths: Any) -> None:
-    """By the sequence and by the weights as differences say; a step that does not count has none."""
+    """By the sequence and by the weights, compared with differences; a step beyond a sequence's length has none."""
     net, x = LAYERS[name](), random.normal(size=(2, 3, 2) if name == "RNN" else (3, 2, 2))
     counts = None if lengths is None else Tensor(lengths, ms.int32)
     weight = net.trainable_params()[0]
@@ -52,7 +52,7 @@ def test_gradients(name: str, lengths: Any) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_graphs_and_hooks(name: str) -> None:
-    """The same bits under jit, of second order too; hooks of the layer see the gradient in both."""
+    """The same bits under jit, also of second order; hooks of the layer see the gradient in both."""
     net, x = LAYERS[name](), Tensor(random.normal(size=(2, 2, 2)))
     first = ms.grad(lambda x: whole(net, x, None))
     second = ms.grad(lambda x: (first(x) * first(x)).sum())
@@ -66,7 +66,7 @@ def test_graphs_and_hooks(name: str) -> None:
 
 
 def test_lengths() -> None:
-    """A sequence with its length is the shorter sequence: outputs and state, forward and backward."""
+    """A sequence with a length equals the shorter sequence: outputs and state, forward and backward."""
     net, x = LAYERS["LSTM"](), random.normal(size=(5, 2, 2))
     y, (h, c) = net(Tensor(x), None, Tensor([5, 3], ms.int64))
     alone, (h1, c1) = net(Tensor(x[:3, 1:]))
@@ -79,7 +79,7 @@ def test_lengths() -> None:
 
 
 def test_dropout_between_layers() -> None:
-    """In training alone, and not after the last layer."""
+    """Only in training, and not after the last layer."""
     net, x = nn.GRU(2, 3, 2, dropout=0.5), Tensor(random.normal(size=(4, 2, 2)).astype(np.float32))
     assert np.array_equal(net(x)[0].asnumpy(), net(x)[0].asnumpy())
     net.set_train()
@@ -87,7 +87,7 @@ def test_dropout_between_layers() -> None:
 
 
 def test_many_steps() -> None:
-    """More than are put together at once; the cells give what the layer gives."""
+    """More steps than are combined into one; the cells compute the same as the layer."""
     layer, cell = nn.LSTM(2, 3), nn.LSTMCell(2, 3)
     for ours, theirs in zip(cell.get_parameters(), layer.get_parameters(), strict=True):
         ours.set_data(theirs)
