@@ -1,6 +1,6 @@
-"""Determinants, inverses and singular values where numbers are hard: singular, huge, tiny, graded, not finite, equal.
+"""Determinants, inverses and singular values of difficult matrices: singular, huge, tiny, graded, not finite, equal values.
 
-What the ops say of themselves is tested with all others, MindSpore's answers stand in tests/oracle/matrices.json.
+The declarations of the ops are tested with all others; MindSpore's answers are in tests/oracle/matrices.json.
 """
 
 from __future__ import annotations

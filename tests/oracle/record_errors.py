@@ -1,4 +1,4 @@
-"""What MindSpore says to common mistakes: the type of the exception and its whole text."""
+"""MindSpore's errors for common mistakes: the type of the exception and its whole message."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""Gradients where there is a convention: kinks, ties, integers, inputs and outputs that take no part."""
+"""Gradients that depend on a convention: kinks, ties, integers, unused inputs and outputs."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""Elements picked and put; logarithms of sums; norms: values with gradients, dtypes and mistakes."""
+"""Elements selected and written; logarithms of sums; norms: values with gradients, dtypes and mistakes."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""What MindSpore's `Model`, callbacks, metrics and mixed precision do in the programs of `training.py`."""
+"""The behaviour of MindSpore's `Model`, callbacks, metrics and mixed precision in the programs of `training.py`."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""The modules beside the tests are imported by name."""
+"""Modules next to the tests are imported by name."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The bar on terminals: what it shows, and that nothing of it is anywhere else."""
+"""The progress bar on terminals: its contents, and that it appears nowhere else."""
 
 from __future__ import annotations
 
