@@ -219,7 +219,7 @@ class _FunctionText:
 def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
     """Yield what a plan runs, in order: launches, and reads of state; raise CompileError for what a C file cannot contain."""
     for piece in plan.body.pieces:
-        for each in piece.launches if isinstance(piece, Straight) else (piece,):
+        for each in piece.entries if isinstance(piece, Straight) else (piece,):
             node = each.node
             if isinstance(each, HostCall) and isinstance(node.op, Read):
                 yield each

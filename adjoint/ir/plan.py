@@ -2,7 +2,7 @@
 
     Plan      slots, the slots of the parameters, the block of the body
     Block     the pieces of a region, in order, and the slots that it yields
-    Piece     Straight: launches of kernels with no Python between them
+    Piece     Straight: launches of kernels with no Python between them, and accesses of state
               HostCall: one node that calls Python or uses state
               Control:  one node with regions, and their blocks
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from adjoint.ir.core import Function, Literal, Node
 from adjoint.ir.types import Type
 
-__all__ = ["Block", "Control", "HostCall", "Launch", "Piece", "Plan", "Slot", "Straight"]
+__all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Piece", "Plan", "Slot", "Straight"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Slot:
     literal  the constant that it holds, for a constant
     shown    True if Python code sees the value: it is then held as a tensor, else as memory
     offset   where its buffer begins in the arena of its piece, in bytes; None if its memory is not in an arena
+    state    the symbol whose value it is, for a value that an access reads
     """
 
     name: str
@@ -38,6 +39,7 @@ class Slot:
     literal: Literal | None = None
     shown: bool = False
     offset: int | None = None
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +52,21 @@ class Launch:
     node: Node
     operands: tuple[int, ...]
     results: tuple[int, ...]
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A read or a write of state, between launches: no Python code of the user's can run before, during or after it.
+
+    dying  operands that only this node uses
+    freed  slots that nothing reads after it
+    """
+
+    node: Node
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    dying: tuple[int, ...] = ()
     freed: tuple[int, ...] = ()
 
 
@@ -87,13 +104,21 @@ class Control:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Straight:
-    """Launches with no Python between them.
+    """Launches with no Python between them, and the state that they read and write.
 
-    arena  the bytes of its arena
+    entries  the launches and accesses in the order of the program
+    arena    the bytes of its arena
+    kept     the results that are used after it
     """
 
-    launches: tuple[Launch, ...]
+    entries: tuple[Launch | Access, ...]
     arena: int = 0
+    kept: frozenset[int] = frozenset()
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Return the launches alone."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Launch))
 
 
 Piece = Straight | HostCall | Control

@@ -13,7 +13,7 @@ A slot in an arena is followed by its offset in bytes.
 
 from __future__ import annotations
 
-from adjoint.ir.plan import Block, Control, HostCall, Launch, Plan, Straight
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Plan, Straight
 from adjoint.ir.print import listing
 
 __all__ = ["plan_text"]
@@ -47,10 +47,10 @@ class _Text:
     def block(self, block: Block, indent: str) -> None:
         for piece in block.pieces:
             match piece:
-                case Straight(launches=launches, arena=arena):
+                case Straight(entries=entries, arena=arena):
                     self.lines.append((f"{indent}launches" + (f", an arena of {arena} bytes" if arena else ""), ""))
-                    for launch in launches:
-                        self.node(launch, f"{indent}  ")
+                    for entry in entries:
+                        self.node(entry, f"{indent}  ")
                 case HostCall():
                     self.lines.append((f"{indent}host", ""))
                     self.node(piece, f"{indent}  ")
@@ -61,7 +61,7 @@ class _Text:
                         self.block(inner, f"{indent}    ")
                         self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
 
-    def node(self, piece: Launch | HostCall | Control, indent: str) -> None:
+    def node(self, piece: Launch | Access | HostCall | Control, indent: str) -> None:
         """Return the line of a node in the IR, with its slots."""
         tokens = self.listing.lines[self.listing.line_of[piece.node]]
         line = " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()

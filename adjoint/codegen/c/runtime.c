@@ -5,6 +5,7 @@
 
      launch    splits the units of one kernel over the threads of the pool
      table     runs a list of kernels one after the other, in one call
+     batch     consecutive steps of a table that do not depend on each other, run as one launch over all of their units
      pool      threads that sleep when idle, answer within microseconds when busy, and survive fork()
      memory    aligned blocks, kept for the next request of their size, refused when the machine cannot hold them
 
@@ -55,11 +56,13 @@ struct adjoint_operand {
     int64_t block;
 };
 
-/* One launch of a table. */
+/* One launch of a table. `batch` counts the steps from this one on that run as one launch: none of them reads or writes
+   what another one writes. It is 1 for a step that runs alone; that of the other steps of a batch has no meaning. */
 struct adjoint_step {
     const struct adjoint_bound *bound;
     const struct adjoint_operand *operand;
     int64_t operands;
+    int64_t batch;
 };
 
 /* Launches with nothing between them. A table is only read, so that several threads may run it at a time. */
@@ -82,7 +85,8 @@ int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c
    times 2^32, plus its status. Returns 0 if none fails. */
 int64_t adjoint_run(const struct adjoint_table *table, void *const *block);
 
-/* The same for the steps begin..end only: what observes a run looks at the blocks between two calls. */
+/* The same for the steps begin..end only, where `begin` is not inside of a batch, and a batch ends at `end` at the
+   latest: what observes a run looks at the blocks between two calls. */
 int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end);
 
 /* Sets how many threads a launch may use, the caller included; 0 or less: one per processor this process may run on. */
@@ -134,12 +138,21 @@ struct worker {
     pthread_cond_t wake;
 };
 
-/* What the workers compute now. Written by the launcher before it offers, read by a worker that has taken. */
+/* Steps of a table that run as one launch, on these blocks of memory. */
+struct batch {
+    const struct adjoint_step *step;
+    int64_t steps, widest; /* as in a table */
+    void *const *block;
+    double work; /* of all steps; see `work_of` */
+};
+
+/* What the workers compute now: a kernel, or a batch. Written by the launcher before it offers, read by a worker that
+   has taken. */
 struct job {
     adjoint_kernel kernel;
     void *const *operand;
     const int64_t *size;
-    int64_t units;
+    const struct batch *batch; /* NULL for one kernel */
     int parts;
     unsigned float_control;
 };
@@ -219,9 +232,56 @@ int adjoint_threads(void) {
     return threads;
 }
 
-/* Computes the range `part` of `job->parts` contiguous ranges, of which the first few are one unit longer. */
+static void place_operands(const struct adjoint_step *step, void *const *block, void **operand) {
+    for (int64_t k = 0; k < step->operands; k++)
+        operand[k] = (char *)block[step->operand[k].block] + step->operand[k].offset;
+}
+
+static double grain_of(const struct adjoint_step *step) {
+    int64_t grain = step->bound->size[1];
+    return grain > 0 ? (double)grain : 1;
+}
+
+/* The work of a step: how many threads it is enough for. This compares kernels whose units differ. */
+static double work_of(const struct adjoint_step *step) {
+    int64_t units = step->bound->size[0];
+    return units > 0 ? (double)units / grain_of(step) : 0;
+}
+
+/* The unit of a step at which part `part` of a batch begins, if the steps before it have the work `before`. Its value at the
+   end of one part is that at the begin of the next, since both are computed here. */
+static int64_t cut(const struct adjoint_step *step, double before, double work, int part, int parts) {
+    int64_t units = step->bound->size[0];
+    if (part >= parts) return units;
+    double at = (work * part / parts - before) * grain_of(step);
+    return at <= 0 ? 0 : at >= (double)units ? units : (int64_t)at;
+}
+
+/* Computes part `part` of the units of all steps, one after the other. */
+static int compute_batch(const struct batch *batch, int part, int parts) {
+    void *operand[batch->widest + 1];
+    double before = 0;
+    int status = 0;
+    for (int64_t i = 0; i < batch->steps && status == 0; i++) {
+        const struct adjoint_step *step = &batch->step[i];
+        double work = work_of(step);
+        if (work > 0) {
+            int64_t begin = cut(step, before, batch->work, part, parts);
+            int64_t end = cut(step, before, batch->work, part + 1, parts);
+            if (begin < end) {
+                place_operands(step, batch->block, operand);
+                status = step->bound->kernel(operand, step->bound->size, begin, end);
+            }
+        }
+        before += work;
+    }
+    return status;
+}
+
+/* Computes part `part` of `job->parts`: of a kernel a contiguous range, of which the first few are one unit longer. */
 static int compute(const struct job *job, int part) {
-    int64_t length = job->units / job->parts, longer = job->units % job->parts;
+    if (job->batch) return compute_batch(job->batch, part, job->parts);
+    int64_t length = job->size[0] / job->parts, longer = job->size[0] % job->parts;
     int64_t begin = part * length + (part < longer ? part : longer);
     int64_t end = begin + length + (part < longer);
     return job->kernel(job->operand, job->size, begin, end);
@@ -318,17 +378,17 @@ static void wait_for_workers(void) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* Launches a kernel with more units than one thread should compute. A second launcher, or a kernel that launches, finds
-   the pool busy and computes all units itself. */
-static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
-    int64_t units = size[0], grain = size[1] > 0 ? size[1] : 1;
-    int threads = adjoint_threads();
-    int parts = units / grain < threads ? (int)(units / grain) : threads;
-    if (parts < 2 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire))
-        return kernel(operand, size, 0, units);
-
-    parts = 1 + start_workers(parts - 1);
-    pool.job = (struct job){kernel, operand, size, units, parts, float_control()};
+/* Computes a job in its parts, one per thread. A second launcher, or a kernel that launches, finds the pool busy and
+   computes all of it itself. */
+static int compute_parts(struct job job) {
+    if (job.parts < 2 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire)) {
+        job.parts = 1;
+        return compute(&job, 0);
+    }
+    int parts = 1 + start_workers(job.parts - 1);
+    job.parts = parts;
+    job.float_control = float_control();
+    pool.job = job;
     atomic_store_explicit(&pool.pending, parts - 1, memory_order_relaxed);
     for (int part = 1; part < parts; part++) offer(&pool.worker[part]);
 
@@ -346,6 +406,22 @@ static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *con
 }
 
 /* ---- launch ------------------------------------------------------------------------------------------------- */
+
+/* Launches a kernel with more units than one thread should compute. */
+static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
+    int64_t grain = size[1] > 0 ? size[1] : 1;
+    int threads = adjoint_threads();
+    int parts = size[0] / grain < threads ? (int)(size[0] / grain) : threads;
+    return compute_parts((struct job){.kernel = kernel, .operand = operand, .size = size, .parts = parts});
+}
+
+static int launch_batch(const struct adjoint_step *step, int64_t steps, int64_t widest, void *const *block) {
+    struct batch batch = {step, steps, widest, block, 0};
+    for (int64_t i = 0; i < steps; i++) batch.work += work_of(&step[i]);
+    int threads = adjoint_threads();
+    int parts = batch.work < threads ? (int)batch.work : threads;
+    return compute_parts((struct job){.batch = &batch, .parts = parts});
+}
 
 static inline int launch(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
     if (size[0] <= 0) return 0; /* a kernel may divide by sizes that are 0 where there is nothing to compute */
@@ -383,12 +459,18 @@ int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c
 
 int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end) {
     void *operand[table->widest + 1]; /* an array has at least one element */
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end;) {
         const struct adjoint_step *step = &table->step[i];
-        for (int64_t k = 0; k < step->operands; k++)
-            operand[k] = (char *)block[step->operand[k].block] + step->operand[k].offset;
-        int status = launch(step->bound->kernel, step->bound->size, operand);
+        int64_t steps = step->batch < end - i ? step->batch : end - i;
+        int status;
+        if (steps > 1) {
+            status = launch_batch(step, steps, table->widest, block);
+        } else {
+            place_operands(step, block, operand);
+            status = launch(step->bound->kernel, step->bound->size, operand);
+        }
         if (status != 0) return (i << 32) + status;
+        i += steps;
     }
     return 0;
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from adjoint.ir.plan import Block, Control, Launch, Plan, Slot, Straight
+from adjoint.ir.ops.state import Write
+from adjoint.ir.plan import Access, Block, Control, Launch, Plan, Slot, Straight
 from adjoint.ir.types import TensorType
 
 __all__ = ["ALIGNMENT", "aligned", "aliases", "with_arenas"]
@@ -26,9 +27,9 @@ def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def aliases(launch: Launch) -> bool:
+def aliases(entry: Launch | Access) -> bool:
     """Return True if the result of a launch is its operand, in the same memory."""
-    return getattr(launch.node.op, "aliases", False)
+    return getattr(entry.node.op, "aliases", False)
 
 
 def with_arenas(plan: Plan) -> Plan:
@@ -60,33 +61,38 @@ class _Layout:
         return Block(tuple(reversed(pieces)), block.yields)
 
     def parts(self, piece: Straight) -> list[Straight]:
-        """Split a piece where the memory of a large value that comes from outside can be freed."""
-        made = {slot for launch in piece.launches for slot in launch.results}
-        parts, begin = [], 0
-        for index, launch in enumerate(piece.launches, 1):
-            if index == len(piece.launches) or any(slot not in made and self.nbytes(slot) >= _SPLIT for slot in launch.freed):
-                parts.append(Straight(piece.launches[begin:index]))
-                begin = index
-        return parts
+        """Split a piece where the memory of a large value that comes from outside can be freed; writes stay with what computes them."""
+        made = {slot for entry in piece.entries for slot in entry.results}
+        parts: list[Straight] = []
+        begin, frees = 0, False
+        for index, entry in enumerate(piece.entries):
+            if frees and not isinstance(entry.node.op, Write):
+                parts.append(Straight(piece.entries[begin:index]))
+                begin, frees = index, False
+            frees = frees or any(slot not in made and self.nbytes(slot) >= _SPLIT for slot in entry.freed)
+        return [*parts, Straight(piece.entries[begin:])]
 
     def straight(self, piece: Straight, used: set[int]) -> Straight:
         """Return a piece with its arena, and add what it reads to `used`, the slots that are used after it."""
         whole: dict[int, int] = {}
         outside: set[int] = set()
         last: dict[int, int] = {}
-        for index, launch in enumerate(piece.launches):
-            for slot in launch.operands:
+        for index, entry in enumerate(piece.entries):
+            for slot in entry.operands:
                 last[whole.get(slot, slot)] = index
-            for slot in launch.results:
+            for slot in entry.results:
                 # An alias is a part of the life of the buffer that it names.
-                root = whole[slot] = whole.get(launch.operands[0], launch.operands[0]) if aliases(launch) else slot
+                root = whole[slot] = whole.get(entry.operands[0], entry.operands[0]) if aliases(entry) else slot
                 last[root] = index
                 if slot in used or self.slots[slot].shown:
                     outside.add(root)
+            if isinstance(entry, Access):
+                # What state holds, before or afterwards, has memory of its own.
+                outside.update(whole.get(slot, slot) for slot in (*entry.operands, *entry.results))
         arena = _Arena()
         dying: dict[int, list[int]] = {}
-        for index, launch in enumerate(piece.launches):
-            for slot in launch.results:
+        for index, entry in enumerate(piece.entries):
+            for slot in entry.results:
                 root = whole[slot]
                 if root == slot and root not in outside:
                     self.offsets[slot] = arena.take(self.nbytes(slot))
@@ -95,8 +101,9 @@ class _Layout:
                     self.offsets[slot] = self.offsets[root]
             for slot in dying.pop(index, ()):
                 arena.give_back(self.offsets[slot], self.nbytes(slot))
-        used.update(slot for launch in piece.launches for slot in launch.operands)
-        return Straight(piece.launches, arena.nbytes)
+        kept = used.intersection(slot for entry in piece.entries for slot in entry.results)
+        used.update(slot for entry in piece.entries for slot in entry.operands)
+        return Straight(piece.entries, arena.nbytes, frozenset(kept))
 
     def nbytes(self, slot: int) -> int:
         type_ = self.slots[slot].type
@@ -107,7 +114,7 @@ def _mentioned(block: Block) -> Iterable[int]:
     """Yield the slots that a block reads."""
     yield from block.yields
     for piece in block.pieces:
-        for each in piece.launches if isinstance(piece, Straight) else (piece,):
+        for each in piece.entries if isinstance(piece, Straight) else (piece,):
             yield from each.operands
         if isinstance(piece, Control):
             for inner in piece.blocks:

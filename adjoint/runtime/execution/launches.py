@@ -9,14 +9,15 @@ Kernels are looked up when their step is first reached: a branch that is never t
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
-from adjoint.ir.plan import Launch, Slot, Straight
-from adjoint.runtime.execution.run import Block, Run, Step
+from adjoint.ir.ops.state import Read
+from adjoint.ir.plan import Access, Launch, Slot, Straight
+from adjoint.runtime.execution.run import Block, Deviation, Run, Step
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
 from adjoint.runtime.tensor.tensor import Tensor, apply, wrap
@@ -42,17 +43,50 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
 
 
 # -- on memory -------------------------------------------------------------------------------------------------------------
-def straight(piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], run: Run) -> Step:
-    """Return a step that runs the launches of a straight piece and records nothing; for the arguments see `table_step`."""
-    return table_step(piece, operands, slots, tensors, run) or _one_by_one(piece, operands, tensors)
+def straight(
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
+    run: Run,
+) -> Step:
+    """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`."""
+    return table_step(piece, operands, slots, tensors, state, run) or _one_by_one(piece, operands, tensors, state)
 
 
-def _one_by_one(piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int]) -> Step:
+def _one_by_one(
+    piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor]
+) -> Step:
     """Return a step that runs launches of which not all have kernels, each with memory of its own."""
     block = Block()
-    for each, given in zip(piece.launches, operands, strict=True):
-        block.add(_launch(each, given, tensors), each.node, None)
+    for each, given in zip(piece.entries, operands, strict=True):
+        block.add(_launch(each, given, tensors) if isinstance(each, Launch) else _access(each, given, tensors, state), each.node, None)
     return block.run
+
+
+def _access(each: Access, operands: Sequence[int], tensors: Collection[int], state: Mapping[str, Tensor]) -> Step:
+    node, symbol, freed = each.node, each.node.op.symbol, each.freed
+    if isinstance(node.op, Read):
+        ((out,), type_), is_tensor = (each.results, node.result.type), each.results[0] in tensors
+
+        def read(values: list[Any], run: Run) -> None:
+            target = state[symbol]
+            if target.type is not type_:
+                raise Deviation(node, (target,))
+            values[out] = target if is_tensor else target.memory
+            for i in freed:
+                values[i] = None
+
+        return read
+    (value,), type_ = operands, tensor_type(node.operands[0])
+    is_tensor = value in tensors
+
+    def write(values: list[Any], run: Run) -> None:
+        target = state[symbol]
+        if target.type is not type_:
+            raise Deviation(node, ())
+        target.overwrite(values[value] if is_tensor else wrap(type_, values[value]))
+        for i in freed:
+            values[i] = None
+
+    return write
 
 
 def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> Step:

@@ -6,19 +6,23 @@ Planning assigns slots to values, sorts nodes into launches, host calls and cont
                       that another host returned.  Used for graphs.
     identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
                       changes no other gradient.
+
+With `accesses=True` reads and writes of state stand between launches instead of being host calls.  The sequence then needs the tensors.
+A value that is read is not shown as long as only launches and writes use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
+from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.buffers import with_arenas
 
@@ -28,9 +32,9 @@ _KEPT = 4096
 """Bytes: a smaller buffer is not freed before the run ends."""
 
 
-def planned(function: Function, *, identities: bool) -> Plan:
-    """Return the plan of a function; see the module's docstring for `identities`."""
-    planner = _Planner(identities)
+def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:
+    """Return the plan of a function; see the module's docstring for the options."""
+    planner = _Planner(identities, accesses)
     params = [planner.define(p) for p in function.params]
     body = planner.block(function.body, own_params=True)
     if identities:
@@ -40,7 +44,8 @@ def planned(function: Function, *, identities: bool) -> Plan:
                 planner.show(slot)
             seen.add(slot)
     planner.spread()
-    slots = tuple(Slot(name, type_, literal, i in planner.shown) for i, (name, type_, literal) in enumerate(planner.slots))
+    slots = tuple(Slot(name, type_, literal, i in planner.shown, state=planner.read.get(i))
+                  for i, (name, type_, literal) in enumerate(planner.slots))
     return with_arenas(Plan(function, slots, body))
 
 
@@ -48,16 +53,18 @@ class _Planner:
     """The slots of a function's values.
 
     shown      the slots whose values Python code sees
+    read       by slot, the symbol that an access reads
     undefined  the slots that an `undef` may reach: their value may be no tensor and have no memory
     flows      by slot, the slots that control flow copies to it; they are shown if it is
     """
 
-    def __init__(self, identities: bool):
-        self.identities = identities
+    def __init__(self, identities: bool, accesses: bool):
+        self.identities, self.accesses = identities, accesses
         self.slots: list[tuple[str, Type, Literal | None]] = []
         self.slot_of: dict[Value, int] = {}
         self.constants: dict[tuple[str, Type], int] = {}
         self.shown: set[int] = set()
+        self.read: dict[int, str] = {}
         self.undefined: set[int] = set()
         self.flows: dict[int, set[int]] = {}
 
@@ -79,6 +86,10 @@ class _Planner:
 
     def show(self, *slots: int) -> None:
         self.shown.update(slots)
+
+    def show_read(self, slots: Iterable[int]) -> None:
+        """Show those of the slots that hold the value of state: it may reach Python as the tensor that it is."""
+        self.show(*(slot for slot in slots if slot in self.read))
 
     def flow(self, sources: Iterable[int], targets: Iterable[int]) -> None:
         for source, target in zip(sources, targets, strict=True):
@@ -103,8 +114,8 @@ class _Planner:
         own_params  True if its parameters may be freed: nothing outside of the region reads them
         """
         pieces: list[Piece] = []
-        straight: list[Launch] = []
-        dying = _last_uses(region, own_params)
+        straight: list[Launch | Access] = []
+        dying = _last_uses(region, own_params, self.accesses)
         computed: set[Value] = set()
         for index, node in enumerate(region.nodes):
             operands = tuple(self.slot(atom) for atom in node.operands)
@@ -113,8 +124,13 @@ class _Planner:
             freed = tuple(self.slot_of[value] for value in last)
             if isinstance(node.op, RegionOp):
                 piece: Piece | None = self.control(node, operands, results, freed)
+            elif self.accesses and isinstance(node.op, (Read, Write)):
+                piece = None
+                own = self.own(node, computed, last)
+                straight.append(Access(node, operands, results, own, freed))
+                self.read.update(dict.fromkeys(results, node.op.symbol))
             elif _meets_python(node):
-                own = tuple(self.slot_of[x] for x in node.operands if isinstance(x, Value) and x in computed and x in last)
+                own = self.own(node, computed, last)
                 piece = HostCall(node, operands, results, own, freed)
                 if self.identities or _holds_others(node):
                     self.show(*operands, *results)
@@ -131,12 +147,19 @@ class _Planner:
                 pieces.append(piece)
         if straight:
             pieces.append(Straight(tuple(straight)))
-        return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
+        yields = tuple(self.slot(atom) for atom in region.results)
+        self.show_read(yields)
+        return Block(tuple(pieces), yields)
+
+    def own(self, node: Node, computed: Container[Value], last: Container[Value]) -> tuple[int, ...]:
+        """Return the slots of the operands that a launch of this region computes and only this node uses."""
+        return tuple(self.slot_of[x] for x in node.operands if isinstance(x, Value) and x in computed and x in last)
 
     def control(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...], freed: tuple[int, ...]) -> Control:
         params = tuple(self.define(p) for region in node.regions[-1:] for p in region.params)
         whole = isinstance(node.op, (Cell, Differentiated))
         blocks = tuple(self.block(region, own_params=whole) for region in node.regions)
+        self.show_read(operands)
         match node.op:
             case If():
                 for block in blocks:
@@ -171,16 +194,18 @@ def _holds_others(node: Node) -> bool:
     return isinstance(node.op, (Stack, Push, Pop, Undef, Group, Item))
 
 
-def _last_uses(region: Region, own_params: bool) -> dict[int, list[Value]]:
-    """Return, by the index of a node, the large values of this region that the node uses last."""
+def _last_uses(region: Region, own_params: bool, accesses: bool) -> dict[int, list[Value]]:
+    """Return, by the index of a node, the values of this region that the node uses last, if they are large or the value of state: a
+    reference to the memory of state would keep a write from using it again."""
     last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
     for index, node in enumerate(region.nodes):
         last.update(dict.fromkeys(node.results, index))
         for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
             if atom in last:
                 last[atom] = index
+    read = {value for node in region.nodes if accesses and isinstance(node.op, Read) for value in node.results}
     dying: dict[int, list[Value]] = {}
     for value, index in last.items():
-        if isinstance(value.type, TensorType) and value.type.nbytes > _KEPT and value not in region.results:
+        if isinstance(value.type, TensorType) and (value.type.nbytes > _KEPT or value in read) and value not in region.results:
             dying.setdefault(index, []).append(value)
     return dying

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from adjoint.diagnostics import InternalError
@@ -24,8 +25,8 @@ from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
+from adjoint.ir.plan import Access, Control, HostCall, Launch, Plan, Straight
 from adjoint.ir.plan import Block as PlannedBlock
-from adjoint.ir.plan import Control, HostCall, Launch, Plan, Straight
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
@@ -70,11 +71,14 @@ class Sequence:
     """A plan that is ready to run.
 
     makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
+    state   tensors by symbol, which the accesses of straight pieces read and write
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
     """
 
-    def __init__(self, plan: Plan, makers: Mapping[type[Op], Maker], *, sited: bool = True):
-        self.plan, self.makers, self.sited = plan, makers, sited
+    def __init__(
+        self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *, sited: bool = True,
+    ):
+        self.plan, self.makers, self.state, self.sited = plan, makers, state, sited
         self._types = [p.type for p in plan.function.params]
         self._quiet: Form | None = None
         self._emitting: Form | None = None
@@ -166,7 +170,7 @@ class _Binder:
     """
 
     def __init__(self, sequence: Sequence, *, recording: bool, emitting: bool = False):
-        self.plan, self.makers, self.sited = sequence.plan, sequence.makers, sequence.sited
+        self.plan, self.makers, self.state, self.sited = sequence.plan, sequence.makers, sequence.state, sequence.sited
         self.slots, self.recording, self.emitting = sequence.plan.slots, recording, emitting
         self.template: list[Any] = [None] * len(self.slots)
         self.tensors: set[int] = set()
@@ -229,10 +233,13 @@ class _Binder:
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
             match piece:
-                case Straight(launches=launches) if self.recording:
-                    for each in launches:
-                        self.launch(block, each, around)
-                        _free(block, each.freed)
+                case Straight(entries=entries) if self.recording:
+                    for each in entries:
+                        if isinstance(each, Launch):
+                            self.launch(block, each, around)
+                        else:
+                            self.host(block, each, around)
+                        _free(block, tuple(slot for slot in each.freed if self.slots[slot].state is None))
                 case Straight():
                     self.straight(block, piece)
                 case HostCall():
@@ -248,11 +255,12 @@ class _Binder:
 
     def straight(self, block: Block, piece: Straight) -> None:
         operands = []
-        for each in piece.launches:
+        for each in piece.entries:
             self.define(each.results)
             operands.append(self.as_they_are(each.operands))
-        tensors = {i for each, given in zip(piece.launches, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
-        add_when_reached(block, piece.launches[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors))
+        tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
+        add_when_reached(
+            block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state))
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> None:
         self.define(each.results)
@@ -263,7 +271,7 @@ class _Binder:
             site = self.site(node, around)
             add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
 
-    def host(self, block: Block, call: HostCall, around: Node | None) -> None:
+    def host(self, block: Block, call: HostCall | Access, around: Node | None) -> None:
         node, results = call.node, _range(call.results)
         self.define(call.results)
         kind = type(node.op)

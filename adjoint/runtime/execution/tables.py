@@ -3,25 +3,32 @@
 A table holds, for each launch, its bound kernel and where its operands are: in which block of memory, at which offset.  The blocks of a
 run are the arena, the values that come from outside, and the results that are used outside.
 
+State is read before the call and written after it, in the order of the program.  A new value that is handed over becomes the tensor's
+memory, without a copy; one that is computed in place is in it already (`in_place.py`).
+
 A table is made when its piece is first reached, so that a branch which is never taken compiles nothing.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.conversion import StopGradient
-from adjoint.ir.plan import Launch, Slot, Straight
+from adjoint.ir.ops.state import Read
+from adjoint.ir.plan import Access, Launch, Slot, Straight
 from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.batches import Stage, batches
 from adjoint.runtime.execution.buffers import aliases, aligned
-from adjoint.runtime.execution.run import Run, Step
+from adjoint.runtime.execution.in_place import can_fail, writes_of
+from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["table_step"]
 
@@ -29,16 +36,22 @@ _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
 
 
+_HELD_ALONE = 3
+"""Reference count of the memory of state that nothing else holds: the tensor, the step's variable, getrefcount's argument."""
+
+
 def table_step(
-    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], run: Run
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
+    run: Run,
 ) -> Step | None:
     """Return the step that runs a straight piece by one call; None if one of its ops has no kernel on this machine.
 
-    operands  for each launch the positions of its operands
+    operands  for each entry the positions of its operands
     tensors   the positions that hold tensors; the others hold memory
+    state     the tensors that it reads and writes, by symbol
     run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
     """
-    plans: list[OpPlan] = []
+    plans: dict[Launch, OpPlan] = {}
     for launch in piece.launches:
         try:
             plan = plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands])
@@ -47,10 +60,15 @@ def table_step(
             raise
         if plan.stages is None:
             return None
-        plans.append(plan)
-    table = _Table(piece, slots, tensors)
-    for launch, given, plan in zip(piece.launches, operands, plans, strict=True):
-        table.add(launch, given, plan)
+        plans[launch] = plan
+    table = _Table(piece, slots, tensors, state)
+    for entry, given in zip(piece.entries, operands, strict=True):
+        if isinstance(entry, Launch):
+            table.launch(entry, given, plans[entry])
+        elif isinstance(entry.node.op, Read):
+            table.read(entry)
+        else:
+            table.write(entry, given)
     return table.step()
 
 
@@ -60,21 +78,72 @@ class _Table:
     blocks  for each block of memory the Python expression that gives it
     places  by position or slot, the block and the offset of its buffer
     names   by slot, the local variable that holds the memory of a result used outside, or of what it is an alias of
+    states  by symbol, the local variable that holds its tensor
+    current by symbol, the position of the value that it has
+    same    by slot of a value that is read after a write, the position of what was written
+    done    for each write, how many stages come before it, and the statement that makes it
+    shared  for the block of a result computed in place, the block of what it replaces
     """
 
-    def __init__(self, piece: Straight, slots: Sequence[Slot], tensors: Collection[int]):
+    def __init__(self, piece: Straight, slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor]):
         self.piece, self.slots, self.tensors = piece, slots, tensors
+        self.writes = writes_of(piece, slots, tensors)
+        self.states: dict[str, str] = {}
+        self.current: dict[str, int] = {}
+        self.same: dict[int, int] = {}
+        self.done: list[tuple[int, str]] = []
         self.blocks = ["arena"]
         self.places: dict[int, tuple[int, int]] = {}
         self.names: dict[int, str] = {}
         self.scratch = 0
-        self.steps: list[tuple[Any, list[tuple[int, int]]]] = []
-        self.launch_of: list[Launch] = []
+        self.shared: dict[int, int] = {}
+        self.stages: list[Stage] = []
         self.before: list[str] = []
         self.after: list[str] = []
         self.made: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor}
+        if piece.entries != piece.launches:
+            self.made |= {"state": state, "Deviation": Deviation, "holders": sys.getrefcount, "wrap": wrap}
 
-    def add(self, launch: Launch, operands: Sequence[int], plan: OpPlan) -> None:
+    # -- state --------------------------------------------------------------------------------------------------------
+    def read(self, entry: Access) -> None:
+        """Append a read.  After a write in the same piece it is the value written."""
+        symbol, (slot,) = entry.node.op.symbol, entry.results
+        tensor = self.tensor(entry)
+        if symbol in self.current:
+            self.same[slot] = self.current[symbol]
+        else:
+            self.current[symbol] = slot
+            self.names[slot] = f"m{slot}"
+            self.before.append(f"m{slot} = {tensor}.memory")
+        if slot in self.piece.kept:
+            self.after.append(f"values[{slot}] = {tensor if slot in self.tensors else self.name(slot)}")
+
+    def write(self, entry: Access, operands: Sequence[int]) -> None:
+        """Append a write."""
+        (slot,), (position,) = entry.operands, operands
+        tensor, memory = self.tensor(entry), self.name(position)
+        self.current[entry.node.op.symbol] = self.same.get(position, position)
+        if slot in self.writes.handed:
+            statement = f"{tensor}.memory = {memory}"
+        else:
+            self.made[f"type_{slot}"] = self.type_of(slot)
+            statement = f"{tensor}.overwrite(wrap(type_{slot}, {memory}))"
+        self.done.append((len(self.stages), statement))
+
+    def tensor(self, entry: Access) -> str:
+        """Return the variable that holds the tensor of an access; the run leaves the graph if it has another type by now."""
+        symbol = entry.node.op.symbol
+        if symbol not in self.states:
+            name = self.states[symbol] = f"t{len(self.states)}"
+            (of,) = entry.results or entry.operands
+            self.made[f"symbol_{name}"], self.made[f"node_{name}"], self.made[f"type_{name}"] = symbol, entry.node, self.type_of(of)
+            observed = f"({name},)" if entry.results else "()"
+            self.before += [f"{name} = state[symbol_{name}]",
+                            f"if {name}.type is not type_{name}: raise Deviation(node_{name}, {observed})"]
+        return self.states[symbol]
+
+    # -- launches -----------------------------------------------------------------------------------------------------
+    def launch(self, launch: Launch, operands: Sequence[int], plan: OpPlan) -> None:
         """Append a launch."""
         given = [self.place(position) for position in operands]
         if aliases(launch):
@@ -91,18 +160,20 @@ class _Table:
                 given.append((0, offset))
                 offset += aligned(nbytes)
             self.scratch = max(self.scratch, offset - self.piece.arena)
-            for stage in plan.stages:
-                self.steps.append((stage, given))
-                self.launch_of.append(launch)
+            sizes = *(self.type_of(slot).nbytes for slot in (*launch.operands, *launch.results)), *plan.scratch
+            for kernel in plan.stages:
+                self.stages.append(Stage(kernel, tuple(given), sizes, len(launch.operands), launch))
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the block and the offset of an operand."""
+        position = self.same.get(position, position)
         if position not in self.places:
             self.places[position] = self.block(self.name(position))
         return self.places[position]
 
     def name(self, position: int) -> str:
         """Return the variable that holds the memory at a position."""
+        position = self.same.get(position, position)
         if position not in self.names:
             self.names[position] = f"m{position}"
             self.before.append(f"m{position} = values[{position}]" + (".memory" if position in self.tensors else ""))
@@ -119,17 +190,39 @@ class _Table:
             self.places[slot] = 0, offset
         else:
             self.names[slot] = f"m{slot}"
-            self.allocate(f"m{slot}", self.type_of(slot).nbytes)
-            self.places[slot] = self.block(f"m{slot}")
+            self.allocate(f"m{slot}", self.type_of(slot).nbytes, self.alone(slot))
+            self.places[slot] = block, _ = self.block(f"m{slot}")
+            if slot in self.writes.in_place:
+                before, _ = self.place(self.writes.in_place[slot])
+                self.shared[block] = self.shared.get(before, before)
             self.store(slot)
         return self.places[slot]
 
-    def allocate(self, name: str, nbytes: int) -> None:
+    def alone(self, slot: int) -> str:
+        """Return the expression for the memory of state that a result is computed in, or None; empty if it gets its own memory."""
+        before = self.writes.in_place.get(slot)
+        if before is None:
+            return ""
+        symbol = self.slots[before].state
+        if symbol is None:
+            return self.names[before]  # an earlier result that is handed over to the same tensor
+        tensor = self.states[symbol]
+        # A value of the same state that was read in an earlier piece, and that nothing needs any more: `values` and a variable hold it.
+        gone = [f" + 2 * (m{i} is m{before})" for i in self.writes.gone[slot] if i not in self.tensors and i in self.names]
+        return f"m{before} if holders({tensor}.memory) <= {_HELD_ALONE}{''.join(gone)} else None"
+
+    def allocate(self, name: str, nbytes: int, first: str = "") -> None:
+        """Allocate memory, unless the expression `first` gives some."""
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)
-        self.before.append(f"{name} = allocate_{name}(size_{name})")
+        if first:
+            self.before += [f"{name} = {first}", f"if {name} is None: {name} = allocate_{name}(size_{name})"]
+        else:
+            self.before.append(f"{name} = allocate_{name}(size_{name})")
 
     def store(self, slot: int, *, stopped: bool = False) -> None:
-        """Give a result to what comes after the piece; no hook can be registered on one of `stop_gradient`."""
+        """Give a result to what comes after the piece, if that needs it; no hook can be registered on one of `stop_gradient`."""
+        if slot not in self.piece.kept:
+            return
         if slot not in self.tensors:
             self.after.append(f"values[{slot}] = {self.names[slot]}")
             return
@@ -145,20 +238,25 @@ class _Table:
 
     def step(self) -> Step:
         """Return the step.  Its function is compiled from text: one for just these values is faster than one that looks at each."""
-        if self.steps:
+        if self.stages:
             self.allocate("arena", self.piece.arena + self.scratch)
             here = machine()
-            self.made["table"], self.made["kept"] = here.table(self.steps)
+            self.made["table"], self.made["kept"] = here.table(
+                [(stage.kernel, stage.places) for stage in self.stages], batches(self.stages, self.shared))
             self.made["launch"], self.made["failure"] = here.library.adjoint_run, self.failure()
-            self.before += [f"failed = launch(table, [{', '.join(self.blocks)}])", "if failed:", "    raise failure(failed, run)"]
-        own = {slot for launch in self.piece.launches for slot in launch.results}
-        freed = [slot for launch in self.piece.launches for slot in launch.freed if slot not in own or self.slots[slot].offset is None]
-        body = [*self.before, *self.after, *(f"values[{slot}] = None" for slot in freed)]
+            self.before += [f"failed = launch(table, [{', '.join(self.blocks)}])", "if failed:"]
+            if any(can_fail(stage.launch.node.op) for stage in self.stages):
+                self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
+            self.before.append("    raise failure(failed, run)")
+        own = {slot for entry in self.piece.entries for slot in entry.results}
+        freed = [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
+        written = [statement for _, statement in self.done]
+        body = [*self.before, *written, *self.after, *(f"values[{slot}] = None" for slot in freed)]
         exec(_code("\n".join(["def step(values, run):", *(f"    {line}" for line in body or ["pass"])])), self.made)
         return self.made.pop("step")
 
     def failure(self) -> Any:
-        launches = tuple(self.launch_of)
+        launches = tuple(stage.launch for stage in self.stages)
 
         def failure(failed: int, run: Run) -> BaseException:
             node = launches[failed >> _STEP_BITS].node

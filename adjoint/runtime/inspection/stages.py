@@ -40,7 +40,7 @@ def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
 
 def plans(module: Module) -> str:
     """Return the plans of a module's functions as text."""
-    return "\n".join(plan_text(planned(function, identities=True)) for function in module.functions.values())
+    return "\n".join(plan_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
 
 
 def expanded(module: Module) -> Module:

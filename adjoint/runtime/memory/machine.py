@@ -74,14 +74,16 @@ class Machine:
         """Return a kernel and its size array packed as the argument of launches; the caller keeps this memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
-    def table(self, steps: Sequence[tuple[Any, Sequence[tuple[int, int]]]]) -> tuple[Any, Any]:
+    def table(self, steps: Sequence[tuple[Any, Sequence[tuple[int, int]]]], batches: Sequence[int]) -> tuple[Any, Any]:
         """Return launches packed as the argument of `adjoint_run`, and what the caller keeps alive with it.
 
-        steps  for each launch its bound kernel, and for each operand the index of its block and its offset in bytes
+        steps    for each launch its bound kernel, and for each operand the index of its block and its offset in bytes
+        batches  for each launch how many from it on run as one; 1 if it runs alone, or is inside of such a batch
         """
         new = self._declared.new
         operands = [new("struct adjoint_operand[]", [(offset, block) for block, offset in places]) for _, places in steps]
-        packed = new("struct adjoint_step[]", [(bound, given, len(given)) for (bound, _), given in zip(steps, operands, strict=True)])
+        packed = new("struct adjoint_step[]", [
+            (bound, given, len(given), batch) for (bound, _), given, batch in zip(steps, operands, batches, strict=True)])
         widest = max((len(given) for given in operands), default=0)
         return new("struct adjoint_table *", (packed, len(steps), widest)), (steps, operands, packed)
 

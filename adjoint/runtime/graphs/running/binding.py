@@ -15,4 +15,4 @@ __all__ = ["bind"]
 def bind(graph: Graph) -> Sequence:
     """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached."""
     makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
-    return Sequence(planned(graph.function, identities=True), makers)
+    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state)
