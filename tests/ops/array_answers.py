@@ -71,7 +71,7 @@ AT = np.array([0, 2, 1])
 
 
 def as_recorded(expression: str) -> Any:
-    """Return the result of a call in the form of MindSpore's recorded answers; for an exception the names of its classes."""
+    """What a call gives, written as MindSpore's answers are; of an exception the names of its classes."""
     try:
         return answers.encoded(eval(expression, array_calls.space(mnp, Tensor)))
     except Exception as problem:
@@ -79,14 +79,14 @@ def as_recorded(expression: str) -> Any:
 
 
 def arrays(x: Any) -> list[np.ndarray[Any, Any]]:
-    """Return the arrays in a result."""
+    """The arrays in a result."""
     if isinstance(x, (tuple, list)):
         return [array for item in x for array in arrays(item)]
     return [np.asarray(x)]
 
 
 def is_as_numpy(expression: str) -> bool | None:
-    """Return whether shapes and values are NumPy's; None if NumPy, or this library, rejects the call."""
+    """Whether shapes and values are NumPy's; None where it does not take the call, or we do not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -103,7 +103,7 @@ def is_as_numpy(expression: str) -> bool | None:
 
 
 def slopes(expression: str) -> list[float]:
-    """Return the slope of the sum of the sines along one direction: by gradients, and by a central difference, in Float64."""
+    """The slope of the sum of the sines along one direction: by gradients, and by a central difference, in Float64."""
 
     def f(x: Tensor, s: Tensor, r: Tensor) -> Tensor:
         return mnp.sum(mnp.sin(eval(expression, {"mnp": mnp, "x": x, "s": s, "r": r, "at": Tensor(AT)})))
@@ -115,7 +115,7 @@ def slopes(expression: str) -> list[float]:
 
 
 def in_graphs() -> dict[str, bool | str]:
-    """Return for each expression whether the gradients in a graph have the bits of eager ones; or the exception."""
+    """Whether the gradients in a graph have the bits of eager ones, for each expression; or the exception."""
     text = "import adjoint.numpy as mnp\n" + "".join(
         f"def f{i}(x, s, r, at):\n    return mnp.sum(mnp.sin({e}))\n" for i, e in enumerate(EXPRESSIONS))
     with tempfile.TemporaryDirectory() as folder:

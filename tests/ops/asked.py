@@ -1,6 +1,6 @@
-"""MindSpore's recorded answers (tests/oracle), and ours to the same expressions.
+"""What MindSpore answered (tests/oracle), and what we answer to the same expressions.
 
-The expressions are evaluated with the names that `answers.py` defines; `compat` makes its `mindspore` be adjoint.
+The expressions are evaluated with the names that `answers.py` gave them there; `compat` lets its `mindspore` be adjoint.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ sys.path.remove(str(ORACLE))
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """Return a file of answers, without the version that was asked."""
+    """A file of facts, without the version it was asked of."""
     facts = json.loads((ORACLE / f"{name}.json").read_text(encoding="utf-8"))
     return {key: value for key, value in facts.items() if key != "mindspore"}
 
 
 def evaluated(expression: str) -> Any:
-    """Return the object that an expression creates."""
+    """The object that an expression makes."""
     return eval(expression, answers.space())
 
 
 def answered(expression: str) -> Any:
-    """Return the result of an expression in the form of the recorded answers."""
+    """What an expression makes, written as the facts are."""
     return answers.encoded(evaluated(expression))
 
 
 def agree(wanted: Any, got: Any, tolerance: float = 1e-5) -> bool:
-    """Return whether two answers are equal except for rounding: numbers within `tolerance`, relative or absolute."""
+    """Whether two answers are the same but for rounding: numbers within `tolerance`, relative or absolute."""
     if isinstance(wanted, dict):
         return isinstance(got, dict) and wanted.keys() == got.keys() and all(agree(wanted[k], got[k], tolerance) for k in wanted)
     if isinstance(wanted, list):

@@ -26,7 +26,7 @@ PRECISION = [ms.float32]
 
 
 def filled(layer: Any) -> Any:
-    """Return the layer, in training, with fixed numbers in its trained parameters; floats in the dtype of the arrays."""
+    """The layer, in training, with numbers in its trained parameters that do not depend on chance; floats in the dtype of the arrays."""
     for parameter in layer.get_parameters():
         values = parameter.asnumpy()
         if parameter.requires_grad:
@@ -42,7 +42,7 @@ def resting(layer: Any) -> Any:
 
 
 def stepped(optimizer: Any, **options: Any) -> Tensor:
-    """Return a parameter after three steps along the cosine of its multiples."""
+    """A parameter after three steps along the cosine of its multiples."""
     parameter = ms.Parameter(Tensor([1.0, -2.0, 0.5], ms.float32), name="beta")
     chosen = optimizer([parameter], **options)
     for step in range(3):
@@ -77,14 +77,14 @@ def numbers(value: Tensor) -> Any:
 
 
 def floats(value: Any) -> list[Tensor]:
-    """Return the results through which a gradient flows."""
+    """The results that a gradient flows through."""
     if isinstance(value, (tuple, list)):
         return [x for item in value for x in floats(item)]
     return [value] if isinstance(value, Tensor) and value.dtype.is_float else []
 
 
 def loss(value: Any) -> Tensor:
-    """Return the sum of the sines of all results."""
+    """The sum of the sines of all results."""
     total = Tensor(0.0, ms.float32)
     for x in floats(value):
         total = total + ms.ops.sum(ms.ops.sin(x))
@@ -107,7 +107,7 @@ def gradients(expression: str) -> Any:
 
 
 def in_graphs(expressions: list[str]) -> dict[str, bool | str]:
-    """Return for each expression whether value and gradients in a graph have the bits of eager ones; or the exception."""
+    """Whether value and gradients in a graph have the bits of eager ones, for each expression; or the exception."""
     given = ", ".join([*mint_calls.VALUES, *mint_calls.CONSTANTS, *mint_calls.INTEGERS])
     text = "from adjoint import mint\nfrom adjoint.mint.nn import functional as F\nfrom mint_answers import loss\n" + "".join(
         f"def f{i}({given}):\n    return loss({e})\n" for i, e in enumerate(expressions))

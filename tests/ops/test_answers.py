@@ -1,4 +1,4 @@
-"""Values, gradients, exceptions and dtypes are MindSpore's recorded answers, except for the exceptions listed here with their reasons."""
+"""Values, gradients, exceptions and dtypes are those that MindSpore answers, but for the exceptions named here with their reasons."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_values_and_gradients(expression: str, wanted: Any) -> None:
 
 
 def test_the_list_of_differences_is_of_use() -> None:
-    """An entry that matches no recorded answer, or one on which we now agree, must be removed."""
+    """An entry that names no fact, or one we agree with by now, has to go."""
     known = {expression: wanted for section in SECTIONS for expression, wanted in GRADIENTS[section].items()}
     for expression in DIFFERENT:
         try:
@@ -106,7 +106,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("expression", "kind"), MISTAKES)
 def test_mistakes_raise_what_mindspore_raises(expression: str, kind: str) -> None:
-    """The same type or a subtype, with a message; and the next call works."""
+    """The type, or one that is of that type too; a message; and the next call works."""
     with pytest.raises(Exception) as caught:
         evaluated(expression)
     assert kind in [found.__name__ for found in type(caught.value).__mro__], repr(caught.value)
@@ -160,7 +160,7 @@ def test_a_tensor_without_dimensions_counts_like_any_other() -> None:
 
 @pytest.mark.parametrize("section", ["division", "overflow", "number out of range"])
 def test_integers_divide_and_wrap_as_there(section: str) -> None:
-    """Signs of quotients and remainders; sums and numbers beyond a dtype's range."""
+    """Signs of quotients and rests; sums and numbers beyond a dtype's range."""
     for expression, wanted in PROMOTION[section].items():
         if isinstance(wanted, str):
             continue

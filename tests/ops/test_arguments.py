@@ -1,4 +1,4 @@
-"""A bad argument raises the documented exception, which names operator, argument, the expected value and the actual one."""
+"""A bad argument is an exception of the documented type that names operator, argument, what was expected and what was got."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_tensor_too_large_for_the_machine(make: Any) -> None:
 
 
 def test_nothing_is_a_tensor_too() -> None:
-    """Tensors without elements: every op that is defined for them returns its result."""
+    """No elements: every op that has a meaning then gives it."""
     assert ops.relu(EMPTY).shape == ops.softmax(EMPTY).shape == (0, 3)
     assert ops.matmul(EMPTY, ops.ones((3, 4))).shape == (0, 4)
     assert ops.concat((EMPTY, X)).shape == (2, 3)

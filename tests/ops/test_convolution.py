@@ -60,7 +60,7 @@ class _Case:
 
 
 def check(kernels: Kernels, geometry: Geometry, seed: int = 0) -> None:
-    """Check that every element is within the rounding errors of its sum's terms, for any partition of the units into ranges."""
+    """Every element is within the rounding of its sum's terms, whatever the ranges that the units are cut into."""
     rng = np.random.default_rng(seed)
     for op, types, result in geometry.ops():
         arrays = [stored(rng.uniform(-1, 1, t.sizes), t) for t in types]
@@ -128,7 +128,7 @@ def test_two_byte_floats(kernels: Kernels, dtype: DType) -> None:
 
 
 def drawn(rng: np.random.Generator, dtype: DType) -> Geometry:
-    """Return a random geometry of a moderate size."""
+    """A random geometry of a moderate size."""
     groups = int(rng.choice([1, 1, 2, 3]))
     kernel = rng.integers(1, 6, 2)
     stride, dilation = rng.choice([1, 1, 1, 2, 3], 2), rng.choice([1, 1, 1, 2, 3], 2)
@@ -151,7 +151,7 @@ def test_random_geometry(kernels: Kernels, seed: int) -> None:
 
 @pytest.mark.parametrize("position", range(3), ids=["forward", "images", "filters"])
 def test_one_kernel_for_all_shapes(position: int) -> None:
-    """The C source contains no sizes."""
+    """The text holds no sizes."""
     texts = set()
     for known in KNOWN.values():
         op, types, result = known.ops()[position]
@@ -161,7 +161,7 @@ def test_one_kernel_for_all_shapes(position: int) -> None:
 
 @pytest.mark.parametrize("filters", [1, 8])
 def test_what_is_not_finite_stays_where_it_is(kernels: Kernels, filters: int) -> None:
-    """No element contributes to sums of which it is no part, although vectors extend beyond rows."""
+    """No element enters sums that it has no part in, though vectors reach beyond rows."""
     geometry = Geometry((1, 1, 6, 20), (filters, 1, 3, 3))
     for op, types, result in (geometry.ops()[0], geometry.ops()[2]):
         x = np.ones(types[0].sizes, np.float32)
@@ -172,7 +172,7 @@ def test_what_is_not_finite_stays_where_it_is(kernels: Kernels, filters: int) ->
 
 
 def test_threads_give_the_same_bits(kernels: Kernels) -> None:
-    """With the ranges that the launcher makes for one to five threads."""
+    """Ranges as the launcher cuts them for one to five threads."""
     geometry = Geometry((9, 6, 14, 14), (16, 6, 5, 5))
     rng = np.random.default_rng(1)
     for op, types, result in geometry.ops():

@@ -1,4 +1,4 @@
-"""The CTC loss against all alignments, its gradients by differences, and targets that do not fit; also the hinge loss."""
+"""The CTC loss against all alignments, its gradients by differences, targets that do not fit; and the hinge loss beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ random = np.random.default_rng(11)
 
 
 def by_alignments(logs: np.ndarray, target: list[int], blank: int) -> float:
-    """Return -log of the sum over all sequences of classes that collapse to the target."""
+    """-log of the sum over all sequences of classes that collapse to the target."""
     total = 0.0
     for path in itertools.product(range(logs.shape[1]), repeat=logs.shape[0]):
         if [c for c, _ in itertools.groupby(path) if c != blank] == target:
@@ -69,7 +69,7 @@ def test_hinge() -> None:
 
 
 def test_scores() -> None:
-    """The operator of MindSpore's first versions: a graph computes the same bits, and a sequence without labels has only blanks."""
+    """The operator of MindSpore's first versions: a graph gives the same bits, and a sequence without labels is one of blanks."""
     places, values, lengths = Tensor([[0, 1], [0, 0]]), Tensor([1, 0], ms.int32), Tensor([3, 2], ms.int32)
     scores = Tensor(np.random.default_rng(2).normal(size=(3, 2, 4)))
     losses, gradients = ops.CTCLoss()(scores, places, values, lengths)

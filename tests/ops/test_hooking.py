@@ -1,4 +1,4 @@
-"""`HookBackward` and `InsertGradientOf`: identities that pass gradients to Python.  See also tests/hooks."""
+"""`HookBackward` and `InsertGradientOf`: identities that show gradients to Python.  More is in tests/hooks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Library code in a graph: only checks read numbers, and the emitted nodes compute the same as eager mode.
+"""Library code while a graph is made: numbers are looked at by checks alone, and what it emits computes what it computes at once.
 
-Ops run at once here, so that what is emitted can be compared; only the tests whether a graph is being made return True, and host code that
-reads a number fails.
+Ops run at once here too, so that what is emitted can be compared; only the questions whether a graph is being made say yes, and
+host code that reads a number fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ READERS = ("asnumpy", "item", "tolist", "__bool__", "__int__", "__float__", "__i
 
 
 class Graph:
-    """Records the checks; the numbers of tensors are hidden from everything else."""
+    """Keeps the checks; the numbers of tensors are hidden from everything else."""
 
     emits = True
 
@@ -44,7 +44,7 @@ def graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
 
 
 def emitted(graph: Graph, monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *given: Any) -> Any:
-    """Return `function(*given)` computed without the numbers of tensors; then make its checks."""
+    """`function(*given)` without the numbers of tensors; then its checks are made."""
 
     def hidden(*arguments: Any, **options: Any) -> Any:
         raise AssertionError("a number was read while a graph is made")
@@ -84,7 +84,7 @@ def test_parts(key: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_writing_to_parts(key: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several values written to one position the last one stays."""
+    """The last of several written to one place stays."""
     plain = tuple(k.asnumpy() if isinstance(k, Tensor) else k for k in key) if isinstance(key, tuple) else key.asnumpy()
     shape = CUBE[plain].shape
     for value in (7, Tensor((100.0 + np.arange(np.prod(shape))).reshape(shape).astype(np.float32))):
@@ -111,7 +111,7 @@ def test_writing_where_a_mask_is_true(graph: Graph, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("key", [Tensor(2), i(0, 5), (slice(None), i(3)), (i(0), i(-4))], ids=str)
 def test_places_out_of_range(key: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is that of eager indexing, when the check is made; the ops' own error does not appear."""
+    """The error is that of indexing at once, when the check is made; what the ops themselves say of it counts for nothing here."""
     with pytest.raises(IndexError):
         emitted(graph, monkeypatch, lambda x: x[key], Tensor(CUBE))
     (check, tensors), *_ = graph.checks[::-1]
@@ -146,7 +146,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_operators(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The results have the same bits as in eager mode."""
+    """To the bit what they give at once."""
     function, given = CALLS[name]
     expected = arrays(function(*given))
     graph = Graph()
@@ -199,7 +199,7 @@ def test_close_tensors_in_a_graph(graph: Graph, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("dtype", [adjoint.float32, adjoint.float64, adjoint.float16])
 @pytest.mark.parametrize("kind", [nn.SGD, nn.Adam])
 def test_optimisers(kind: Any, rate: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Step and learning rate are tensors; the bits are those of eager steps."""
+    """Step and learning rate are tensors; the bits are those of steps taken at once."""
     p, q = (Parameter(Tensor([1.0, -2.0], dtype), name="p") for _ in range(2))
     at_once, in_graph = kind([p], rate), kind([q], rate)
     for step in range(3):
@@ -249,7 +249,7 @@ def test_numbers_that_are_known_when_the_graph_runs(function: Any) -> None:
 
 
 def test_running_statistics_in_a_graph() -> None:
-    """They change as in eager mode, and no gradient flows through them."""
+    """They move as they do at once, and no gradient flows through them."""
     cells = [nn.BatchNorm1d(4).set_train() for _ in range(2)]
     programs = [cells[0], adjoint.jit(lambda x: cells[1](x))]
     (first, one), (second, other) = (
@@ -263,7 +263,7 @@ def test_running_statistics_in_a_graph() -> None:
 
 @pytest.mark.parametrize("make", ["SGD({}, [0.3, 0.2, 0.1], weight_decay=0.01, loss_scale=3.0)", "Momentum({}, 0.1, 0.9)", "Adam({}, 0.1)"])
 def test_training_in_a_graph(make: str) -> None:
-    """The result has the same bits as eager training."""
+    """To the bit what training at once does."""
     found: list[list[Any]] = []
     for graph in (False, True):
         adjoint.set_seed(1)

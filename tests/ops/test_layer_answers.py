@@ -1,4 +1,4 @@
-"""Layers have MindSpore's values, gradients, printed forms and exception types, as recorded in tests/oracle."""
+"""Layers give MindSpore's values and gradients, texts and kinds of exceptions: what was recorded from it in tests/oracle."""
 
 from __future__ import annotations
 

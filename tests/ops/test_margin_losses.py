@@ -1,4 +1,5 @@
-"""Losses with a margin that MindSpore has only on other devices, compared with NumPy loops; for the others see tests/oracle/losses.json."""
+"""Losses with a margin that MindSpore computes on other devices alone, beside loops of NumPy; the others' values stand in
+tests/oracle/losses.json."""
 
 from __future__ import annotations
 

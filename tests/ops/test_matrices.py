@@ -1,6 +1,6 @@
-"""Determinants, inverses and singular values of difficult matrices: singular, huge, tiny, graded, not finite, equal values.
+"""Determinants, inverses and singular values where numbers are hard: singular, huge, tiny, graded, not finite, equal.
 
-The declarations of the ops are tested with all others; MindSpore's answers are in tests/oracle/matrices.json.
+What the ops say of themselves is tested with all others, MindSpore's answers stand in tests/oracle/matrices.json.
 """
 
 from __future__ import annotations

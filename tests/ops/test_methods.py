@@ -155,7 +155,7 @@ def test_functions_over_tuples() -> None:
 
 
 def test_functions_of_courses() -> None:
-    """Reductions and dtypes by their names as functions; a map over Parameters returns a tuple."""
+    """Reductions and dtypes by their names as functions; a map over Parameters gives a tuple."""
     x = Tensor([[1.0, 2.0], [3.0, 5.0]])
     assert ops.reduce_sum(x, 1).tolist() == [3.0, 8.0] and float(ops.reduce_mean(x)) == 2.75
     assert ops.reduce_max(x, 0).tolist() == [3.0, 5.0] and ops.reduce_min(x, (0, 1)).tolist() == 1.0

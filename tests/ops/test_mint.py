@@ -28,7 +28,7 @@ OF_VALUES = (
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The results of our functions, in a process that finds no compiler."""
+    """What our functions give, in a process that finds no compiler."""
     return without_compiler(mint_answers.__file__, tmp_path_factory)
 
 

@@ -32,7 +32,7 @@ TINY = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float
 
 
 def whole(symbol: str, a: int, b: int, dtype: str) -> int:
-    """Return the result for two integers, in an integer dtype."""
+    """What two integers give, in an integer dtype."""
     low, high = (0, 2 ** int(dtype[4:]) - 1) if dtype[0] == "u" else (-(2 ** (int(dtype[3:]) - 1)), 2 ** (int(dtype[3:]) - 1) - 1)
     if symbol in ("maximum", "minimum"):
         return min(max((max if symbol == "maximum" else min)(a, b), low), high)
@@ -48,7 +48,7 @@ def whole(symbol: str, a: int, b: int, dtype: str) -> int:
 
 
 def real(symbol: str, a: float, b: float) -> float:
-    """Return the result for two floats."""
+    """What two floats give."""
     with np.errstate(all="ignore"):
         a, b = np.float64(a), np.float64(b)
         function = {"maximum": np.maximum, "minimum": np.minimum, "fmod": np.fmod}.get(symbol, OPERATORS[symbol])
@@ -56,7 +56,7 @@ def real(symbol: str, a: float, b: float) -> float:
 
 
 def agree(got: float, exact: float, dtype: str) -> bool:
-    """Return whether `got` is `exact` rounded to the dtype, at most twice."""
+    """Whether `got` is `exact` rounded to the dtype, twice at most."""
     if math.isnan(exact) or math.isnan(got):
         return math.isnan(exact) and math.isnan(got)
     largest = LARGEST[dtype]
@@ -66,7 +66,7 @@ def agree(got: float, exact: float, dtype: str) -> bool:
 
 
 def is_held(number: float, dtype: str) -> bool:
-    """Return whether a float dtype can hold the number, except for rounding: then it counts as rounded."""
+    """Whether a floating dtype has the number, but for rounding: then it counts as rounded."""
     least = {"float16": 2.0**-14, "float64": 2.0**-1022}.get(dtype, 2.0**-126)
     return not math.isfinite(number) or number == 0 or least <= abs(number) <= LARGEST[dtype]
 
@@ -139,7 +139,7 @@ def test_graphs_count_as_eager_mode_does(symbol: str) -> None:
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_gradients_beside_such_numbers(jit: bool) -> None:
-    """A gradient passes through the wider dtype and is returned in the tensor's."""
+    """A gradient goes through the wider dtype and comes back in the tensor's."""
     def quotient(x: Tensor) -> Tensor:
         return (x / 1e6).sum()
 

@@ -59,7 +59,7 @@ STEPWISE = ("floor_divide", "rint", "around", "bincount", "histogram")
 
 
 def without_compiler(script: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what a script of `tests/ops` writes, in a process that finds no compiler."""
+    """What a script of `tests/ops` writes, in a process that finds no compiler."""
     nowhere = tmp_path_factory.mktemp("nowhere")
     (nowhere / "ziglang.py").write_text("raise ImportError\n")
     settings = {"PATH": str(nowhere), "PYTHONPATH": os.pathsep.join([str(nowhere), *sys.path]), "ADJOINT_FORBID_INTERPRETER": "0"}
@@ -72,7 +72,7 @@ def without_compiler(script: str, tmp_path_factory: pytest.TempPathFactory) -> d
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The results of our functions, in a process that finds no compiler."""
+    """What our functions give, in a process that finds no compiler."""
     return without_compiler(array_answers.__file__, tmp_path_factory)
 
 
@@ -83,7 +83,7 @@ def function_of(expression: str) -> str:
 
 
 def grouped(expressions: Any) -> dict[str, list[str]]:
-    """Return the expressions by the function that they call."""
+    """The expressions by the function that they call."""
     groups: dict[str, list[str]] = {}
     for expression in expressions:
         groups.setdefault(function_of(expression), []).append(expression)

@@ -1,4 +1,4 @@
-"""Steps of optimisers in place, and the operators that make them; MindSpore's values are in tests/oracle/steps.json."""
+"""Steps of optimisers in place, and the operators that take them; MindSpore's values stand in tests/oracle/steps.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cache() -> KernelCache:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_in_place(name: str, cache: KernelCache) -> None:
-    """The result of a step does not depend on whether old and new values share memory."""
+    """What a step gives does not depend on whether old and new values share memory."""
     op_class: Any = registry()[name]
     weights, one = tensor(F32, (1000,)), tensor(F32)
     op: Op = op_class()
@@ -76,7 +76,7 @@ OPERATORS: dict[str, tuple[Any, int, Any, int]] = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators(name: str) -> None:
-    """The written value is returned, and a graph writes the same bits."""
+    """What is written is returned, and a graph writes the same bits."""
     operator, count, call, returned = OPERATORS[name]
     held, again = parameters(count), parameters(count)
     found = call(operator, Tensor(G), *held)
@@ -99,7 +99,7 @@ def test_operators(name: str) -> None:
 
 
 def test_where_mindspores_kernels_ignore_an_attribute() -> None:
-    """`use_nesterov` and `gradient_scale` of ApplyMomentum and `update_slots` of ApplyAdagrad work as the manual says."""
+    """`use_nesterov` and `gradient_scale` of ApplyMomentum and `update_slots` of ApplyAdagrad do what the manual says."""
     before = parameters(1)[0].asnumpy()
     p, a = parameters(2)
     ops.ApplyMomentum(use_nesterov=True, gradient_scale=0.5)(p, a, 0.1, Tensor(G), 0.9)

@@ -1,4 +1,4 @@
-"""Random numbers: the generator returns the published values, and the numbers have the stated distributions."""
+"""Random numbers: the generator gives the published values, and what is made of its words is distributed as it says."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ KEY = np.array([2024, 3], np.uint64)
     ],
 )
 def test_known_answers(counter: tuple[int, ...], key: tuple[int, int], expected: tuple[int, ...]) -> None:
-    """The values that the authors of Philox publish for testing."""
+    """The values that the authors of Philox publish for testing an implementation."""
     drawn = philox([np.array([word], np.uint64) for word in counter], key)
     assert tuple(int(word[0]) for word in drawn) == expected
 
 
 def test_a_word_depends_on_its_place_alone() -> None:
-    """A longer tensor begins with the numbers of a shorter one; streams and seeds differ."""
+    """A longer tensor begins with the numbers of a shorter one, and streams and seeds differ."""
     long = words(KEY, 1000)
     assert (words(KEY, 77) == long[:77]).all()
     for other in ([2024, 4], [2025, 3], [2024, 3 + 2**32], [2024 + 2**32, 3]):

@@ -1,4 +1,4 @@
-"""Random tensors: reproducible from a seed, with the stated distributions and gradients."""
+"""Random tensors: repeated from a seed, of the distributions they claim, and their gradients."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_draws_with_replacement() -> None:
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [1.0, math.nan, 1.0], [1.0, math.inf, 1.0]])
 def test_draws_by_weights_that_are_none(weights: list[float]) -> None:
-    """As in MindSpore, every draw is a valid index."""
+    """As MindSpore's, every draw is a place."""
     assert set(ops.multinomial(Tensor(weights), 20).tolist()) <= {0, 1, 2}
 
 

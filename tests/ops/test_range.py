@@ -1,4 +1,4 @@
-"""Functions of several steps whose intermediate results would leave the range of the dtype, while the result does not."""
+"""Functions of more than one step whose steps would leave the range of the dtype, while the answer does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers known only when a graph runs have the same results as in eager mode, to the bit: every operator, dtype, side and limit."""
+"""Numbers that are known only when a graph runs give what eager mode gives, to the bit: every operator, dtype, side and limit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def written(x: Tensor, number: Any) -> Tensor:
 
 
 def answer(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the dtypes and bits of the results, or the error."""
+    """The dtypes and bits of the results, or which error it is."""
     try:
         found = function(*arguments)
     except (TypeError, RuntimeError, ValueError) as problem:
@@ -60,7 +60,7 @@ def answer(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def graph_of(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    """Return `function(x, number)` in a graph, with the number from a tensor."""
+    """`function(x, number)` in a graph, its number that of a tensor."""
     def body(x: Tensor, t: Tensor) -> Any:
         return function(x, kind(t))
 
@@ -94,7 +94,7 @@ def test_numbers_that_are_stored_or_bound(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", dtype_ends.FLOATS)
 def test_gradients(dtype: str) -> None:
-    """The gradient is that of the dtype that is used: no NaN of the others reaches it."""
+    """The gradient is that of the dtype which is computed in: no NaN of the other ones gets into it."""
     def gradients(x: Tensor, number: Any) -> tuple[Tensor, ...]:
         return tuple(ms.grad(lambda x, function=function: function(x, number) + function(number, x))(x)
                      for function in (operator.mul, operator.truediv, operator.pow, operator.mod, ops.maximum))
@@ -122,7 +122,7 @@ def test_counters_of_loops() -> None:
 
 @pytest.mark.parametrize(("dtype", "kind", "number", "shown"), [("uint8", int, 300, "300"), ("float32", float, 1e40, "1e+40")])
 def test_a_number_that_the_tensor_of_the_other_path_lacks(dtype: str, kind: type, number: Any, shown: str) -> None:
-    """The value is one tensor on either path: a number that it cannot hold is an error at run time."""
+    """The value is one tensor, whichever path is taken: what it cannot hold is refused when it comes."""
     def chosen(condition: Tensor, x: Tensor, t: Tensor) -> Any:
         y = x
         if condition:

@@ -1,4 +1,4 @@
-"""Scatters: which update wins, gradients, infinities, graphs; MindSpore's values are in tests/oracle/picking.json."""
+"""Scatters: who wins, gradients through it, infinities, graphs; MindSpore's values stand in tests/oracle/picking.json."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_last_update_is_left_and_has_the_gradient() -> None:
 
 
 def test_several_factors_of_one_element() -> None:
-    """The gradient of each includes the others; if a single one is 0, its gradient is defined."""
+    """The gradient of each counts the others; one of them 0 has an answer where it is alone."""
     x, places, updates = Tensor([3.0, 2.0]), Tensor([[0], [0], [1]], ms.int32), Tensor([5.0, 7.0, 0.0])
     by_x, by_updates = ms.grad(lambda x, u: ops.tensor_scatter_mul(x, places, u).sum(), (0, 1))(x, updates)
     assert by_x.tolist() == [35.0, 0.0] and by_updates.tolist() == [21.0, 15.0, 2.0]
@@ -33,7 +33,7 @@ def test_integers_are_divided_toward_zero() -> None:
 
 
 def test_logarithms_of_sums_far_apart() -> None:
-    """Small numbers are not lost next to large ones, infinities do not become NaN, and gradients are shares."""
+    """Small numbers before large ones stay, infinities give no NaN, and gradients are shares."""
     x = Tensor([-np.inf, -200.0, 0.0, 1000.0], ms.float64)
     np.testing.assert_allclose(ops.logcumsumexp(x, 0).asnumpy(), np.logaddexp.accumulate(x.asnumpy()), rtol=1e-14)
     inf = Tensor([np.inf, -np.inf, np.inf])
@@ -42,7 +42,7 @@ def test_logarithms_of_sums_far_apart() -> None:
 
 
 def test_in_graphs() -> None:
-    """A Parameter is written at each call, and a wrong index is an error when the graph runs."""
+    """A Parameter is written at each call, and a wrong index is found when the graph runs."""
     held = Parameter(Tensor([1.0, 2.0, 3.0]), name="held")
 
     @ms.jit
@@ -68,7 +68,7 @@ def test_masked_scatter_needs_enough() -> None:
 @pytest.mark.parametrize("scatter", [
     lambda x: ops.scatter(x, 0, Tensor(0), Tensor(5.0)), lambda x: ops.tensor_scatter_elements(x, Tensor(-1), Tensor(5.0))])
 def test_elements_of_a_tensor_without_dimensions(scatter: Any) -> None:
-    """It has one element, at the indices 0 and -1 along axis 0, as for `gather_elements`."""
+    """It has one element, which the indices 0 and -1 name along its axis 0, as `gather_elements` reads it."""
     answer = scatter(Tensor(2.0))
     assert answer.shape == () and answer.item() == 5.0
 
@@ -88,7 +88,7 @@ def test_slices_of_a_tensor_without_dimensions(operator: str, argument: str, sca
 
 @pytest.mark.parametrize("scatter, places", [(ops.scatter_add, [1, 0]), (ops.scatter_nd_add, [[1], [0]])])
 def test_what_is_written_to_a_parameter_takes_its_dtype(scatter: Any, places: Any) -> None:
-    """As in MindSpore: narrower numbers are converted, wider ones are a TypeError, as are any in a function that returns a new tensor."""
+    """As in MindSpore: narrower numbers are converted, wider ones are a TypeError, and so are any in a function that gives a new tensor."""
     at, held = Tensor(places, ms.int32), Parameter(Tensor([1.0, 2.0]), name="held")
     for dtype in (ms.int32, ms.float16, ms.bool_):
         scatter(held, at, Tensor([1, 0]).astype(dtype))

@@ -104,7 +104,7 @@ def test_a_queue_that_makes_no_sense() -> None:
 
 @pytest.mark.parametrize("write", [ops.assign, ops.assign_add, ops.assign_sub])
 def test_floats_are_not_cut_silently(write: Any) -> None:
-    """Floats become integers only by an explicit cast; the other way they always fit."""
+    """Into integers floats go by a cast of the user's; the other way they always fit."""
     whole = Parameter(Tensor([1, 2]), name="whole")
     with pytest.raises(TypeError, match=r"Assign.*'value'.*integers.*Int64.*astype.*Float32"):
         write(whole, Tensor([0.5, 0.5]))

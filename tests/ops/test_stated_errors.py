@@ -39,7 +39,7 @@ def softplus(x: Array) -> Array:
 
 
 def of_doubles(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """Return a function of `math`, whose error is about 2**-53: a reference for single precision and less."""
+    """A function of `math`, whose error is some 2**-53: a reference for single precision and less."""
     return lambda x: np.array([function(float(v)) for v in x], Wide)
 
 
@@ -59,7 +59,7 @@ LEAST = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
 
 @cache
 def arguments(dtype: str) -> Array:
-    """Return float32 or float64 numbers in every binade (for float64, every third), and around the points where functions are hard."""
+    """Numbers of float32 or float64 in every binade (of float64, every third), and around the places where functions are hard."""
     fraction, kind = FRACTION[dtype], np.dtype(dtype)
     drawn = np.random.default_rng(0).integers(0, 2**fraction, 9, dtype=np.uint64)
     fractions = np.concatenate([np.array([0, 1, 2**fraction - 1, 2 ** (fraction - 1)], np.uint64), drawn])
@@ -76,7 +76,7 @@ def arguments(dtype: str) -> Array:
 
 @cache
 def halves(dtype: str) -> Tensor:
-    """Return every finite number of a two-byte dtype."""
+    """Every finite number of a two-byte dtype."""
     if dtype == "float16":
         every = np.arange(2**16, dtype=np.uint16).view(np.float16)
         return Tensor(every[np.isfinite(every)])
@@ -85,7 +85,7 @@ def halves(dtype: str) -> Tensor:
 
 
 def called(name: str, x: Tensor) -> Tensor:
-    """Return the function that a user calls; the op if there is none."""
+    """The function as a user calls it; the op, where there is no function."""
     if name == "softplus":
         return ops.softplus(x, threshold=math.inf)
     function = getattr(ops, name, None)
@@ -93,8 +93,7 @@ def called(name: str, x: Tensor) -> Tensor:
 
 
 def error(found: Array, exact: Array, dtype: str) -> float:
-    """Return the largest error, in units in the last place of the exact result, at least of a subnormal one; infinite for a wrong
-    infinity."""
+    """The largest error, in units in the last place of the exact result, at least of a subnormal one; infinite for a wrong infinity."""
     with np.errstate(all="ignore"):
         nearest = exact.astype(np.float32 if dtype == "bfloat16" else dtype)
         exponent = np.maximum(np.frexp(exact)[1] - 1, LEAST[dtype])
@@ -122,7 +121,7 @@ def test_the_error_is_as_stated_over_the_whole_range(name: str, dtype: str) -> N
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", [*REFERENCES, *CORRECTLY_ROUNDED])
 def test_every_half_is_nearly_rounded_once(name: str, dtype: str) -> None:
-    """They are computed in float32: half a unit, plus what remains of the error there."""
+    """They are computed in float32: half a unit, and what is left of the error there."""
     x = halves(dtype)
     with np.errstate(all="ignore"):
         exact = (REFERENCES | CORRECTLY_ROUNDED)[name](x.astype("float32").asnumpy().astype(Wide))
@@ -145,7 +144,7 @@ def test_the_error_of_two_operands(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_rests_are_exact(dtype: str) -> None:
-    """`fmod` for any quotient, and `%` and `//` as in Python."""
+    """`fmod` for any quotient, and `%` and `//` as Python has them."""
     random = np.random.default_rng(2)
     numbers = halves("float16").asnumpy() if dtype == "float16" else arguments(dtype)
     x, y = random.permutation(numbers)[:20000], random.permutation(numbers)[:20000]

@@ -28,7 +28,7 @@ SHAPES = (
 
 
 def bits_for_any_threads(compute: Callable[[], Tensor]) -> Array:
-    """Return the result, which must not depend on the number of threads."""
+    """The result, which must not depend on the number of threads."""
     before = ms.get_context("num_threads")
     found: list[Array] = []
     try:
@@ -42,7 +42,7 @@ def bits_for_any_threads(compute: Callable[[], Tensor]) -> Array:
 
 
 def steps_over(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """Adjacent axes count as one."""
+    """Neighbouring axes count as one."""
     lengths: list[int] = []
     for axis in axes:
         if axis - 1 in axes:
@@ -55,7 +55,7 @@ def steps_over(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 @pytest.mark.parametrize("fill", ["tenth", "drawn"])
 @pytest.mark.parametrize(("shape", "axes"), SHAPES)
 def test_sums_and_means(shape: tuple[int, ...], axes: tuple[int, ...], fill: str) -> None:
-    """Elements of 0.1 round in the same direction each time, which is the worst case."""
+    """A tenth everywhere rounds the same way each time, which is the worst that happens."""
     x = np.full(shape, 0.1, np.float32) if fill == "tenth" else np.random.default_rng(0).normal(size=shape).astype(np.float32)
     t = Tensor(x)
     exact, sizes = x.sum(axes, dtype=np.float64), np.abs(x).sum(axes, dtype=np.float64)
@@ -67,7 +67,7 @@ def test_sums_and_means(shape: tuple[int, ...], axes: tuple[int, ...], fill: str
 
 @pytest.mark.parametrize(("shape", "axis"), [((2, 70000), 1), ((70000, 2), 0), ((5000, 130), 0), ((3, 100), 1)])
 def test_softmax_and_its_gradient(shape: tuple[int, int], axis: int) -> None:
-    """A quotient of functions and one sum: a few roundings in addition to those of the sum."""
+    """A quotient of functions and one sum: a few roundings beside those of the sum."""
     random = np.random.default_rng(1)
     x, ct = (random.normal(size=shape).astype(np.float32) for _ in range(2))
     powers = np.exp(x.astype(np.float64) - x.max(axis, keepdims=True))

@@ -1,4 +1,4 @@
-"""Functions and primitives compute what NumPy computes: several shapes and dtypes, broadcasting, no elements, no dimensions."""
+"""Functions and primitives compute what NumPy computes: several shapes and dtypes, broadcasting, nothing, no dimensions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(*shape: int, dtype: str = "float32", low: float = -2.0, high: float = 
 
 
 def same(got: Any, wanted: Any, tolerance: float = 1e-5) -> None:
-    """Check for the same shape, and numbers within `tolerance`, relative and absolute."""
+    """The same shape, and numbers within `tolerance`, relative and absolute."""
     if isinstance(wanted, (tuple, list)):
         assert len(got) == len(wanted)
         for a, b in zip(got, wanted, strict=True):
@@ -185,7 +185,7 @@ def test_running_sums_and_products() -> None:
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_order(descending: bool) -> None:
-    """Equal elements keep their order; NaN is the largest."""
+    """Equal elements stay in the order in which they stand; NaN is the largest."""
     x = np.array([[3, 1, 3, 2, 1], [0, np.nan, 5, np.nan, -1]], np.float32)
     values, places = ops.sort(Tensor(x), descending=descending)
     wanted = np.array([sorted(range(5), key=lambda i: (np.isnan(row[i]), np.nan_to_num(row[i])), reverse=False) for row in x])
@@ -211,7 +211,7 @@ def test_order_along_each_axis(dtype: type, descending: bool) -> None:
 
 
 def test_order_of_many_elements() -> None:
-    """Memory is proportional to the number of elements: comparing every pair would take 10 GB for bools."""
+    """Memory goes with the number of elements: a comparison of every two of these would take 10 GB for a bool each."""
     x = np.random.default_rng(1).integers(0, 50_000, 100_000).astype(np.float32)
     x[::997] = np.nan
     wanted = np.argsort(x, kind="stable")
@@ -369,7 +369,7 @@ def test_einsum(equation: str) -> None:
 
 
 def windows(x: Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Array:
-    """Return [n, c, h, w] as [n, c, h', w', kh, kw]."""
+    """[n, c, h, w] as [n, c, h', w', kh, kw]."""
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     seen = np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))
     return seen[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
@@ -491,7 +491,7 @@ def test_names_that_scripts_import() -> None:
 
 
 def test_relu_in_place() -> None:
-    """The result is in the operand, with the right gradient."""
+    """The result is in the operand, and the gradient knows."""
     x = Tensor([-1.0, 2.0])
     assert ops.relu(x, inplace=True) is x and x.tolist() == [0.0, 2.0]
 
@@ -533,7 +533,7 @@ def test_an_embedding_says_what_it_cannot_do(options: dict[str, Any]) -> None:
 
 
 def test_what_an_embedding_names_as_the_way_out() -> None:
-    """The expressions suggested by its messages do what the options would."""
+    """The expressions of its messages do what the options would."""
     weight, ids, max_norm = adjoint.Parameter(Tensor([[3.0, 4.0], [0.3, 0.4]]), name="w"), Tensor([[0, 0], [0, 1]]), 1.0
     ops.assign(weight, weight * ops.minimum(1.0, max_norm / ops.norm(weight, dim=1, keepdim=True)))
     np.testing.assert_allclose(weight.asnumpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
@@ -544,7 +544,7 @@ def test_what_an_embedding_names_as_the_way_out() -> None:
 
 
 def test_dense_of_other_dtypes() -> None:
-    """Integers with integers; floats of two kinds; but not integers with floats."""
+    """Integers with integers; floats of two kinds together; never one with the other."""
     assert ops.dense(Tensor([[1, 2]]), Tensor([[1, 2]])).tolist() == [[5]]
     assert ops.dense(Tensor([[1, 2]], adjoint.float16), Tensor([[1.0, 2.0]])).dtype is adjoint.float32
     with pytest.raises(TypeError, match=r"Dense.*dtype of 'weight', Float32.*Int64"):
@@ -588,7 +588,7 @@ def test_leaky_relu_of_integers_cuts_its_slope(alpha: float, wanted: list[int]) 
 
 
 def test_the_primitive_mod_has_the_sign_of_the_first() -> None:
-    """Like C's fmod, also in MindSpore; `%`, `FloorMod` and `floor_mod` have the sign of the second."""
+    """As C's fmod, in MindSpore too; `%`, `FloorMod` and `floor_mod` have the sign of the second."""
     x, y = [-4.0, 5.0, 6.0, -7.0], [3.0, 2.0, 3.0, -4.0]
     for dtype in (adjoint.float32, adjoint.int64):
         assert ops.Mod()(Tensor(x).astype(dtype), Tensor(y).astype(dtype)).tolist() == [-1, 1, 0, -3]
@@ -608,7 +608,7 @@ def test_a_tensor_that_fills_another_has_its_gradient(fill: Callable[[Tensor], T
 
 @pytest.mark.parametrize("clip", [lambda x: ops.clip_by_norm(x, 1.0), lambda x: ops.clip_by_global_norm([x], 1.0)[0]])
 def test_clipping_nothing_has_a_gradient(clip: Callable[[Tensor], Tensor]) -> None:
-    """Tensors of norm 0 stay unchanged, and so do their gradients; the root of 0 has none."""
+    """Tensors of length 0 pass as they are, and their gradients too; the root of 0 has none."""
     assert adjoint.grad(lambda x: (clip(x) * Tensor([1.0, 2.0])).sum())(Tensor([0.0, 0.0])).tolist() == [1.0, 2.0]
     np.testing.assert_allclose(clip(Tensor([3.0, 4.0])).asnumpy(), [0.6, 0.8], rtol=1e-6)
 
@@ -642,7 +642,7 @@ def test_a_norm_is_at_least_epsilon(keep: bool) -> None:
     lambda x, w, b: ops.BatchNorm()(x, w, b, b, w)[0], lambda x, w, b: ops.BatchNorm(True)(x, w, b, b, w)[0],
 ])
 def test_halves_are_normalised_with_weights_of_float32(normalise: Callable[..., Tensor]) -> None:
-    """As in mixed precision: computed in Float32; the result has the dtype of the input, each gradient that of its argument."""
+    """As in mixed precision: computed in Float32, the result has the dtype of the input, each gradient that of its argument."""
     x = Tensor([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0], [2.0, 0.75, 1.5]])
     w, b = (lambda: Tensor([1.0, 2.0, 3.0])), (lambda: Tensor([0.5, 0.25, 0.125]))
     half = normalise(x.astype(adjoint.float16), w(), b())

@@ -1,4 +1,4 @@
-"""Evaluates expressions with MindSpore's names and converts results and exceptions to JSON."""
+"""Evaluates expressions with MindSpore's names and turns what comes out, results and exceptions, into JSON."""
 
 # pyright: reportMissingImports=false
 
@@ -15,7 +15,7 @@ APPENDIX = re.compile(r"\n+-{20,}\n- .*", re.DOTALL)  # stacks, tracebacks, advi
 
 
 class Net(nn.Cell):
-    """x * w + frozen, and an unused parameter."""
+    """x * w + frozen, and a parameter that takes no part."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,19 +40,19 @@ def grads(function: Any, *arguments: Any) -> Any:
 
 
 def wave(*shape: int) -> Tensor:
-    """Return distinct numbers in (-1, 1)."""
+    """Numbers in (-1, 1), no two alike."""
     count = int(np.prod(shape))
     return f32(((np.arange(count) * 7919 % 10007) / 5003.0 - 1.0).reshape(shape))
 
 
 def curve(function: Any, *arguments: Any) -> Any:
-    """Return the value of a function, and its gradients by its arguments for distinct cotangents."""
+    """The value of a function, and its gradients by its arguments for cotangents that differ."""
     value = function(*arguments)
     return value, *ops.GradOperation(get_all=True, sens_param=True)(function)(*arguments, wave(*value.shape).astype(value.dtype))
 
 
 def both(cell: Any, *arguments: Any) -> Any:
-    """Same as `curve` for a layer with distinct parameters, with the gradients by these, and their values afterwards."""
+    """As `curve` for a layer whose parameters have numbers of their own, with the gradients by these, and what they are afterwards."""
     for parameter in cell.get_parameters():
         parameter.set_data(wave(*parameter.shape) + 1.5)
     trained = ms.ParameterTuple(cell.trainable_params())
@@ -65,7 +65,7 @@ def both(cell: Any, *arguments: Any) -> Any:
 
 
 def trained(make: Any, count: int = 3) -> Any:
-    """Return two parameters after some steps of an optimiser, with the names of its states."""
+    """What some steps of an optimiser make of two parameters, with the names of what it keeps."""
     held = [Parameter(wave(2, 3), name="weight"), Parameter(wave(3) + 0.5, name="gamma")]
     optimizer = make(held)
     for step in range(count):
@@ -74,18 +74,18 @@ def trained(make: Any, count: int = 3) -> Any:
 
 
 def weight(offset: float = 0.0, dtype: Any = ms.float32) -> Parameter:
-    """Return a Parameter with the numbers of `wave` and `offset`."""
+    """A Parameter of the numbers of `wave` and `offset`."""
     return Parameter((wave(2, 3) + offset).astype(dtype), name=f"weight{offset}")
 
 
 def stepped(operator: Any, *operands: Any) -> Any:
-    """Return the Parameters among an operator's operands after a call."""
+    """What an operator makes of the Parameters among its operands."""
     operator(*operands)
     return [x.value() for x in operands if isinstance(x, Parameter)]
 
 
 class Joined(nn.Cell):
-    """All tensors that a layer returns, however nested, as one vector."""
+    """All tensors that a layer gives, however nested, as one vector."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -96,14 +96,14 @@ class Joined(nn.Cell):
 
 
 def flat(value: Any) -> list[Any]:
-    """Return the tensors of nested tuples."""
+    """The tensors of nested tuples."""
     if isinstance(value, tuple | list):
         return [x for item in value for x in flat(item)]
     return [] if value is None else [value]
 
 
 def space() -> dict[str, Any]:
-    """Return the names that the expressions use.  Each expression has its own `net`."""
+    """The names that the expressions use. Each expression has its own `net`."""
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
     names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained}
@@ -112,7 +112,7 @@ def space() -> dict[str, Any]:
 
 
 def number(value: Any) -> Any:
-    """Return a number in JSON; numbers that are not finite, and the negative zero, as strings."""
+    """A number as JSON has it; not finite ones and the negative zero as text."""
     if isinstance(value, list):
         return [number(item) for item in value]
     if isinstance(value, float) and (not np.isfinite(value) or (value == 0 and np.signbit(value))):
@@ -121,7 +121,7 @@ def number(value: Any) -> Any:
 
 
 def encoded(value: Any) -> Any:
-    """Return a result as JSON: `{dtype: values}` for a tensor, `{"tuple": [...]}`, `{"list": [...]}`, or the object itself."""
+    """A result as JSON: `{dtype: values}` for a tensor, `{"tuple": [...]}`, `{"list": [...]}`, or the object itself."""
     if isinstance(value, Tensor):
         dtype = str(value.dtype).lower()
         array = value.astype(ms.float32).asnumpy() if dtype == "bfloat16" else value.asnumpy()
@@ -132,7 +132,7 @@ def encoded(value: Any) -> Any:
 
 
 def brief(value: Any) -> Any:
-    """Same as `encoded`, with six digits of each float."""
+    """As `encoded`, with six digits of each float."""
 
     def shortened(item: Any) -> Any:
         if isinstance(item, dict):
@@ -145,12 +145,12 @@ def brief(value: Any) -> Any:
 
 
 def steady(text: str) -> str:
-    """Return the text without the parts that differ from run to run."""
+    """The text without what changes from run to run."""
     return CHANGING.sub("", text)
 
 
 def failure(problem: Exception) -> dict[str, str]:
-    """Return the type and the message of an exception, without what is appended to it."""
+    """The type and the text of an exception, without what is appended to it."""
     return {"error": type(problem).__name__, "text": APPENDIX.sub("", steady(str(problem)).strip())}
 
 
@@ -162,7 +162,7 @@ def outcome(expression: str, encode: Callable[[Any], Any] = encoded) -> Any:
 
 
 def outcomes(expressions: Iterable[str], encode: Callable[[Any], Any] = encoded) -> dict[str, Any]:
-    """Evaluate every expression twice, in both orders; "unstable" if the answers differ (uninitialised memory)."""
+    """Every expression is asked twice, in both orders; "unstable" where the answers differ (uninitialised memory)."""
     expressions = list(expressions)
     first = {expression: outcome(expression, encode) for expression in expressions}
     again = {expression: outcome(expression, encode) for expression in reversed(expressions)}

@@ -148,7 +148,7 @@ def expressions() -> list[str]:
 
 
 def space(mnp: Any, make: Any) -> dict[str, Any]:
-    """Return the names of the expressions; `make` converts a NumPy array to an array of the module."""
+    """The names of the expressions; `make` makes an array of the module out of one of NumPy's."""
 
     def of(dtype: str, values: tuple[int, ...] = (1, 2, 3)) -> Any:
         small = np.array(values) / (8 if "float" in dtype else 1)

@@ -1,4 +1,4 @@
-"""Tensors with the limits of a dtype's range: those that MindSpore is asked about, and that tests compute with."""
+"""Tensors with the ends of a dtype's range: those that MindSpore is asked about, and that tests compute with."""
 
 # pyright: reportMissingImports=false
 
@@ -11,7 +11,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def ends(dtype: str) -> Tensor:
-    """Return 0, 1, 3 and the limits of an integer dtype; 0, 1, -2.5 and almost the largest number of a float dtype."""
+    """0, 1, 3 and the ends of the range of an integer dtype; 0, 1, -2.5 and almost the largest number of a floating one."""
     if dtype == "bool":
         return Tensor(np.array([False, True]))
     if dtype in INTEGERS:

@@ -1,6 +1,6 @@
-"""Small programs that return the names of parameters: run by MindSpore for the recording, by adjoint in the tests.
+"""Small programs that say what parameters are called: run by MindSpore when they are recorded, by adjoint when they are tested.
 
-Each returns names, or other values to compare. `cells.l` of a program is a container that is the attribute `l` of a cell.
+Each returns names, or whatever else it is about. `cells.l` of a program is a container that is the attribute `l` of a cell.
 """
 
 # pyright: reportMissingImports=false
@@ -40,7 +40,7 @@ class Scale(nn.Cell):
 
 
 class Twice(nn.Cell):
-    """Two parameters called `x`, or the same one in both places."""
+    """Two parameters called `x`, or one that stands in both places."""
 
     def __init__(self, shared: bool = False) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Twice(nn.Cell):
 
 
 class Bare(nn.Cell):
-    """A Cell whose cells name their parameters themselves."""
+    """Its cells name their parameters themselves."""
 
     def __init__(self) -> None:
         super().__init__(auto_prefix=False)
@@ -63,7 +63,7 @@ class Bare(nn.Cell):
 
 
 class Listed(nn.Cell):
-    """Parameters of cells in a list do not belong to it."""
+    """Parameters of cells in a list are none of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -294,7 +294,7 @@ def state_of_an_optimizer() -> Any:
 # -- names of parameters ------------------------------------------------------------------------------------------------
 @program
 def nameless_parameters() -> Any:
-    """They are numbered, and no two have the same name."""
+    """They count up, and no two are called alike."""
     made = [Parameter(ones()), Parameter(ones(), name=""), *ParameterTuple([Parameter(ones()), Parameter(ones())])]
     assert all(parameter.name.startswith(GENERATED) for parameter in made)
     numbers = [int(parameter.name[len(GENERATED) :]) for parameter in made]

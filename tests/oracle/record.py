@@ -1,4 +1,4 @@
-"""Asks MindSpore for facts and writes them next to this file as JSON.  Needs mindspore; the tests need only the JSON.
+"""Asks MindSpore for facts and writes them beside this file as JSON. Needs mindspore; the tests need only the JSON.
 
 python tests/oracle/record.py             every file
 python tests/oracle/record.py promotion   one of them
@@ -55,7 +55,7 @@ ELSEWHERE = {"names": "../../adjoint/compat"}
 
 
 def rows(value: object, depth: int) -> str:
-    """Return JSON text with the outer `depth` levels spread over lines, so that one fact is one line."""
+    """JSON text that spreads the outer `depth` levels over lines, so that one fact is one line."""
     if depth == 0 or not isinstance(value, dict | list) or not value:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):

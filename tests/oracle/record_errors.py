@@ -1,4 +1,4 @@
-"""MindSpore's errors for common mistakes: the type of the exception and its whole message."""
+"""What MindSpore says to common mistakes: the type of the exception and its whole text."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""Gradients that depend on a convention: kinks, ties, integers, unused inputs and outputs."""
+"""Gradients where there is a convention: kinks, ties, integers, inputs and outputs that take no part."""
 
 # pyright: reportMissingImports=false
 

@@ -124,7 +124,7 @@ class Net(nn.Cell):
 
 
 class Outer(nn.Cell):
-    """One cell inside another, and one layer reachable by two names."""
+    """One cell inside another, and one layer that is reached by two names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ SPACE = {**vars(init), "nn": nn, "ms": ms, "sqrt": math.sqrt, "Net": Net, "Outer
 
 
 def measured(values: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Return moments and range; the distribution is identified by the kurtosis, 1.8 for uniform and 3 for normal values."""
+    """Moments and range; the family is told by the kurtosis, which is 1.8 for uniform and 3 for normal values."""
     values = values.astype(np.float64).ravel()
     mean, deviation = values.mean(), values.std()
     if deviation == 0:
@@ -156,7 +156,7 @@ def fans(shape: tuple[int, ...]) -> dict[str, int]:
 
 
 def checked(values: Any, family: str, formula: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the facts of `values`, after checking their distribution and scale; `shape` determines the fans."""
+    """The facts of `values`, after a check that they have the family and the scale; `shape` gives the fans."""
     facts = measured(values)
     scale = eval(formula, SPACE, fans(shape)) if len(shape) > 1 else eval(formula, SPACE)
     if facts["family"] == "constant":
@@ -171,13 +171,13 @@ def checked(values: Any, family: str, formula: str, shape: tuple[int, ...]) -> d
 
 
 def filled(expression: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return an array of `shape` filled by an initialiser."""
+    """What an initialiser fills an array of `shape` with."""
     values = init.initializer(eval(expression, SPACE), shape, ms.float32).init_data().asnumpy()
     return checked(values, *FORMULAS[expression], shape)
 
 
 def defaults(expression: str) -> dict[str, Any]:
-    """Return a layer's default initial values; all fans are those of the first parameter, its weight."""
+    """What a layer's parameters hold when no initialiser is given; all fans are those of the first, its weight."""
     found = list(eval(expression, SPACE).get_parameters())
     if [p.name for p in found] != list(DEFAULTS[expression]):
         raise AssertionError(f"{expression}: {[p.name for p in found]}")
@@ -192,7 +192,7 @@ def named(text: str) -> str:
 
 
 def parameters(expression: str) -> list[dict[str, Any]]:
-    """Return the parameters in order; those that differ between two seeds are random."""
+    """The parameters in their order; what two seeds make different is random."""
     made: list[list[ms.Parameter]] = []
     for seed in (1, 2):
         ms.set_seed(seed)

@@ -1,4 +1,4 @@
-"""Layers and their functions: values with gradients, types and mistakes; `answers.both` says what is recorded for each."""
+"""Layers and the functions they are made of: values with gradients, types and mistakes; `answers.both` says what is asked of each."""
 
 # pyright: reportMissingImports=false
 

@@ -48,7 +48,7 @@ def encoded(value: Any) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """Return numbers of nine digits; those that are not finite as strings."""
+    """Numbers of nine digits; those that are not finite as text."""
     if isinstance(value, list):
         return [rounded(item) for item in value]
     if isinstance(value, float):
@@ -57,14 +57,14 @@ def rounded(value: Any) -> Any:
 
 
 def floats(value: Any) -> list[Any]:
-    """Return the results through which a gradient flows."""
+    """The results that a gradient flows through."""
     if isinstance(value, tuple | list):
         return [x for item in value for x in floats(item)]
     return [value] if isinstance(value, torch.Tensor) and value.requires_grad else []
 
 
 def gradients(expression: str) -> Any:
-    """Return the gradients of the sum of the sines of the results by each of the arrays, in Float64; None if there are none."""
+    """The gradients of the sum of the sines of the results by each of the arrays, in Float64; None where there are none."""
     names = space(torch.float64)
     results = floats(eval(expression, names))
     if not results:

@@ -45,7 +45,7 @@ GENERATED = ("_c_expression", "ops.auto_generate")
 
 
 def walk(package: ModuleType) -> Iterator[str]:
-    """Yield the modules of a package that can be imported, those of its packages last."""
+    """The modules of a package, those of its packages after it, that can be imported."""
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         last = found.name.rpartition(".")[2]
         private = last.startswith("_") and package.__name__ not in PRIVATE_PACKAGES
@@ -58,7 +58,7 @@ def walk(package: ModuleType) -> Iterator[str]:
 
 
 def is_theirs(value: Any) -> bool:
-    """Return whether a value is MindSpore's own, or a constant."""
+    """Whether a value is MindSpore's own, or a constant."""
     if isinstance(value, ModuleType):
         return False
     if value is None or type(value) in (bool, int, float, str, bytes, tuple, list, dict, set):
@@ -72,12 +72,12 @@ def short(module: str) -> str:
 
 
 def identity(name: str, value: Any) -> Any:
-    """Return what identifies an object: for constants the name and the value."""
+    """What tells an object apart: for constants the name and the value."""
     return (name, repr(value)) if type(value).__module__ == "builtins" and not callable(value) else id(value)
 
 
 def belongs(name: str, value: Any, place: str, module: ModuleType) -> bool:
-    """Return whether the name is one of the module's: it is listed, or defined there, or in a public place that lists none."""
+    """Whether programs may take the name for one of the module's: it is listed, or defined there, or in a public place that lists none."""
     listed = getattr(module, "__all__", None)
     if listed is not None and (name in listed or name.startswith("_") or not callable(value)):
         return name in listed
@@ -86,7 +86,7 @@ def belongs(name: str, value: Any, place: str, module: ModuleType) -> bool:
 
 
 def public_homes(modules: dict[str, ModuleType]) -> dict[Any, list[tuple[str, str]]]:
-    """Return for each object of a public place the places and its names there, the first place first."""
+    """For each object of a public place the places and its names there, the first place first."""
     homes: dict[Any, list[tuple[str, str]]] = {}
     for place in PUBLIC:
         module = modules[ALIASES.get(place, place)]
@@ -97,7 +97,7 @@ def public_homes(modules: dict[str, ModuleType]) -> dict[Any, list[tuple[str, st
 
 
 def row(place: str, module: ModuleType, homes: dict[Any, list[tuple[str, str]]], places: dict[int, str]) -> dict[str, Any]:
-    """Return what is recorded about one module."""
+    """What is recorded of one module."""
     groups: dict[str, list[str]] = {}
     kept: set[str] = set()
     for name, value in sorted(vars(module).items()):

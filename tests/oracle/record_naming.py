@@ -1,4 +1,4 @@
-"""MindSpore's names for the parameters of the programs in `naming.py`, and its errors for two with the same name."""
+"""What MindSpore calls the parameters of the programs in `naming.py`, and what it says of two with one name."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ GRAPH = re.compile(r"@\w+:param_")
 
 
 def answer(name: str) -> Any:
-    """Return what a program returns, or its exception, without the graph's name, which is numbered."""
+    """What a program returns, or its exception; the name of the graph in it, which counts up, is left out."""
     try:
         return encoded(PROGRAMS[name]())
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""Results and exceptions of `mindspore.numpy` for the calls in `array_calls.py`."""
+"""Results of `mindspore.numpy` and the exceptions it raises, for the calls in `array_calls.py`."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""Elements selected and written; logarithms of sums; norms: values with gradients, dtypes and mistakes."""
+"""Elements picked and put; logarithms of sums; norms: values with gradients, dtypes and mistakes."""
 
 # pyright: reportMissingImports=false
 

@@ -50,7 +50,7 @@ def tensor(dtype: str, shape: tuple[int, ...] = (2,)) -> Tensor:
 
 
 def answer(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result; for an exception its type and the first informative line of its message."""
+    """The result; an exception as its type and the first line of its text that says something."""
     try:
         return function(*arguments)
     except Exception as problem:
@@ -59,7 +59,7 @@ def answer(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def numbers_of(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result as its dtype and its numbers; for an exception its type."""
+    """The result as its dtype and its numbers; an exception as its type."""
     result = answer(function, *arguments)
     if isinstance(result, str):
         return result.partition(":")[0]
@@ -68,7 +68,7 @@ def numbers_of(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def limits() -> dict[str, dict[str, str]]:
-    """Return the answers by operator and number, then by dtype; in `"256 / {}"` the number is left of the tensor."""
+    """The answers by operator and number, then by dtype; `"256 / {}"`: the number stands left of the tensor."""
     rows: dict[str, dict[str, str]] = {}
     for symbol, function in SCALAR_OPERATORS.items():
         for text in LIMITS:

@@ -1,4 +1,4 @@
-"""The printed forms of tensors, parameters, dtypes and cells."""
+"""The texts of tensors, parameters, dtypes and cells."""
 
 # pyright: reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""Signatures: what can be called, with which argument names and defaults."""
+"""Signatures: what can be called, and with which arguments, names and defaults."""
 
 # pyright: reportMissingImports=false
 
@@ -18,7 +18,7 @@ MACHINE = re.compile(r" at 0x[0-9a-f]+|(?<=') from '[^']*'")  # addresses and pl
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function inside MindSpore's decorators, which do not set `__wrapped__`."""
+    """The function under MindSpore's decorators, which do not set `__wrapped__`."""
     function = inspect.unwrap(function)
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -39,13 +39,13 @@ def signature(function: Callable[..., Any]) -> str | None:
 
 
 def overloads(name: str, doc: str) -> list[str]:
-    """Return the signatures in a docstring: on its first line, and by `.. method::` for each overload."""
+    """The signatures that a docstring states: on its first line, and by `.. method::` for each overload."""
     pattern = rf"^(?:\.\. (?:py:)?method:: )?(?:Tensor\.)?({re.escape(name)}\(.*\)(?: -> .+)?)$"
     return list(dict.fromkeys(re.findall(pattern, doc, re.MULTILINE)))
 
 
 def inputs(doc: str) -> list[str]:
-    """Return the inputs of a primitive that its page lists: `name (type)`."""
+    """The inputs of a primitive as its page states them: `name (type)`."""
     section = re.search(r"^ *Inputs:\n(.*?)(?=^ *[A-Z][\w ]+:$|\Z)", doc, re.DOTALL | re.MULTILINE)
     return re.findall(r"^ *- \*\*(.+?)\*\*(?: |$)", section[1], re.MULTILINE) if section else []
 
@@ -68,7 +68,7 @@ def members(owner: type) -> dict[str, Any]:
 
 
 def public(module: Any) -> dict[str, Any]:
-    """Return the names in `__all__`; MindSpore's also lists the characters of its version number."""
+    """What `__all__` names; MindSpore's also lists the characters of its version number."""
     names = sorted({name for name in module.__all__ if not name.startswith("_")})
     return {name: getattr(module, name) for name in names if hasattr(module, name)}
 
@@ -92,7 +92,7 @@ def layer(kind: type) -> dict[str, Any]:
 
 
 def context_options() -> dict[str, str]:
-    """Return option names and the types that they accept."""
+    """Option names and the types that are accepted for them."""
     tree = ast.parse(inspect.getsource(ms.context))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "set_context":

@@ -1,4 +1,4 @@
-"""Steps of optimisers: the parameters after some of them, the names of their states, and mistakes."""
+"""Steps of optimisers: the parameters after some of them, the names of what is kept, and mistakes."""
 
 # pyright: reportMissingImports=false
 

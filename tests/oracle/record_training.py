@@ -1,4 +1,4 @@
-"""The behaviour of MindSpore's `Model`, callbacks, metrics and mixed precision in the programs of `training.py`."""
+"""What MindSpore's `Model`, callbacks, metrics and mixed precision do in the programs of `training.py`."""
 
 # pyright: reportMissingImports=false
 

@@ -78,7 +78,7 @@ text.to_str(np.array([b'a'])) | text.to_bytes(np.array(['a'])) | text.Whitespace
 
 
 def arrays() -> dict[str, Any]:
-    """Return the arrays that expressions name."""
+    """The arrays that expressions name."""
     random = np.random.default_rng(0)
     return {
         "image": random.integers(0, 256, (7, 9, 3), dtype=np.uint8), "plain": random.integers(0, 256, (8, 6), dtype=np.uint8),
@@ -91,7 +91,7 @@ def expressions() -> list[str]:
 
 
 def described(value: Any) -> Any:
-    """Return a result as JSON: arrays with their dtype and shape."""
+    """A result as JSON: arrays with their dtype and shape."""
     if isinstance(value, (tuple, list)) and any(isinstance(part, np.ndarray) for part in value):
         return [described(part) for part in value]
     if isinstance(value, np.ndarray):
@@ -101,7 +101,7 @@ def described(value: Any) -> Any:
 
 
 def answered(expression: str, names: dict[str, Any]) -> Any:
-    """Return the result of an expression, or the name of the exception that it raises."""
+    """What an expression gives, or the name of the exception that it raises."""
     try:
         return described(eval(expression, {"np": np, **names}))
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Small training programs: run by MindSpore for the recording, by adjoint in the tests.
+"""Small programs that train: run by MindSpore when they are recorded, by adjoint when they are tested.
 
-Each returns what it observed: printed lines, the order of hooks, names of files, values.  `batches` makes a dataset of arrays; the
-recorder sets it to MindSpore's pipeline, the tests to plain lists.
+Each returns what it saw: printed lines, the order of hooks, names of files, values.  `batches` makes a dataset of arrays; the recorder
+sets it to MindSpore's pipeline, the tests to plain lists.
 """
 
 # pyright: reportMissingImports=false
@@ -61,7 +61,7 @@ def program(make: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a result in JSON: arrays and tuples as lists, NumPy's scalars as numbers."""
+    """A result as JSON has it: arrays and tuples as lists, NumPy's scalars as numbers."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -93,7 +93,7 @@ def model(network: Any = None, metrics: Any = None, **options: Any) -> Any:
 
 
 def lines(run: Callable[[], Any]) -> list[str]:
-    """Return the printed lines, with losses rounded and times removed."""
+    """What is printed, with losses rounded and times left out."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         run()
     rounded = re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number[0]):.4f}", out.getvalue())
@@ -101,7 +101,7 @@ def lines(run: Callable[[], Any]) -> list[str]:
 
 
 class Recorder(Callback):
-    """Records each hook with the state of the run."""
+    """Writes down each hook with the state of the run."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -247,7 +247,7 @@ def models_in_graph_mode() -> Any:
 
 
 def files(again: bool = False, **settings: Any) -> Any:
-    """Return names and contents of checkpoints."""
+    """Names and contents of checkpoints."""
     with tempfile.TemporaryDirectory() as folder:
         callback = ModelCheckpoint("net", folder, CheckpointConfig(**settings))
         model().train(3, data(), callbacks=callback)
@@ -383,7 +383,7 @@ RATES = ("sensitivity", "specificity", "precision", "negative predictive value",
 
 
 def measured(metric: Any, *given: Any, **options: Any) -> Any:
-    """Return the result over batches, each a tuple of arrays."""
+    """The result over batches, each a tuple of arrays."""
     for batch in given:
         metric.update(*map(Tensor, batch))
     return metric.eval(**options)

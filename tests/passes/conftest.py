@@ -1,4 +1,4 @@
-"""Modules next to the tests are imported by name."""
+"""The modules beside the tests are imported by name."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Eager execution as an oracle: a function is run, the ops that ran are recorded in a flat list, and the list is differentiated.
+"""What eager execution does, as an oracle: a function is run, what ran is recorded flat, and the record is pulled back.
 
-The list has no regions except cells.  A value that passes through a loop, a branch or a parameter stays the same value, as a tensor does.
+No region is left in the record except cells, and a value that passes through a loop, a branch or a parameter stays the same
+value, as a tensor does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from adjoint.passes.autodiff import pullback
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array and its name in the record."""
+    """An array and what it is called on the record."""
 
     array: Any
     atom: Atom
@@ -104,7 +105,7 @@ def eager_gradient(
     hosts=None,
     symbols: Sequence[str] = (),
 ) -> list[Any]:
-    """Return the cotangents of all floating-point parameters, then of `symbols`; zeros for one that is absent."""
+    """The cotangents of all floating-point parameters, then of `symbols`; zeros for one that is absent."""
     recorder = Recorder(module, state=dict(state or {}), hosts=hosts)
     leaves = [recorder.leaf(x, Value(p.type, p.hint)) for x, p in zip(arguments, function.params, strict=True)]
     recorder._sizes = {}

@@ -20,7 +20,7 @@ STEP = 1e-6
 
 
 def gradient(module: Module, text: str = "grad") -> Module:
-    """Return the module after passes; check that it verifies, and that its text reads back as itself."""
+    """The module after passes; it verifies, and its text reads back as itself."""
     after = Pipeline.parse(text).run(module)
     verify_module(after)
     printed = print_module(after)
@@ -30,7 +30,7 @@ def gradient(module: Module, text: str = "grad") -> Module:
 
 @cache
 def parsed(text: str) -> Module:
-    """Return the module of a text, verified."""
+    """The module of a text, which is verified."""
     module = parse_module(text)
     verify_module(module)
     return module
@@ -38,7 +38,7 @@ def parsed(text: str) -> Module:
 
 @cache
 def derived(text: str, passes: str, order: int) -> Module:
-    """Return the module of a text after `passes`, applied `order` times."""
+    """The module of a text after `passes`, `order` times: the same for all arguments."""
     return gradient(derived(text, passes, order - 1), passes) if order else parsed(text)
 
 
@@ -85,7 +85,7 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
 
 
 class Log(dict):
-    """Hosts that log what they see: every symbol is there."""
+    """Hosts that write down what they see: every symbol is there."""
 
     def __init__(self, factor: float = 1.0):
         super().__init__()
@@ -135,7 +135,7 @@ def same_as_eager(
 
 
 def _same(one, two, tolerance: float) -> bool:
-    """Return whether two things are equal; the numbers in them within a tolerance."""
+    """Whether two things are equal; the numbers in them within a tolerance."""
     if isinstance(one, (tuple, list)):
         return type(one) is type(two) and len(one) == len(two) and all(_same(a, b, tolerance) for a, b in zip(one, two))
     if one is None or two is None or isinstance(one, str):

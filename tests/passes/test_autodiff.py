@@ -526,7 +526,7 @@ def test_a_cell_with_a_bprop_of_its_own() -> None:
      "a tuple of other things than tensors and tuples has no gradient"),
 ])
 def test_what_has_no_gradient_is_said_where_it_stands(text: str, why: str) -> None:
-    """Also for IR that was not verified: a pass that is called alone names the line."""
+    """Also of IR that was not verified: a pass that is called by itself names the line."""
     with pytest.raises(CompileError, match="E144") as raised:
         Pipeline.parse("grad").run(parse_module(text))
     assert why in str(raised.value) and "<text>:2:" in str(raised.value)

@@ -1,4 +1,4 @@
-"""Gradients inside of functions: the result of `differentiate` against its definition by differences."""
+"""Gradients inside of functions: what `differentiate` makes of them against their meaning, in differences."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ STEP = 1e-4
 
 
 class Differences(Interpreter):
-    """Runs a `gradient` or `pull!` by its definition: the region is run with each element of each leaf increased and decreased by a
-    step."""
+    """Runs a `gradient` or `pull!` by its definition: the region anew, each element of each leaf a step further and a step back."""
 
     def node(self, node: Node, environment: dict[Any, Any]) -> Sequence[Any]:
         if not isinstance(node.op, (Differentiated, Pull)):
@@ -87,7 +86,7 @@ class Differences(Interpreter):
 
 
 def expanded(text: str) -> Module:
-    """Return the module after `differentiate`; check that it verifies, has no gradient left, and reads back as itself."""
+    """The module after `differentiate`; it verifies, has no gradient left, and its text reads back as itself."""
     module = parse_module(text)
     verify_module(module)
     after = Differentiate().on_module(module)
@@ -237,7 +236,7 @@ def test_calls_of_functions_that_take_gradients() -> None:
 
 @pytest.mark.parametrize("text", [SEVERAL, CALLS, CONTROL], ids=["several", "calls", "control"])
 def test_grad_of_a_function_that_takes_gradients(text: str) -> None:
-    """The gradient of the function, and its gradient, agree with differences of the expanded function."""
+    """The gradient of the function, and the gradient of that, agree with differences of what is expanded."""
     agree(print_module(expanded(text)), orders=2, c=True, n=2, tolerance=1e-4)
     module = parse_module(text)
     whole, by_hand = (Pipeline.parse(p).run(module) for p in ("grad,dce", "differentiate,grad,dce"))
@@ -318,7 +317,7 @@ func @f(a: f32[50]) -> (f32[50], f32[50], f32[50]) {
 
 
 def test_the_numbers_are_those_of_eager_gradients() -> None:
-    """A gradient in a gradient, with each value used several times: sums in the same order, so equal to the bit."""
+    """A gradient in a gradient, each value used several times: sums in the same order, so to the bit."""
     text = """
 func @f(a: f32[50]) -> f32[50] {
   y: f32, x': f32[50] = gradient of=1 carry (x: f32[50] = a) {

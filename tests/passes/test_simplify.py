@@ -1,4 +1,4 @@
-"""The rules of `simplify`: each fires and changes no bit, for special numbers of every kind; it does not fire where it must not."""
+"""The table of `simplify`: every rule fires and changes no bit, on numbers of every special kind; what must not fire does not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def letter_type(rule: Rewrite, letter: str) -> TensorType:
 
 
 def drawn(types: list[TensorType], rng: np.random.Generator) -> list[np.ndarray]:
-    """Return every special number combined with every other one."""
+    """Every special number against every other one."""
     values = []
     for i, type_ in enumerate(types):
         pool = {"b": [True, False], "i": WHOLE, "u": [0, 1, 255]}.get(type_.dtype.kind, SPECIAL)
@@ -56,7 +56,7 @@ def drawn(types: list[TensorType], rng: np.random.Generator) -> list[np.ndarray]
 
 
 def written(pattern: ast.expr, b: Builder, rule: Rewrite, letters: dict[str, Value]) -> Atom:
-    """Return the pattern as nodes."""
+    """The pattern as nodes."""
     given = ATTRIBUTES.get(rule.pattern, {})
     match pattern:
         case ast.Name(id="true" | "false" as name):

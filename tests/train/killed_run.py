@@ -39,9 +39,9 @@ def train(name: str, first_step_done: Callable[[Any], None] = lambda run_context
 
 
 def child(name: str, last: int, warm: bool) -> bool:
-    """Train in a child process that is killed at its call of this number; return whether it finished.
+    """Train in a child process that is killed at its call of this number; return whether it came to its end.
 
-    warm  calls are counted from its first step on: most calls before it load kernels
+    warm  calls are counted from its first step on: before it kernels are loaded, which takes most of them
     """
     process = os.fork()
     if process == 0:

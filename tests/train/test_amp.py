@@ -1,4 +1,4 @@
-"""Mixed precision and loss scales, where MindSpore's CPU has no answers: graphs, white lists, overflowing steps."""
+"""Mixed precision and loss scales, where MindSpore's CPU has no answers: graphs, white lists, steps that overflow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def eager() -> Iterator[None]:
 
 
 class Net(nn.Cell):
-    """A white cell, a black one, a white operator, and a cell of its own precision; it records the dtypes that it sees."""
+    """A white cell, a black one, a white operator, and a cell of its own precision; it writes down the dtypes that it sees."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Square(nn.Cell):
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["eager", "graph"])
 def test_a_step_that_overflows_changes_no_parameter_and_the_scale(mode: int) -> None:
-    """The scale is divided by the factor if a gradient is not finite, down to 1, and grows after steps in which all were finite."""
+    """The scale falls by the factor where a gradient is not finite, to 1 at least, and grows after steps in which all were."""
     ms.set_context(mode=mode)
     net = Square()
     step = nn.TrainOneStepWithLossScaleCell(net, nn.SGD(net.trainable_params(), 0.5), nn.DynamicLossScaleUpdateCell(8.0, 2, 2))

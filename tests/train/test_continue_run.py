@@ -1,4 +1,4 @@
-"""An interrupted run continues to the same bits as one that was not interrupted."""
+"""A run that was interrupted goes on to the bits of one that was not."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 class Interrupted(Exception):
-    """Ends a run like a failure in a callback."""
+    """Ends a run as a failure in a callback would."""
 
 
 class InterruptAt(Callback):
-    """Raises at a hook, at its first call at or after a step."""
+    """Raises at a hook, at its first call at or behind a step."""
 
     def __init__(self, hook: str, step: int):
         def interrupt(run_context: Any) -> None:
@@ -49,7 +49,7 @@ class InterruptAt(Callback):
 
 
 class Shuffled:
-    """Batches in an order chosen by NumPy's global stream for each epoch."""
+    """Batches in an order that NumPy's global stream chooses for each epoch."""
 
     def __len__(self) -> int:
         return 5
@@ -60,7 +60,7 @@ class Shuffled:
 
 
 class Halving(Callback):
-    """Halves the learning rate at the beginning of each epoch, however often the run is interrupted."""
+    """Halves the learning rate when an epoch begins: once for each, however often the run is interrupted."""
 
     def on_train_epoch_begin(self, run_context: Any) -> None:
         rate = run_context.original_args().optimizer.learning_rate
@@ -68,7 +68,7 @@ class Halving(Callback):
 
 
 class Random(Callback):
-    """Records a random number in each step, of all three streams."""
+    """Keeps a random number of each step, of all three streams."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
@@ -111,7 +111,7 @@ def model(kind: str, rate: Any = 0.01) -> Model:
 
 
 def ran(made: Model, data: Any, callbacks: list[Callback], epochs: int = 3) -> dict[str, bytes]:
-    """Return the parameters after the run, by their names."""
+    """The parameters behind the run, by their names."""
     made.fit(epochs, data, lists(), callbacks=callbacks)
     return {p.name: p.asnumpy().tobytes() for p in made.train_network.get_parameters()}
 
@@ -121,7 +121,7 @@ def callbacks() -> list[Any]:
 
 
 def seeds(seed: int) -> None:
-    """Restart all random streams."""
+    """Begin all random streams anew."""
     ms.set_seed(seed)
     random.seed(seed)
 
@@ -137,7 +137,7 @@ def eager() -> Iterator[None]:
     ("scaled", lists, ms.GRAPH_MODE), ("schedule", Shuffled, ms.PYNATIVE_MODE),
 ])
 def test_an_interrupted_run_has_the_bits_of_an_undisturbed_one(kind: str, data: Any, mode: int, tmp_path: Path) -> None:
-    """It is interrupted in each part: between hooks, in an evaluation, at the end of an epoch, and continues each time."""
+    """It is interrupted in each of its parts: between hooks, in an evaluation, at the end of an epoch, and goes on each time."""
     ms.set_context(mode=mode)
     file = tmp_path / "run.ckpt"
     seeds(5)
@@ -271,7 +271,7 @@ def test_parts_that_cannot_be_saved_are_named(tmp_path: Path) -> None:
 
 # -- a process that is killed ----------------------------------------------------------------------------------------------
 def test_a_run_killed_at_twenty_random_moments_goes_on(tmp_path: Path) -> None:
-    """The moments are calls of functions, Python's and C's, anywhere in the run: in a step, a hook, or while a file is written."""
+    """The moments are calls of functions, Python's and C's, anywhere in the run: in a step, a hook, the writing of a file."""
     done = subprocess.run([sys.executable, Path(__file__).with_name("killed_run.py"), tmp_path, "20"], capture_output=True, text=True,
                           timeout=600, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
     assert done.returncode == 0, done.stdout + done.stderr

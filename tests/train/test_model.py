@@ -1,4 +1,4 @@
-"""`Model` and its callbacks beyond MindSpore's recorded answers: hooks of cells, kinds of data, failures."""
+"""What `Model` and its callbacks do beyond MindSpore's answers: hooks of cells, kinds of data, failures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def eager() -> Iterator[None]:
 
 
 class Jitted(nn.Cell):
-    """A network whose construct is a graph, also in eager mode."""
+    """A network whose construct is a graph, in eager mode too."""
 
     def __init__(self, net: nn.Cell) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ def test_eval_loss_is_the_mean_over_all_batches() -> None:
 
 
 def test_the_curves_of_several_classes_are_those_of_each() -> None:
-    """MindSpore's are wrong: it reads the scores of one class from the rows of all."""
+    """MindSpore's are none: it reads the scores of one class from the rows of all."""
     scores = np.random.RandomState(3).rand(9, 3).astype(np.float32)
     labels = np.arange(9) % 3
     found = ms.train.ROC(class_num=3)(Tensor(scores), Tensor(labels))
@@ -225,7 +225,7 @@ def test_names_and_folders_by_functions(tmp_path: Path) -> None:
 
 
 def test_files_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file every 10 seconds, and of those of the last minutes the oldest is kept."""
+    """One file for each 10 seconds, and of those of the last minutes the oldest is kept."""
     now = [0.0]
     monkeypatch.setattr("adjoint.train.callback.checkpoint.time.time", lambda: now[0])
 
@@ -264,7 +264,7 @@ def test_summaries_need_their_package(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_summaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which values are written, and at which steps; the package's own files are not examined."""
+    """What is written, and at which steps; the package's own files are not looked into."""
     written: list[Any] = []
 
     class SummaryWriter:

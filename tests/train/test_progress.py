@@ -1,4 +1,4 @@
-"""The progress bar on terminals: its contents, and that it appears nowhere else."""
+"""The bar on terminals: what it shows, and that nothing of it is anywhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Model`, callbacks, metrics and mixed precision behave like MindSpore's (tests/oracle/training.py)."""
+"""`Model`, callbacks, metrics and mixed precision answer as MindSpore's do (tests/oracle/training.py)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_answer_is_asked_for() -> None:
 
 
 def test_the_names_of_training_stand_at_the_top_too() -> None:
-    """They are loaded when first used; `nn` has the metrics, `amp` has mixed precision."""
+    """They are loaded when they are used; `nn` has the metrics, `amp` what is about precision."""
     assert {name for name, home in ms.LOADED_WHEN_USED.items() if home == "adjoint.train" and name != "train"} | {
         "amp", "callback", "metrics", "load_checkpoint", "load_param_into_net", "save_checkpoint"} == set(ms.train.__all__)
     assert set(ms.nn.LOADED_WHEN_USED) == set(ms.train.metrics.__all__) and ms.nn.Accuracy is ms.train.Accuracy

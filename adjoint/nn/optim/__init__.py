@@ -1,4 +1,4 @@
-"""Optimisers: each step is one fused kernel per parameter, in place if no other tensor shares the memory."""
+"""Optimisers: a step is one launch of fused kernels for all parameters, in place where no other tensor shares the memory."""
 
 from adjoint.nn.optim import adam, adaptive, lars, momentum
 from adjoint.nn.optim.adam import *  # noqa: F403

@@ -73,10 +73,11 @@ class LARS(Optimizer):
 
     def construct(self, gradients: Any) -> Any:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
-        self._check(gradients)
+        self.check_gradients(gradients)
+        of_parameters = self._of_parameters(self.settings())
         return self.opt(tuple(
             self._scaled(gradient, *settings) if chosen else gradient
-            for gradient, settings, chosen in zip(self.scale_grad(gradients), self._settings(), self.lars_flag, strict=True)))
+            for gradient, settings, chosen in zip(self.scale_grad(gradients), of_parameters, self.lars_flag, strict=True)))
 
     def _scaled(self, gradient: Tensor, parameter: Parameter, learning_rate: Tensor, weight_decay: Tensor) -> Tensor:
         weight, g = as_dtype(parameter, learning_rate.dtype), as_dtype(gradient, learning_rate.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adjoint.diagnostics import float_of
@@ -11,9 +11,12 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import number
+from adjoint.nn.optim.whole_steps import WholeSteps
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
@@ -74,8 +77,12 @@ class Optimizer(Cell):
     number or shape, and for integers.
     """
 
+    _whole: WholeSteps | None = None
+    """Fast path of calls in eager mode."""
+
     def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0):
         super().__init__(auto_prefix=False)
+        self._whole = WholeSteps()
         name = type(self).__name__
         if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
             raise TypeError(f"For '{name}', the argument 'params' must be an iterable of Parameters or dicts, but got {parameters!r} "
@@ -310,23 +317,50 @@ class Optimizer(Cell):
             if id(parameter) not in others:
                 parameter.name = prefix + parameter.name
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._direct and state.tracer is None and not graph_mode.mode:
+            if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
+                return True
+            return self.construct(*args, **kwargs)
+        return self._call(args, kwargs)
+
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
-        self._check(gradients)
-        self.begin()
-        for index, (gradient, (parameter, rate, decay)) in enumerate(zip(gradients, self._settings(), strict=True)):
-            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, decay)
-        self.global_step.overwrite(self.global_step + 1)
+        self.check_gradients(gradients)
+        self.update(gradients, self.settings())
         return True
 
-    def _settings(self) -> Iterator[tuple[Parameter, Tensor, Tensor]]:
-        """Yield each parameter with its learning rate and weight decay of the coming step, in the dtype that it is computed in."""
-        found: dict[tuple[_Group, DType], tuple[Tensor, Tensor]] = {}
+    def update(self, gradients: Sequence[Tensor], settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]) -> None:
+        """Take a step with these learning rates and weight decays."""
+        self.begin()
+        for index, (gradient, (parameter, rate, decay)) in enumerate(zip(gradients, self._of_parameters(settings), strict=True)):
+            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, decay)
+        self.global_step.overwrite(self.global_step + 1)
+
+    def settings_keys(self) -> list[tuple[_Group, DType]]:
+        """Return the groups with the dtypes that their parameters are computed in."""
+        return list(dict.fromkeys([(group, p.dtype.compute) for p, group in zip(self._parameters, self._group_of, strict=True)]))
+
+    def settings(self) -> dict[tuple[_Group, DType], tuple[Tensor, Tensor]]:
+        """Return the learning rate and weight decay of the coming step for each of `settings_keys`, as 0-d tensors of the dtype."""
+        return {(group, dtype): (self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype))
+                for group, dtype in self.settings_keys()}
+
+    def has_settings_of_the_step(self) -> bool:
+        """Return True if a learning rate or weight decay is computed for each step."""
+        return any(not isinstance(group.learning_rate, Parameter) or isinstance(group.weight_decay, Cell) for group in self._groups)
+
+    def chosen_by_name(self) -> list[Parameter]:
+        """Return the parameters whose names say whether they decay."""
+        return [p for p, group in zip(self._parameters, self._group_of, strict=True) if group.filtered and group.weight_decay != 0]
+
+    def _of_parameters(
+        self, settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]
+    ) -> Iterator[tuple[Parameter, Tensor, Tensor]]:
+        """Yield each parameter with its learning rate and weight decay, in the dtype that it is computed in."""
         for parameter, group in zip(self._parameters, self._group_of, strict=True):
             dtype = parameter.dtype.compute
-            if (group, dtype) not in found:
-                found[group, dtype] = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
-            rate, decay = found[group, dtype]
+            rate, decay = settings[group, dtype]
             yield parameter, rate, constant(0.0, dtype) if group.spares(parameter) else decay
 
     def hand_over(self) -> None:
@@ -340,7 +374,8 @@ class Optimizer(Cell):
         self.exec_weight_decay = self.need_scale = False
         self.loss_scale, self.reciprocal_scale = 1.0, Tensor(1.0, F32)
 
-    def _check(self, gradients: tuple[Any, ...]) -> None:
+    def check_gradients(self, gradients: tuple[Any, ...]) -> None:
+        """Raise ValueError or TypeError unless there is a gradient for each parameter."""
         name = type(self).__name__
         if len(gradients) != len(self._parameters):
             raise ValueError(f"For '{name}', there must be one gradient for each of the {len(self._parameters)} parameters, "

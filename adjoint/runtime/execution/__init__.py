@@ -4,8 +4,11 @@
     planning   makes the plan of a function
     sequence   a plan bound to memory, which runs graphs, adjoints and IR text
     run        the parts of one run: blocks of steps, the log, the note on an exception
+    in_place   which results become the memory of state, and which are computed in it
+    batches    which launches of a table run as one
     tables     the launches of a straight piece, run by one C call
     launches   steps of straight pieces: as a table, or op by op and recorded
     control    steps of nodes with regions
+    procedures library code that writes tensors, traced and run as one sequence
     text       IR text as callable functions
 """

@@ -186,7 +186,7 @@ class CellState(_Whole):
         return "" if list(before) == list(attributes) else f"the attributes of {self.label} have another order"
 
 
-_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase"})
+_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase", "_whole"})
 """Attributes of a cell that `construct` does not depend on; hooks have a guard of their own."""
 
 

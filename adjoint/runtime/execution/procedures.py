@@ -1,0 +1,119 @@
+"""Procedures: library code that computes new values of certain tensors, run as one sequence instead of op by op.
+
+    procedure = traced(code, [types of the arguments])      `code` is called once, on symbolic tensors: nothing is computed
+    procedure.run(arguments)                                any number of times
+
+`code` is given the arguments, writes tensors from outside, and returns nothing.  What it does must depend on no numbers of tensors.  It is
+not parsed: what it reads of Python objects is as it was when it was traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Value
+from adjoint.ir.core import Literal as LiteralAtom
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.execution.sequence import Sequence as Bound
+from adjoint.runtime.process.tracer import set_tracer, state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Procedure", "Untraceable", "traced"]
+
+
+class Untraceable(Exception):
+    """The code does more than ops on tensors, or depends on their numbers."""
+
+
+class Procedure:
+    """Code that was traced.
+
+    tensors  the tensors from outside that it reads and writes, with the types that they had
+    """
+
+    def __init__(self, function: Function, tensors: dict[str, Tensor]):
+        self.tensors = [(x, x.type) for x in tensors.values()]
+        self._sequence = Bound(planned(function, identities=True, accesses=True), {}, tensors)
+
+    def fits(self) -> bool:
+        """Return True if the tensors from outside have the types that they had."""
+        return all(x.type is type_ for x, type_ in self.tensors)
+
+    def run(self, arguments: Sequence[Tensor]) -> None:
+        """Run it on arguments of the types that it was traced for."""
+        self._sequence.run_fitting(arguments, Run(None))
+
+
+def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]) -> Procedure:
+    """Return a procedure for arguments of these types; Untraceable if the code cannot be one."""
+    outer = state.tracer
+    trace = _Trace()
+    params = [Value(type_, "x") for type_ in types]
+    try:
+        state.tracer = trace  # pyright: ignore[reportAttributeAccessIssue] - what it lacks of an Emitter raises Untraceable
+        code([_Symbolic(param, type_) for param, type_ in zip(params, types, strict=True)])
+    finally:
+        set_tracer(outer)
+        state.tracer = outer
+    return Procedure(Function("procedure", trace.builder.finish([], params)), trace.tensors)
+
+
+class _Symbolic(Tensor):
+    """A tensor without numbers, of the code that is being traced."""
+
+    __slots__ = ("atom",)
+
+    def __init__(self, atom: Atom, type_: TensorType):
+        self.atom, self.type = atom, type_
+
+    @property
+    def memory(self) -> Any:
+        raise Untraceable("the numbers of a tensor are read")
+
+    def overwrite(self, value: Tensor) -> None:
+        raise Untraceable("an argument, or a tensor that the code has made, is written")
+
+    set_data = overwrite  # pyright: ignore[reportAssignmentType] - it raises
+
+
+class _Trace:
+    """Makes a node of each op: the part of an Emitter that ops on tensors use."""
+
+    emits: Literal[True] = True
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.tensors: dict[str, Tensor] = {}
+        self.symbols: dict[int, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        raise Untraceable(f"`{name}` of an emitter")
+
+    def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
+        if op.effect is not Effect.PURE:
+            raise Untraceable(op.name)
+        node = self.builder.emit_node(op, [self.atom(x) for x in operands])
+        results = tuple(_Symbolic(value, value.type) for value in node.results if isinstance(value.type, TensorType))
+        return results[0] if len(results) == 1 else results
+
+    def write(self, target: Tensor, value: Tensor) -> None:
+        self.builder.emit(Write(self.symbol(target)), self.atom(value))
+
+    def atom(self, x: Tensor) -> Atom:
+        """Return the value of a tensor in the IR: of one from outside a literal, or what it holds at this point of the run."""
+        if isinstance(x, _Symbolic):
+            return x.atom
+        literal = getattr(x, "literal", None)
+        return LiteralAtom(literal, x.type) if literal is not None else self.builder.emit(Read(self.symbol(x), (x.type,)))
+
+    def symbol(self, x: Tensor) -> str:
+        if id(x) not in self.symbols:
+            self.symbols[id(x)] = f"s{len(self.symbols)}"
+            self.tensors[self.symbols[id(x)]] = x
+        return self.symbols[id(x)]
