@@ -27,6 +27,7 @@ from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, TrieStep, trie
@@ -39,6 +40,8 @@ __all__ = ["Tape"]
 _HELD_AS_NAME = 4
 """Reference count of a tensor that only the list of its names holds: the list, two variables, getrefcount's argument."""
 
+
+_frame, _new = sys._getframe, object.__new__
 
 _RUNS_CONSTRUCT = Cell._recorded.__code__
 """The code object that calls `enter`, construct and `leave`."""
@@ -106,6 +109,18 @@ class Tape:
             alias._takes_gradient = False
         if self.site is None:  # the values of a graph are never written
             self.named.append((alias, x))
+        return alias
+
+    def _renamed(self, x: Tensor) -> Tensor:
+        """Return a new name for `x`, which has the next slot.  Written out, since every argument and result of a Cell gets one."""
+        alias = _new(Tensor)
+        alias.type, alias.memory = x.type, x.memory
+        if not x._takes_gradient:
+            alias._takes_gradient = False
+        if self.site is None:
+            self.named.append((alias, x))
+        self.slots[id(alias)] = len(self.values)
+        self.values.append(alias)
         return alias
 
     def _names(self, x: Tensor) -> list[Tensor]:
@@ -204,41 +219,62 @@ class Tape:
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Record an op that has run.  If no operand is known here, nothing is recorded: the results are constants."""
-        slots, values, site = self.slots, self.values, self.site
-        key: list[Any] = [op, site]
-        known = outside = False
-        for x in operands:
-            slot = slots.get(id(x))
-            if slot is None:
-                key.append(x.type)
-                outside = True
+        slots, values, place = self.slots, self.values, self.site
+        first, count = len(values), len(operands)
+        # One and two operands are handled without lists and calls: most ops have as many.
+        if count == 1:
+            a = slots.get(id(operands[0]))
+            if a is None:
+                return
+            sources: tuple[int | TensorType, ...] | None = (a,)
+        elif count == 2:
+            x, y = operands
+            a, b = slots.get(id(x)), slots.get(id(y))
+            if a is None:
+                if b is None:
+                    return
+                self._place(x)
+                sources = (x.type, b)
+            elif b is None:
+                self._place(y)
+                sources = (a, y.type)
             else:
-                key.append(slot)
-                known = True
-        if not known:
-            return
-        first = len(values)
-        if outside:
-            for place, x in enumerate(operands, 2):
-                slot = slots.get(id(x))
-                if slot is None:
-                    self._place(x)
-                elif slot >= first:
-                    key[place] = slot  # the same tensor twice is another path than two tensors of one type
-        if site is None:
-            frame = sys._getframe(3)  # skips `apply` and the operator that called it: each inspected frame costs time
+                sources = (a, b)
+        else:
+            sources = self._sources(operands)
+            if sources is None:
+                return
+        if place is None:
+            frame = _frame(3)  # skips `apply` and the operator that called it: each inspected frame costs time
             code = frame.f_code
-            key[1] = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
-        step = self.at.children.get(tuple(key))
+            place = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
+        key = (op, place, sources)
+        step = self.at.children.get(key)
         if step is None:
-            path, (loc, code) = self.path(), self._line()
-            outside_types = [x.type for x in values[first:]]
-            self._grow(tuple(key), path.operation(op, [slots[id(x)] for x in operands], outside_types, op.name[0], loc, code))
+            path, (loc, owner) = self.path(), self._line()
+            outside = [x.type for x in values[first:]]
+            self._grow(key, path.operation(op, [slots[id(x)] for x in operands], outside, op.name[0], loc, owner))
         else:
             self.at = step
         for x in results:
             slots[id(x)] = len(values)
             values.append(x)
+
+    def _sources(self, operands: Sequence[Tensor]) -> tuple[int | TensorType, ...] | None:
+        """Return the slot of each operand, or its type if it gets one now; None if none is known."""
+        slots = self.slots
+        sources: list[Any] = [slots.get(id(x)) for x in operands]
+        if None in sources:
+            if not any(source is not None for source in sources):
+                return None
+            for i, x in enumerate(operands):
+                if sources[i] is None:
+                    # The same tensor twice is another path than two tensors of one type.
+                    sources[i] = slots.get(id(x))
+                    if sources[i] is None:
+                        self._place(x)
+                        sources[i] = x.type
+        return tuple(sources)
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
         """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""
@@ -361,8 +397,7 @@ class Tape:
         inside = list(arguments)
         for i, slot in enumerate(operands):
             if slot >= 0:
-                inside[i] = alias = self._name(arguments[i])
-                self._place(alias)
+                inside[i] = self._renamed(arguments[i])
         return inside
 
     def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
@@ -386,8 +421,7 @@ class Tape:
         outside = list(results)
         for i, slot in enumerate(operands):
             if slot >= 0:
-                outside[i] = alias = self._name(results[i])
-                self._place(alias)
+                outside[i] = self._renamed(results[i])
         return outside
 
 
