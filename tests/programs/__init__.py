@@ -1,6 +1,6 @@
-"""Small programs as users write them, by theme: what runs op by op must run as a graph, to the bit.
+"""Small programs as users write them, by theme: each must compute the same in eager mode and as a graph, to the bit.
 
-Each is a function or a Cell that says in a sentence what it is about; see `program.Program`.
+Each is a function or a Cell whose docstring says in a sentence what it shows; see `program.Program`.
 """
 
 from programs import (

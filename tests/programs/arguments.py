@@ -53,7 +53,7 @@ def default_replaced(x, weight=None):
 
 @program(f32(1.5, -2.0), 2, True, "square", wrt=0)
 def constants_as_arguments(x, times, negate, kind):
-    """Numbers, bools and strings among the arguments are known while the function is read."""
+    """Numbers, bools and strings among the arguments are known while parsing."""
     y = x**2 if kind == "square" else x
     y = y * times
     return -y if negate else y
@@ -231,7 +231,7 @@ def function_sees_later_value(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="functions, nested functions")
 def function_with_nonlocal(x):
-    """A function that changes a variable of the function around it."""
+    """A function that changes a variable of the enclosing function."""
     count = 0
     total = x
 
@@ -398,7 +398,7 @@ HALVE = Rescaling(0.5)
 
 @program(f32(1.0, -2.0), wrt=0, features="methods, globals")
 def plain_objects(x):
-    """Methods of an object that is no cell."""
+    """Methods of an object that is not a cell."""
     return HALVE(x) + HALVE.inverse(x * x)
 
 

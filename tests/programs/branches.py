@@ -1,4 +1,4 @@
-"""Branches: conditions of Python values, which choose while the function is read, and of tensors, which choose when it runs."""
+"""Branches on conditions of Python values, which are decided while parsing, and on conditions of tensors, decided at run time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def python_branches(x, kind):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0)
 def branch_on_shape(x):
-    """Shapes, ranks and dtypes are known while the function is read."""
+    """Shapes, ranks and dtypes are known while parsing."""
     if x.ndim == 1 and x.shape[0] > 2:
         x = x[:2] * x[1:]
     if str(x.dtype) == "Float32":
@@ -30,7 +30,7 @@ def branch_on_shape(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="tensor if")
 def tensor_branch(x):
-    """The sum of a tensor chooses."""
+    """A branch on the sum of a tensor."""
     if x.sum() > 0:
         y = x * 2
     else:
@@ -49,7 +49,7 @@ def without_else(x):
 
 @program(f32(0.5), wrt=0, features="tensor if")
 def not_taken(x):
-    """A branch that is not taken leaves everything as it was."""
+    """A branch that is not taken changes nothing."""
     if x < 0:
         x = ops.log(x)
     return x * 2
@@ -110,7 +110,7 @@ def mixed_conditions(x, y, kind):
 
 @program(f32(2.0), wrt=0, features="tensor if")
 def variable_of_one_branch(x):
-    """A variable that one branch alone sets, used where that branch was taken."""
+    """A variable that only one branch sets, used if that branch was taken."""
     if x > 1:
         extra = x * x
     y = x + 1
@@ -121,7 +121,7 @@ def variable_of_one_branch(x):
 
 @program(f32(1.0, 2.0), f32(-1.0), wrt=(0, 1), features="tensor if, tuples")
 def several_variables(x, y):
-    """Branches that set several variables, unequal ones."""
+    """Branches that set several, different variables."""
     a, b, c = x, x, x
     if y > 0:
         a = x * y
@@ -134,7 +134,7 @@ def several_variables(x, y):
 
 @program(f32(1.0, 2.0), f32(-1.0), wrt=(0, 1), features="tensor if, tuples")
 def tuple_of_branches(x, y):
-    """Branches that give tuples and lists of equal structure."""
+    """Branches that return tuples and lists of equal structure."""
     if y > 0:
         pair = (x, [y, x * 2])
     else:
@@ -165,7 +165,7 @@ def number_of_branches(x, k):
 
 @program(f32(1.5), wrt=0, features="tensor if, Python number in tensor branch")
 def number_and_tensor(x):
-    """A variable is a number in one branch and a tensor of a float in the other."""
+    """A variable is a number in one branch and a float tensor in the other."""
     if x > 1:
         scale = x * 2
     else:
@@ -175,7 +175,7 @@ def number_and_tensor(x):
 
 @program(f32(1.5), f32(2.0), features="tensor if, Python number in tensor branch")
 def flags(x, y):
-    """Bools set in branches, asked later."""
+    """Bools set in branches, tested later."""
     small, close = False, False
     if x < 1:
         small = True
@@ -208,7 +208,7 @@ def nested_conditional_expressions(x):
 
 @program(i32(5), features="tensor if, results of dtype int, tensor elif")
 def branches_on_integers(n):
-    """Integer tensors decide and are results."""
+    """Integer tensors are conditions and results."""
     if n % 2 == 0:
         return n // 2
     elif n % 3 == 0:
@@ -278,7 +278,7 @@ def gradient_by_one_branch(x, w):
 
 @program(grid(2, 3), wrt=0, features="tensor if, gated unit, cells")
 class GatedUnit(nn.Cell):
-    """A unit that is left out when its gate is shut."""
+    """A unit that is skipped when its gate is closed."""
 
     def __init__(self):
         super().__init__()

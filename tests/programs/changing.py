@@ -1,5 +1,5 @@
 # ruff: noqa: B007, SIM300 - programs stay as users write them
-"""What a tensor decides to change: containers of all kinds, iterators, objects with special methods."""
+"""Changes that depend on a tensor: of containers of all kinds, iterators, objects with special methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from programs.program import f32, program
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="deque, tensor if")
 def deque_in_branches(x):
-    """A deque with a length of its own, filled on both paths in different ways."""
+    """A deque with a maximum length, filled on both paths in different ways."""
     last = collections.deque(maxlen=2)
     if x.sum() > 0:
         last.append(x)
@@ -31,7 +31,7 @@ def deque_in_branches(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="deque, tensor while")
 def deque_in_a_loop(x):
-    """A queue that goes round while a tensor decides."""
+    """A queue that rotates while a condition on a tensor holds."""
     queue = collections.deque([x, x * 2])
     while queue[0].sum() < 50:
         queue.append(queue[0] + queue[1])
@@ -60,7 +60,7 @@ def one_deque_or_another(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="defaultdict, tensor if, tensor while")
 def default_dicts(x):
-    """Entries that reading makes."""
+    """Entries created by reading."""
     parts = collections.defaultdict(list)
     if x.sum() > 5:
         parts["a"].append(x)
@@ -77,7 +77,7 @@ def default_dicts(x):
 
 @program(f32(1.0, -2.0, 3.0), features="defaultdict, tensor if", refused="E204")
 def default_dict_read_on_one_path(x):
-    """Reading makes an entry, so the two paths leave dicts of different lengths."""
+    """Reading creates an entry, so the two paths leave dicts of different lengths."""
     counts = collections.defaultdict(int)
     if x.sum() > 5:
         x = x + counts["a"]
@@ -102,7 +102,7 @@ def arrays_filled(x):
 
 @program(f32(1.0, -2.0, 3.0), features="NumPy, tensor if", refused="E204")
 def array_written_on_one_path(x):
-    """An array is no tensor: a graph cannot choose between its numbers."""
+    """An array is not a tensor: a graph cannot choose between its numbers."""
     weights = np.zeros(3, np.float32)
     if x.sum() > 5:
         weights[0] = 100
@@ -111,7 +111,7 @@ def array_written_on_one_path(x):
 
 @program(f32(1.0, -2.0, 3.0), features="tensor if", refused="E204")
 def array_appended_to_on_one_path(x):
-    """An array of Python's likewise, by its methods."""
+    """The same for Python's array, by its methods."""
     numbers = array.array("d", [1.0])
     if x.sum() > 0:
         numbers.append(2.0)
@@ -120,7 +120,7 @@ def array_appended_to_on_one_path(x):
 
 @program(f32(1.0, -2.0, 3.0), features="NumPy, tensor if", refused="E204")
 def array_written_by_numpy_on_one_path(x):
-    """The same by functions of NumPy's that write their argument."""
+    """The same by NumPy functions that write their argument."""
     weights = np.zeros(3, np.float32)
     if x.sum() > 5:
         np.copyto(weights, 7)
@@ -130,7 +130,7 @@ def array_written_by_numpy_on_one_path(x):
 
 @program(f32(1.0, -2.0, 3.0), features="tensor if", refused="E204")
 def bytes_written_on_one_path(x):
-    """A bytearray likewise."""
+    """The same for a bytearray."""
     marks = bytearray(b"abc")
     if x.sum() > 5:
         marks[0] = 100
@@ -156,7 +156,7 @@ def chain_map_updated_on_one_path(x):
 
 
 class Parts(list):
-    """A list of the user's own."""
+    """A user's list class."""
 
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="tensor if")
@@ -176,7 +176,7 @@ def list_of_a_class(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="iterators, tensor if")
 def iterators(x):
-    """Iterators that go on where Python decides, and those that live on one path."""
+    """Iterators that advance on conditions of Python values, and those that exist on one path only."""
     parts = iter([x, x * 2, x * 3])
     first = next(parts)
     pairs = [a * b for a, b in zip(parts, parts)]
@@ -188,7 +188,7 @@ def iterators(x):
 
 @program(f32(1.0, -2.0, 3.0), features="iterators, tensor if", refused="E202")
 def iterator_goes_on_in_a_branch(x):
-    """Whether it has gone on is not known behind."""
+    """After the branch it is not known whether it has advanced."""
     parts = iter([x, x * 2, x * 3])
     y = next(parts)
     if x.sum() > 5:
@@ -207,7 +207,7 @@ def iterator_goes_on_in_a_loop(x):
 
 @program(f32(1.0, -2.0, 3.0), features="iterators", refused="E202")
 def iterator_goes_on_besides(x):
-    """A loop goes through its iterator at once."""
+    """A loop consumes its iterator at once."""
     parts = iter([x, x * 2, x * 3])
     for part in parts:
         after = next(parts, None)
@@ -217,7 +217,7 @@ def iterator_goes_on_besides(x):
 
 @program(f32(1.0, -2.0, 3.0), features="iterators", refused="E202")
 def iterator_goes_on_behind_a_loop(x):
-    """Also when it is left, and the loop is over something made of it."""
+    """Also when the loop is left early, and when it is over something made from the iterator."""
     parts = iter([x, x * 2, x * 3])
     for i, part in enumerate(parts):
         break
@@ -226,7 +226,7 @@ def iterator_goes_on_behind_a_loop(x):
 
 @program(f32(1.0, -2.0, 3.0), features="iterators", refused="E202")
 def iterator_without_end(x):
-    """A loop over it would be written out for ever."""
+    """A loop over it would be unrolled for ever."""
     for i in itertools.count():
         if i > 5:
             break
@@ -238,7 +238,7 @@ def iterator_without_end(x):
 
 
 class Point:
-    """An object whose operators keep count of themselves, and look at tensors."""
+    """An object whose operators count their calls, and look at tensors."""
 
     def __init__(self, value):
         self.value = value
@@ -326,7 +326,7 @@ def operator_of_a_class_declines(x):
 
 
 class Spot(Point):
-    """A narrower class, whose reflected operators go first; products it leaves to the wider one."""
+    """A subclass whose reflected operators are tried first; it leaves products to its base class."""
 
     def __radd__(self, other):
         return other.value * self.value
@@ -340,7 +340,7 @@ class Spot(Point):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="special methods, tensor if")
 def operators_of_a_narrower_class(x):
-    """Of two operands, that of the narrower class is asked first, if it has a reflected operator or a comparison of its own."""
+    """The operand of the subclass is tried first, if it has a reflected operator or a comparison of its own."""
     wide, narrow = Point(x), Spot(x * 2)
     total = wide + narrow
     wide_first = Point(x * 3)
@@ -352,7 +352,7 @@ def operators_of_a_narrower_class(x):
 
 @program(f32(1.0, -2.0, 3.0), raises=(TypeError, "unsupported operand type(s) for -: 'Spot' and 'Spot'"), features="special methods")
 def operator_of_one_class_is_not_reflected(x):
-    """Of two operands of one class, the reflected operator is not asked."""
+    """For two operands of one class the reflected operator is not tried."""
     return Spot(x) - Spot(x * 2)
 
 
@@ -372,7 +372,7 @@ def items_of_a_class(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="special methods, tensor if")
 def comparisons_of_a_class(x):
-    """`==`, `!=`, `<`, its mirror, `in`; truth and length."""
+    """`==`, `!=`, `<`, its reflection, `in`; truth and length."""
     point = Point(x)
     y = x
     if x.sum() > 5:
@@ -396,7 +396,7 @@ def comparisons_of_a_class(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="special methods, tensor if")
 def loop_over_an_object(x):
-    """`__iter__` runs where the loop does."""
+    """`__iter__` runs when the loop does."""
     point = Point(x)
     if x.sum() > 1:
         for part in point:
@@ -406,7 +406,7 @@ def loop_over_an_object(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="objects, tensor if, tensor while")
 def objects_of_one_path(x):
-    """An object made in a branch or in a round of a loop is its own."""
+    """An object made in a branch or in an iteration belongs to it."""
     while x.sum() < 50:
         point = Point(x * 2)
         point.count += 1

@@ -50,7 +50,7 @@ def named_tuple_in_and_out(line, x):
 
 @program(f32(1.0, -2.0), f32(0.5), wrt=(0, 1), features="list methods")
 def list_methods(x, y):
-    """Lists grow, shrink and turn round while the function is read."""
+    """Lists grow, shrink and are reversed while parsing."""
     parts = [x]
     parts.append(y)
     parts.extend([x * y, x + y])
@@ -142,7 +142,7 @@ def list_comprehensions(x):
 
 @program(f32(1.0, -2.0, 0.5), wrt=0, features="dicts")
 def dict_and_set_comprehensions(x):
-    """Dicts and sets written as loops."""
+    """Dict and set comprehensions."""
     powers = {f"p{i}": x**i for i in range(1, 4)}
     wanted = {name for name in powers if name != "p2"}
     swapped = {value: key for key, value in {"a": 1, "b": 2}.items()}
@@ -172,7 +172,7 @@ def generators(x):
 
 @program(f32(1.0, -2.0), "gain", wrt=0, gain=f32(2.0, 0.5), shift=f32(1.0, 1.0))
 def f_strings(x, kind, **parts):
-    """Names put together as strings."""
+    """Names composed as strings."""
     index = 1
     names = [f"{kind}_{index}", "shift", f"{kind:>6}".strip()]
     if names[0] == "gain_1" and names[2].upper() == "GAIN" and kind.startswith("g"):
@@ -273,7 +273,7 @@ def python_slices(x):
 
 @program(grid(2, 2), wrt=0, features="list methods, tensor if")
 def list_filled_in_loop(x):
-    """Results collected in a list in a loop, whose values tensors choose."""
+    """Results collected in a list in a loop, with values that depend on tensors."""
     states = []
     h = x
     for i in range(3):
@@ -330,7 +330,7 @@ def registry(x):
 
 @program([f32(1.0, -2.0), 2.0, f32(0.5, 3.0), 7], wrt=0)
 def mixed_list(parts):
-    """Tensors and numbers told apart by filter, isinstance and type."""
+    """Tensors and numbers distinguished by filter, isinstance and type."""
     arrays = list(filter(lambda part: isinstance(part, Tensor), parts))
     numbers = [part for part in parts if type(part) in (int, float)]
     scaled = map(lambda part, by: part * by, arrays, reversed(numbers))

@@ -1,5 +1,5 @@
 # ruff: noqa: B007, RET503 - programs stay as users write them
-"""Corners of the language: what Python means there must be what a graph means."""
+"""Corner cases of the language: a graph must do what Python does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from programs.program import f16, f32, f64, grid, i32, i64, program
 
 @program(f32(2.0), features="printing, tensor logic, tensor if")
 def operands_in_order(x):
-    """Operands of `and` and `or` are asked one after the other, and no more than needed."""
+    """Operands of `and` and `or` are evaluated in order, and no more than needed."""
 
     def ask(name, answer):
         print("asked", name)
@@ -80,7 +80,7 @@ def conditions_of_odd_numbers(nan, zero):
 
 @program(f32(1.0, -2.0), wrt=0, features="shadowing")
 def names_of_builtins(x):
-    """Names of builtins used for other things."""
+    """Names of builtins used for other objects."""
     sum = x * 2
     len = 3
     max = lambda value: value * len  # noqa: E731
@@ -92,7 +92,7 @@ def names_of_builtins(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="closures, list methods")
 def late_binding(x):
-    """Functions made in a loop see its last round, unless they keep their own by a default."""
+    """Functions made in a loop see its last iteration, unless they keep their own value by a default."""
     late, early = [], []
     for i in range(3):
         late.append(lambda y: y * i)  # noqa: B023
@@ -142,7 +142,7 @@ def total_from_zero(x):
 
 @program(f32(0.75, -0.5, 3.0), wrt=0, features="for tensor rows, tensor if, tensor continue, number becomes tensor")
 def total_of_rows_from_zero(x):
-    """The same over rows, some of which are left out."""
+    """The same over rows, some of which are skipped."""
     total, count = 0, 0
     for value in x:
         if value < 0:
@@ -154,7 +154,7 @@ def total_of_rows_from_zero(x):
 
 @program(f64(0.75), wrt=0, features="tensor while, number becomes tensor, None becomes tensor, is None")
 def last_from_none(x):
-    """A variable that is None before the first round."""
+    """A variable that is None before the first iteration."""
     last = None
     for i in range(3):
         if last is not None:
@@ -181,7 +181,7 @@ def arithmetic_of_counters(x):
 
 @program(f32(-2.7), i32(7), wrt=0, features="numbers of tensors, tensor if", differences=False)
 def arithmetic_of_numbers_of_tensors(x, n):
-    """int() cuts towards zero; float() is a double, as Python's numbers are."""
+    """int() truncates; float() is a double, like Python's numbers."""
     k, r, m = int(x), float(x), int(n)
     y = x * (k // 2) + x * (r * 0.1) + m**2 % 5 - round(r)
     if k < 0 and r + 2.7 != 0:
@@ -191,7 +191,7 @@ def arithmetic_of_numbers_of_tensors(x, n):
 
 @program(f32(0.5, 1.5, -2.5, 4.0), i32(1), wrt=0, features="numbers of tensors, reads: computed index, reads: slice, range of a tensor")
 def positions_from_tensors(x, start):
-    """Numbers of tensors as positions, and as the ends of a range."""
+    """Numbers of tensors as indices, and as the ends of a range."""
     first = int(start)
     total = x[first] * 2 + x[first - 2]
     for i in range(first, int(start * 3)):
@@ -201,7 +201,7 @@ def positions_from_tensors(x, start):
 
 @program(i32(2_000_000_000), f16(300.0), features="overflow, tensor while, results of dtype int")
 def overflow(n, h):
-    """int32 wraps round; float16 becomes infinite."""
+    """int32 wraps; float16 becomes infinite."""
     rounds = 0
     while rounds < 2 and n > 0:
         n = n + 300_000_000
@@ -215,7 +215,7 @@ def overflow(n, h):
 
 @program(i64(5), features="numbers of tensors, overflow", refused="E214")
 def product_beyond_64_bits(n):
-    """Python's ints have no end; those of a graph have 64 bits, and say so."""
+    """Python's ints are unlimited; those of a graph have 64 bits, and overflow is an error."""
     k = int(n)
     for _ in range(6):
         k = k * k
@@ -224,21 +224,21 @@ def product_beyond_64_bits(n):
 
 @program(i64(2**62), features="numbers of tensors, overflow", refused="E214")
 def sum_beyond_64_bits(n):
-    """The sum of two ints of 64 bits has 65."""
+    """The sum of two 64-bit ints has 65 bits."""
     k = int(n)
     return k + k
 
 
 @program(i64(5), features="numbers of tensors")
 def compared_with_large_numbers(n):
-    """Bounds that no int of 64 bits reaches."""
+    """Bounds beyond any 64-bit int."""
     k = int(n)
     return k < 2**80, k == 2**64, k > -(2**65), k <= 2**64 - 1, (k + 2**53) == float(2**53)
 
 
 @program(i64(3), features="numbers of tensors", refused="E214")
 def power_below_one(n):
-    """An int to the power of a negative int is a float: which of them it is must be known."""
+    """An int to the power of a negative int is a float: the sign must be known."""
     k = int(n)
     return 2.0 ** (k - 5), 2 ** (k - 5)
 
@@ -279,7 +279,7 @@ def two_names_of_what_a_branch_made(x):
 
 @program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor while, writes: int, number computed in loop")
 def two_names_of_what_a_loop_made(x):
-    """A tensor and a list with two names each, new ones in every round."""
+    """A tensor and a list with two names each, new ones in every iteration."""
     y, parts, i = x * 1, [x], 0
     z, more = y, parts
     while x.sum() * i < 10:
@@ -295,7 +295,7 @@ def two_names_of_what_a_loop_made(x):
 
 @program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor if, writes: int")
 def written_or_replaced(x):
-    """One branch writes into a tensor and a dict, the other puts others in their places."""
+    """One branch writes into a tensor and a dict, the other replaces them."""
     y, table = x * 1, {"a": x}
     same = table
     if x.sum() > 0:
@@ -309,7 +309,7 @@ def written_or_replaced(x):
 
 @program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor while, writes: int, number computed in loop")
 def written_and_replaced_in_a_loop(x):
-    """A round writes into what it was given, and replaces it."""
+    """An iteration writes into a value that it received, and replaces it."""
     y, pair, n = x * 1, [x * 1, x * 2], 0
     while y.sum() < 50:
         y[0] = y[1] + 1
@@ -323,7 +323,7 @@ def written_and_replaced_in_a_loop(x):
 
 @program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression, writes: int", refused="E215")
 def written_under_a_chosen_name(x):
-    """Which of two tensors is written, a tensor decides."""
+    """Which of two tensors is written depends on a tensor."""
     a, b = x * 1, x * 2
     y = a if x.sum() > 0 else b
     y[0] = 100.0
@@ -332,7 +332,7 @@ def written_under_a_chosen_name(x):
 
 @program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression", refused="E215")
 def appended_under_a_chosen_name(x):
-    """Which of two lists grows, a tensor decides."""
+    """Which of two lists grows depends on a tensor."""
     a, b = [x], [x * 2]
     c = a if x.sum() > 0 else b
     c.append(x * 4)
@@ -341,7 +341,7 @@ def appended_under_a_chosen_name(x):
 
 @program(f32(1.0, 2.0, 3.0), features="aliases, tensor if, writes: int", refused="E215")
 def argument_or_another_written(x):
-    """Whether the caller's tensor is written, a tensor decides."""
+    """Whether the caller's tensor is written depends on a tensor."""
     if x.sum() < 0:
         x = x * 2
     x[0] = 50.0
@@ -350,7 +350,7 @@ def argument_or_another_written(x):
 
 @program(f32(1.0, 2.0, 3.0), wrt=0, features="writes: int, constants", differences=False)
 def constant_of_each_call(x):
-    """A tensor that each call makes anew and writes into."""
+    """A tensor that each call creates and writes into."""
     v = Tensor([1.0, 2.0, 3.0])
     v[0] = x[0]
     v[1] = v[1] + 1
@@ -388,7 +388,7 @@ def ways_out_of_nested_loops(x):
 
 @program(f32(1.0), wrt=0, features="tensor early return, nested tensor if")
 def return_within_one_branch(x):
-    """A branch of which one part returns, the other goes on to what follows."""
+    """A branch of which one part returns, while the other continues with the statements after it."""
     if x > 0:
         if x > 5:
             return x * 100
@@ -432,7 +432,7 @@ def write_behind_a_return(x):
 
 @program(f64(1.5), wrt=0, features="tensor break, loop variable afterwards")
 def loop_variable_after_break(x):
-    """The variable of a loop that a tensor has ended."""
+    """The variable of a loop that ended on a condition of a tensor."""
     for i in range(8):
         x = x * 1.5
         if x > 6:
@@ -496,7 +496,7 @@ def lists_in_branches(x):
 
 @program(f32(1.0, -2.0), features="parameters written, aliases", refused="E202")
 class SwapsParameters(nn.Cell):
-    """Parameters are places: swapping them as variables gives one number twice, swapping values swaps."""
+    """Parameters are storage: swapping them as variables gives one number twice, swapping values swaps."""
 
     def __init__(self):
         super().__init__()
@@ -511,7 +511,7 @@ class SwapsParameters(nn.Cell):
 
 @program(f32(1.0, -2.0), wrt=0, features="parameters written, tensor if, state that decides", differences=False)
 class AlternatesByState(nn.Cell):
-    """What was written in one call decides in the next."""
+    """A value written in one call is a condition in the next."""
 
     def __init__(self):
         super().__init__()
@@ -584,7 +584,7 @@ def announce(name):
 
 @program(f32(2.0), f32(0.5), wrt=(0, 1), features="register_hook, printing, tensor if, zero rounds", differences=False)
 def hooks_that_do_not_run(x, y):
-    """Hooks on values that nothing uses, in a branch not taken, in a loop of no rounds."""
+    """Hooks on unused values, in a branch not taken, in a loop of no iterations."""
     unused = x * 2
     unused.register_hook(announce("unused"))
     used = x * y
@@ -599,7 +599,7 @@ def hooks_that_do_not_run(x, y):
 
 @program(f32(1.5), wrt=0, features="register_hook, HookBackward, printing, tensor while", differences=False)
 def hooks_in_tensor_loop(x):
-    """A hook in each round of a tensor loop: last round first."""
+    """A hook in each iteration of a tensor loop: the last iteration comes first."""
     show = ops.HookBackward(lambda gradients: print("round", gradients[0]))
     while x < 5:
         x = show(x * 1.5)
@@ -629,7 +629,7 @@ def removed_hook(x):
 
 @program(f32(1.5), wrt=0, features="cell hooks, printing, tensor while, tensor if", differences=False)
 class HookedCellInLoop(nn.Cell):
-    """A hooked cell called in each round, and another that is not reached."""
+    """A hooked cell called in each iteration, and another that is not reached."""
 
     def __init__(self):
         super().__init__()
@@ -647,7 +647,7 @@ class HookedCellInLoop(nn.Cell):
 
 
 class Announced(nn.Cell):
-    """x * y, which prints when its gradient is taken, and gives none to y."""
+    """x * y, which prints when its gradient is taken, and has no gradient by y."""
 
     def construct(self, x, y):
         return x * y
@@ -697,7 +697,7 @@ class GradientInBranchOfTraining(nn.Cell):
 
 @program(grid(3, 4), i64(2), wrt=0, features="for range of a tensor, items written")
 def rows_written_in_a_range(x, n):
-    """A tensor written in place in a loop that assigns no name: before the name of the round is bound, and behind it."""
+    """A tensor written in place in a loop that assigns no name: before and after the loop variable is bound."""
     y, z = x * 1.0, x * 2.0
     for k in range(n):
         y[k] = y[k] + k * 2.0

@@ -1,4 +1,4 @@
-"""`_Function`: functions with a forward and a backward pass of their own."""
+"""`_Function`: functions with their own forward and backward passes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from programs.program import f32, f64, program
 
 
 class Scaled(_Function):
-    """x * y, its gradient ten times too large for x."""
+    """x * y, with a gradient by x that is ten times too large."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -21,7 +21,7 @@ class Scaled(_Function):
 
 
 class Several(_Function):
-    """Two results and a number; keeps what it computes on the way."""
+    """Two results and a number; keeps an intermediate value."""
 
     @staticmethod
     def forward(ctx, x, factor):
@@ -68,7 +68,7 @@ class Dirty(_Function):
 
 
 class SetUp(_Function):
-    """The context is filled behind the forward pass, with the defaults."""
+    """The context is filled after the forward pass, with the defaults."""
 
     @staticmethod
     def forward(x, power=2):
@@ -86,7 +86,7 @@ class SetUp(_Function):
 
 
 class Chosen(_Function):
-    """What is saved is decided by a tensor."""
+    """What is saved depends on a tensor."""
 
     @staticmethod
     def forward(ctx, x):
@@ -110,13 +110,13 @@ def custom(x, y):
 
 @program(f64(1.0, -2.0), wrt=0, features="custom functions, grad, second order", differences=False)
 def custom_second_order(x):
-    """The backward pass is differentiated, through what was saved too."""
+    """The backward pass is differentiated, also through saved values."""
     return grad(lambda y: (Scaled.apply(y, y) * y).sum())(x) + grad(lambda y: SetUp.apply(y, 3).sum())(x)
 
 
 @program(f32(1.0, -2.0), wrt=0, features="custom functions", differences=False)
 def custom_results(x):
-    """Several results, one of them no tensor, and an argument that is none."""
+    """Several results, one of which is not a tensor, and an argument that is not a tensor."""
     first, second, number = Several.apply(x, 2.0)
     return first * number + second
 
@@ -130,7 +130,7 @@ def custom_marked(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="custom functions, in place", differences=False)
 def custom_dirty(x):
-    """What is written in place is the result from then on."""
+    """A value written in place is the result from then on."""
     y = x * 2
     z = Dirty.apply(y)
     return y * z
@@ -138,13 +138,13 @@ def custom_dirty(x):
 
 @program(f32(1.0, 2.0), wrt=0, features="custom functions", differences=False)
 def custom_set_up(x):
-    """`setup_context`, with an argument by name and one left out."""
+    """`setup_context`, with a keyword argument and an omitted one."""
     return SetUp.apply(x) + SetUp.apply(x, power=3)
 
 
 @program(f32(1.0, -0.5), wrt=0, features="custom functions, tensor if", differences=False)
 def custom_chosen(x):
-    """Each path saves its own."""
+    """Each path saves its own values."""
     return Chosen.apply(x) * Chosen.apply(-x)
 
 

@@ -25,7 +25,7 @@ def raise_not_reached(x, n):
 
 @program(f32(-1.0), raises=(ValueError, "must be positive"), features="tensor raise, tensor if")
 def raise_on_tensor(x):
-    """A tensor decides to raise."""
+    """A raise that depends on a tensor."""
     if x < 0:
         raise ValueError("x must be positive")
     return ops.sqrt(x)
@@ -41,7 +41,7 @@ def raise_on_tensor_not_reached(x):
 
 @program(f64(2.0), wrt=0, features="tensor raise, tensor elif")
 def raise_in_last_branch(x):
-    """The last branch raises, so the others give the result."""
+    """The last branch raises, so the others determine the result."""
     if x > 1:
         y = x * 3
     elif x > 0:
@@ -75,7 +75,7 @@ def assert_holds(x):
 
 @program(f64(0.5), raises=(RuntimeError, "does not converge"), features="tensor raise, for else, tensor break")
 def raise_in_loop(x):
-    """Raised when a loop ends without result."""
+    """Raised when a loop ends without a result."""
     for _ in range(5):
         x = x * x + 1
         if x < 0.25:
@@ -87,7 +87,7 @@ def raise_in_loop(x):
 
 @program(i32(3), raises=(IndexError, "beyond 2"), features="tensor raise, tensor while, nested tensor if")
 def raise_in_while(n):
-    """Raised in a branch of a tensor loop, after some rounds."""
+    """Raised in a branch of a tensor loop, after some iterations."""
     while n > 0:
         n = n - 1
         if n < 2:
@@ -98,13 +98,13 @@ def raise_in_while(n):
 
 @program(f32(1.0, -2.0), f32(1.0, 2.0, 3.0), raises=(ValueError, ""))
 def shapes_that_do_not_fit(x, y):
-    """The operators' own errors come out."""
+    """The operators' own errors are raised."""
     return x + y
 
 
 @program(f32(1.0, -2.0), raises=(KeyError, "sigmoid"))
 def missing_key(x):
-    """A key that a dict does not have."""
+    """A missing key of a dict."""
     return {"relu": x}["sigmoid"]
 
 
@@ -116,7 +116,7 @@ def index_out_of_range(x):
 
 @program(f32(1.0, -2.0), raises=(AttributeError, "bias"), features="constants from self")
 class MissingAttribute(nn.Cell):
-    """An attribute that a cell does not have."""
+    """A missing attribute of a cell."""
 
     def construct(self, x):
         return x + self.bias
@@ -150,7 +150,7 @@ def raise_own_exception(x):
 
 @program(f32(-3.0), raises=(ValueError, "negative"), features="tensor raise, parameters written, printing")
 class RaisesAfterWriting(nn.Cell):
-    """What was printed and written before an exception stays."""
+    """Prints and writes before an exception keep their effect."""
 
     def __init__(self):
         super().__init__()
@@ -167,7 +167,7 @@ class RaisesAfterWriting(nn.Cell):
 
 @program(f32(1.0, 2.0), raises=(ValueError, "matrices of 2 rows"), features="printing, tensor if")
 def mistake_behind_a_print(x):
-    """A mistake of shapes in a branch, behind a print: first the print, then the exception."""
+    """A shape error in a branch, after a print: first the print, then the exception."""
     print("sum", x.sum())
     if x.sum() > 0:
         x = ops.matmul(x, ops.ones((3, 2)))

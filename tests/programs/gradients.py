@@ -1,5 +1,5 @@
 # ruff: noqa: F841 - programs stay as users write them
-"""Gradients taken inside a program, hooks registered inside, gradients that are cut, inserted or written by hand."""
+"""Gradients taken inside a program, hooks registered inside, gradients that are stopped, inserted or written by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def value_and_gradient_inside(x):
 
 @program(f64(1.0, -2.0), wrt=0, features="value_and_grad, has_aux")
 def gradient_with_more_results(x):
-    """Results that are passed on and not differentiated."""
+    """Results that are returned but not differentiated."""
 
     def loss(y):
         squares = y * y
@@ -60,7 +60,7 @@ def derivatives_of_derivatives(x):
 
 @program({"w": f64(1.0, -2.0), "b": [f64(0.5), (f64(3.0, 1.0),)], "power": 2, "name": "net"}, f64(0.3, -0.7), wrt=(0, 1), features="dict")
 def parameters_in_a_dict(params, x):
-    """Parameters in nested containers, with numbers and names beside them."""
+    """Parameters in nested containers, together with numbers and names."""
     return ((params["w"] * x + params["b"][0]) ** params["power"] * params["b"][1][0]).sum()
 
 
@@ -113,7 +113,7 @@ def jacobian_vector_product(x, v):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, second order")
 def vjp_inside(x, v):
-    """vjp gives the result, and a function from cotangents to gradients that may be called again."""
+    """vjp returns the result, and a function from cotangents to gradients that may be called repeatedly."""
     y, pull = ops.vjp(lambda a, b: a * b * b, x, v)
     by_x, by_v = pull(ops.ones_like(y))
     return y * by_x + by_v + pull(y)[0]
@@ -136,7 +136,7 @@ def vjp_of_control_flow(x, v):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="jvp, second order")
 def jvp_inside(x, v):
-    """jvp gives the result and its derivative along a direction."""
+    """jvp returns the result and its derivative along a direction."""
     y, dy = ops.jvp(lambda a: ops.sin(a) * a.sum(), x, v)
     return y * dy
 
@@ -175,7 +175,7 @@ def vjp_of_a_global_function(x, v):
 
 @program(f64(1.3), f64(0.5), wrt=(0, 1), features="vjp, tensor while, for tensor rows, second order")
 def vjp_pulled_in_loops(x, v):
-    """A pullback that is called in loops, each time with what the round before gave."""
+    """A pullback called in loops, each time with the result of the iteration before."""
     y, pull = ops.vjp(lambda a: ops.sin(a) * a, x)
     z, pull_loop = ops.vjp(lambda a: grown_by(a, a), x)
     for _ in range(2):
@@ -194,7 +194,7 @@ def jvp_of_a_global_function(x, v):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, has_aux, containers")
 def vjp_with_more_results(x, v):
-    """Tensors in tuples, results that are passed on, a result that has no gradient."""
+    """Tensors in tuples, results that are only returned, a result without gradient."""
 
     def several(pair, factor):
         product = pair[0] * pair[1]
@@ -223,7 +223,7 @@ class Counts(nn.Cell):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, printing, parameters written", differences=False)
 class EffectsUnderVjp(nn.Cell):
-    """What the function of a vjp prints and writes happens once, however often it is pulled."""
+    """Prints and writes of the function of a vjp happen once, however often it is pulled."""
 
     def __init__(self):
         super().__init__()
@@ -240,7 +240,7 @@ class EffectsUnderVjp(nn.Cell):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, parameters read, parameters written")
 class VjpByWeights(nn.Cell):
-    """A pullback that gives gradients by one parameter and by several, frozen ones among them; they are written in between."""
+    """A pullback by one parameter and by several, some of them frozen; they are written in between."""
 
     def __init__(self):
         super().__init__()
@@ -258,14 +258,14 @@ class VjpByWeights(nn.Cell):
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, random numbers", differences=False)
 def random_numbers_under_vjp(x, v):
-    """A function that draws random numbers: the pullback is of the numbers drawn."""
+    """A function that draws random numbers: the pullback uses the numbers drawn."""
     y, pull = ops.vjp(lambda a: ops.dropout(a * a, 0.5) + adjoint.ops.randn_like(a) * a, x)
     return y, pull(v)[0], pull(y)[0], adjoint.ops.randn_like(x)
 
 
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, register_hook, cell hooks, printing", differences=False)
 class HooksUnderVjp(nn.Cell):
-    """Forward hooks run with the function, backward hooks every time that it is pulled."""
+    """Forward hooks run with the function, backward hooks at every pull."""
 
     def __init__(self):
         super().__init__()
@@ -312,7 +312,7 @@ class VjpAcrossCells(nn.Cell):
 
 
 class Pulls(nn.Cell):
-    """Calls a pullback that it is given."""
+    """Calls a pullback that it receives."""
 
     def construct(self, v, pull):
         return pull(v * v)[0]
@@ -394,7 +394,7 @@ class GradientOfACell(nn.Cell):
 
 @program(f32(1.0, -2.0), wrt=0, features="stop_gradient", differences=False)
 def stopped_gradient(x):
-    """What stop_gradient gives counts as a constant."""
+    """The result of stop_gradient counts as a constant."""
     scale = ops.stop_gradient(x * x)
     return x * scale + ops.stop_gradient(x)
 
@@ -407,14 +407,14 @@ def straight_through(x):
 
 @program(f32(1.0, -2.0), f32(0.5, 3.0), wrt=(0, 1), features="unused arguments")
 def unused_argument(x, y):
-    """An argument that nothing uses has a gradient of zeros."""
+    """An unused argument has a gradient of zeros."""
     z = y * 2
     return x * x
 
 
 @program(f32(1.0, -2.0), wrt=0, features="gradient by constants")
 def constant_result(x):
-    """A result that depends on nothing."""
+    """A result that is constant."""
     return ops.ones(3) * 2, x * 0
 
 
@@ -428,7 +428,7 @@ def print_gradient(gradient):
 
 @program(f32(1.0, -2.0), wrt=0, features="register_hook", differences=False)
 def tensor_hook(x):
-    """A hook on a value: it sees the whole gradient, also of uses before it."""
+    """A hook on a value sees the total gradient, also of uses before it."""
     y = x * 3
     z = y * x
     y.register_hook(double_gradient)
@@ -447,7 +447,7 @@ def printing_hooks(x):
 
 @program(f32(2.0), wrt=0, features="register_hook, tensor if, closures", differences=False)
 def tensor_hook_in_branch(x):
-    """A hook registered in a branch, which keeps a limit from around it."""
+    """A hook registered in a branch, which uses a limit from outside of it."""
     limit = 0.5
 
     def clipped(gradient):
@@ -461,7 +461,7 @@ def tensor_hook_in_branch(x):
 
 @program(f32(0.5, 1.5), wrt=0, features="register_hook, nested loops, for tensor rows", differences=False)
 def tensor_hook_in_loop(x):
-    """A hook on the value of each round."""
+    """A hook on the value of each iteration."""
     total = x.sum()
     for element in x:
         total = total * element
@@ -502,7 +502,7 @@ class HookBackwardInACell(nn.Cell):
 
 @program(f32(1.0, -2.0), wrt=0, features="InsertGradientOf", differences=False)
 def insert_gradient(x):
-    """InsertGradientOf replaces or looks at a gradient."""
+    """InsertGradientOf replaces or observes a gradient."""
     clip = ops.InsertGradientOf(lambda gradient: ops.clamp(gradient, -1.0, 1.0))
     look = ops.InsertGradientOf(print_gradient)
     return look(clip(x * x) * 3)
@@ -510,7 +510,7 @@ def insert_gradient(x):
 
 @program(f32(1.5), wrt=0, features="InsertGradientOf, tensor if, tensor while", differences=False)
 def insert_gradient_in_loop(x):
-    """A gradient halved in every round of a tensor loop."""
+    """A gradient halved in every iteration of a tensor loop."""
     halve = ops.InsertGradientOf(lambda gradient: gradient / 2)
     while x < 10:
         x = halve(x * x) if x > 2 else x + 1
@@ -596,7 +596,7 @@ class Layers(nn.Cell):
 @program([{"w": f64(1.0, -2.0), "b": [f64(0.5)]}, {"w": f64(3.0, 0.2), "b": (f64(-1.0, 1.0),)}], f64(0.5, 3.0), wrt=(0, 1), made=True,
          features="bprop, dict, keyword arguments, cells")
 def bprop_with_structures():
-    """Cells with bprop whose arguments and results hold tensors in containers; a gradient is summed over what broadcasting made."""
+    """Cells with bprop whose arguments and results hold tensors in containers; a gradient is summed over broadcast axes."""
     layers = Layers()
 
     def f(params, x):

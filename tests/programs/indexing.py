@@ -67,7 +67,7 @@ def index_in_tensor_loop(x):
 
 @program(f32(1.0, -2.0, 3.0, 0.5), wrt=0, features="reads: computed index")
 def index_by_argmax(x):
-    """The place of the largest element as index."""
+    """The index of the largest element."""
     return x[x.argmax()] * 2 + x[ops.argmin(x)]
 
 
@@ -101,7 +101,7 @@ def write_with_steps(x, values):
 
 @program(CUBE, i64(1, 0), wrt=0, features="writes: tensor index")
 def write_at_tensor_indices(x, rows):
-    """Rows that a tensor names, and places of two tensors."""
+    """Rows at the indices in a tensor, and elements at those in two tensors."""
     y = x * 2
     y[0, rows] = y[0, rows] * 3
     y[rows, rows + 1] = 0.25
@@ -110,7 +110,7 @@ def write_at_tensor_indices(x, rows):
 
 @program(f32([1.0, -2.0], [3.0, -0.5]), wrt=0, features="writes: mask")
 def write_by_mask(x):
-    """What a mask names is replaced by a number."""
+    """Elements selected by a mask are replaced by a number."""
     y = x * 1
     y[x < 0] = 0.1
     y[y > 2] = 2.0
@@ -146,7 +146,7 @@ def write_in_loop(x):
 
 @program(f32(1.0, -2.0, 3.0, 0.5), wrt=0, features="writes: loop variable, tensor if, for tensor rows")
 def write_in_tensor_branch(x):
-    """A write that a tensor decides on."""
+    """A write that depends on a tensor."""
     y = x * 1
     for i in range(4):
         if x[i] < 0.75:
@@ -167,7 +167,7 @@ def write_seen_by_other_names(x):
 
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="writes: int, functions, aliases")
 def write_inside_function(x):
-    """A function writes into the tensor it was given."""
+    """A function writes into its argument."""
 
     def clear(y, i):
         y[i] = 0.0
@@ -232,7 +232,7 @@ def every_kind_at_once(x, pair):
 
 @program(f32(1.0, -2.0, 3.0, 0.5), i64(3, 1), wrt=0, features="reads: tensor index, writes: tensor index")
 def swap_by_index(x, places):
-    """Elements that a tensor names change places."""
+    """Elements at the indices in a tensor are exchanged."""
     y = x * 1
     y[places] = y[places[::-1]]
     y[places[0]] = y[places[0]] * 10

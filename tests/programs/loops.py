@@ -1,4 +1,4 @@
-"""Loops over Python values and tensors, with all ways out of them."""
+"""Loops over Python values and tensors, with all ways to leave them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from programs.program import f16, f32, f64, grid, i32, program
 
 @program(f32(1.0, -2.0), 4, wrt=0)
 def for_range(x, rounds):
-    """A number of rounds that is known."""
+    """A known number of iterations."""
     y = x
     for _ in range(rounds):
         y = y * x + 1
@@ -31,7 +31,7 @@ def for_range_with_index(x):
 
 @program(f32(1.0, -2.0), 0, wrt=0, features="zero rounds")
 def for_zero_rounds(x, rounds):
-    """A loop that never runs leaves its variables."""
+    """A loop that never runs does not change its variables."""
     y = x * 2
     for _ in range(rounds):
         y = y * x
@@ -125,7 +125,7 @@ class LayersInAList(nn.Cell):
 
 @program(f64(2.1), wrt=0, features="tensor if, number computed in loop")
 def for_with_tensor_branch(x):
-    """A branch on a tensor in every round."""
+    """A branch on a tensor in every iteration."""
     for i in range(4):
         if x > 1.0:
             x = x * 0.5 - i
@@ -149,7 +149,7 @@ def break_and_continue(x, limit):
 
 @program(f64(1.5), wrt=0, features="tensor break")
 def tensor_break(x):
-    """A loop that a tensor ends."""
+    """A break on a condition of a tensor."""
     total = x
     for i in range(8):
         total = total * x + i
@@ -161,7 +161,7 @@ def tensor_break(x):
 
 @program(f64(0.5, -1.5, 2.5, -0.25), wrt=0, features="tensor continue, for tensor rows")
 def tensor_continue(x):
-    """Rounds that a tensor cuts short."""
+    """A continue on a condition of a tensor."""
     total = x.sum()
     for value in x:
         if value < 0:
@@ -242,7 +242,7 @@ def nested_python_loops(x):
 
 @program(f64(0.5), 3, wrt=0, features="for else, tensor break")
 def for_else(x, limit):
-    """The else of a loop runs when nothing broke out."""
+    """The else of a loop runs if there was no break."""
     for i in range(5):
         if i == limit:
             break
@@ -275,7 +275,7 @@ def for_else_return(x):
 
 @program(f32(1.0, -2.0), i32(3), wrt=0, features="range of a tensor")
 def rounds_from_a_tensor(x, rounds):
-    """The number of rounds is an element of a tensor."""
+    """The number of iterations is an element of a tensor."""
     for i in range(int(rounds)):
         x = x * 0.5 + i
     return x
@@ -283,7 +283,7 @@ def rounds_from_a_tensor(x, rounds):
 
 @program(f32(1.0, -2.0), i32(0), wrt=0, features="range of a tensor, zero rounds")
 def zero_rounds_from_a_tensor(x, rounds):
-    """No rounds, as a tensor says."""
+    """No iterations, from the value of a tensor."""
     y = x * x
     for _ in range(int(rounds)):
         y = y * x
@@ -449,7 +449,7 @@ def collatz(n):
 
 @program(f16(0.1), f32(8.0), wrt=(0, 1), features="tensor while, promotion", differences=False)
 def while_in_half_precision(x, limit):
-    """Rounding to float16 in each round."""
+    """Rounding to float16 in each iteration."""
     while x < limit:
         x = (x * 1.7 + 0.01) + x
     return x * limit
@@ -483,7 +483,7 @@ def while_calling_functions(x):
 
 @program(grid(1, 3), wrt=0, features="tensor while, cells")
 class WhileOverACell(nn.Cell):
-    """A cell applied until its result is small; its gradient adds up over the rounds."""
+    """A cell applied until its result is small; its gradient adds up over the iterations."""
 
     def __init__(self):
         super().__init__()
@@ -498,7 +498,7 @@ class WhileOverACell(nn.Cell):
 
 @program(f64(0.6), f64(2.0), wrt=(0, 1), features="tensor while, nested tensor if, number computed in loop")
 def early_stopping(x, target):
-    """Descent that stops when it gets no better, or after some rounds."""
+    """Descent that stops without improvement, or after some iterations."""
     best, patience = (x - target) ** 2, 2
     for i in range(12):
         x = x - 0.4 * (x - target) * (1 + 0.01 * i)

@@ -19,7 +19,7 @@ def properties(x):
 
 @program(grid(2, 3), wrt=0)
 def shapes(x):
-    """Methods that arrange elements."""
+    """Methods that change shapes."""
     y = x.reshape(3, 2).T + x.transpose(1, 0).reshape((2, 3)) + x.view(-1)[:1]
     z = x.expand_dims(0).squeeze(0).flatten().broadcast_to((2, 6)).swapaxes(0, 1)
     return y, z, x.tile((1, 2)), x.repeat(2, 1), x.permute(1, 0)
@@ -27,14 +27,14 @@ def shapes(x):
 
 @program(grid(3, 4), wrt=0)
 def reductions(x):
-    """Methods that add up and compare."""
+    """Reductions and comparisons as methods."""
     return (x.sum(), x.sum(axis=0), x.mean(axis=-1, keep_dims=True), x.max() - x.min(), x.prod(axis=1), x.var(axis=0), x.std(),
             x.cumsum(axis=1), x.max(axis=0), x.norm())
 
 
 @program(grid(3, 4))
 def places_of_elements(x):
-    """Methods that tell places and truths."""
+    """Methods that return indices and truth values."""
     values, places = x.sort(axis=1)
     top, which = x.topk(2)
     return x.argmax(axis=1), x.argmin(), (x > 0).any(), (x > 0).all(axis=0), values, places, top, which, (x > 0).sum()
@@ -49,7 +49,7 @@ def elementwise_methods(x, y):
 
 @program(f32(0.5, -1.5, 2.6), wrt=0, differences=False)
 def dtypes_and_back(x):
-    """astype, half, float, to, and int which cuts the gradient."""
+    """astype, half, float, to, and int, which stops the gradient."""
     y = x.astype(adjoint.float16) * 3.3
     z = x.astype("float64") / 3
     return y.astype(adjoint.float32) + z.astype(x.dtype), x.half(), x.to(adjoint.float64), x.int(), (x > 0).astype(adjoint.int32)
@@ -63,7 +63,7 @@ def casts(n, x):
 
 @program(f32(0.5, -1.5, 2.0), wrt=0)
 def new_tensors(x):
-    """Tensors made like others, and of given sizes."""
+    """Tensors like others, and of given sizes."""
     y = ops.zeros_like(x) + ops.ones_like(x) * 2 + x.new_ones(3) + ops.full((3,), 0.5)
     return y * x + ops.arange(3) + ops.linspace(0.0, 1.0, 3) + ops.eye(3)[1], ops.zeros(x.shape, x.dtype)
 
@@ -104,7 +104,7 @@ def double_precision(x, tiny):
 
 @program(i32(1, 5, -3), i32(2, 2, 2))
 def integer_methods(n, m):
-    """Integer tensors: sums are Int64, means are whole."""
+    """Integer tensors: sums are Int64, means are integers."""
     return n.sum(), n.max(), n.prod(), n.pow(2), n.clamp(0, 3), n.argmax(), n.equal(m), n.maximum(m), n.abs(), n.cumsum(0)
 
 

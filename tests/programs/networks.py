@@ -162,7 +162,7 @@ class ResidualNetwork(nn.Cell):
 
 @program(grid(3, 2), grid(3, 1, 4), wrt=0, features="residual network, CellList, tensor if, tensor break, early stopping")
 class EarlyExit(nn.Cell):
-    """Layers are left out as soon as the result is sure."""
+    """Layers are skipped as soon as the result is certain."""
 
     def __init__(self):
         super().__init__()
@@ -181,7 +181,7 @@ class EarlyExit(nn.Cell):
 
 @program(i32([1, 0, 3], [2, 2, 1]), wrt=(), features="embedding, cells")
 class WordAverages(nn.Cell):
-    """Integer inputs pick rows of a table."""
+    """Integer inputs select rows of a table."""
 
     def __init__(self):
         super().__init__()
@@ -224,7 +224,7 @@ class Classifier(nn.Cell):
 
 @program(grid(4, 3), wrt=0, features="hypernetwork, dicts, cells")
 class NamedLayers(nn.Cell):
-    """Layers in a dict by name, in an order told by strings."""
+    """Layers in a dict by name, in an order given by strings."""
 
     def __init__(self, order=("tanh", "dense", "tanh", "gelu")):
         super().__init__()
@@ -296,7 +296,7 @@ def adam_update(weight, gradient):
 
 @program(grid(2, 3), grid(3, 1, 1), features="optimiser, clipping, tensor if", wrt=0)
 def clipped_gradients(x, w):
-    """Gradients scaled down when they are too long."""
+    """Gradients scaled down when their norm is too large."""
 
     def loss(weight):
         return ((x @ weight) ** 2).sum()

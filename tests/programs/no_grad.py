@@ -1,4 +1,4 @@
-"""`_no_grad`: what is computed inside is constant, what is written inside keeps its gradient, and hooks inside are silent."""
+"""`_no_grad`: values computed inside are constant, values written inside keep their gradient, and hooks inside are not called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def constant_part(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad", differences=False)
 def all_constant(x):
-    """A function that returns from inside: its gradient is zero."""
+    """A function that returns from inside has a zero gradient."""
     with _no_grad():
         return x * x
 
@@ -59,7 +59,7 @@ class DecoratedConstruct(nn.Cell):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad", differences=False)
 def nested(x):
-    """Regions in one another, and one object that is entered twice: each ends for itself."""
+    """Nested regions, and one object that is entered twice: each ends by itself."""
     switch = _no_grad()
     with switch, _no_grad():
         with switch:
@@ -70,7 +70,7 @@ def nested(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad", differences=False)
 def another_name(x):
-    """A tensor that is only named inside keeps its gradient, whether a cell passes it on or not."""
+    """A tensor that only gets another name inside keeps its gradient, whether or not a cell passes it on."""
     with _no_grad():
         y = x
         z = nn.Identity()(x)
@@ -90,7 +90,7 @@ def written_inside(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad, in place", differences=False)
 def constant_written(x):
-    """A constant that is written in place outside has a gradient from then on; one that is written inside stays one."""
+    """A constant written in place outside has a gradient from then on; one written inside stays constant."""
     with _no_grad():
         y, z = x * 2, x * 3
         z.add_(1)
@@ -100,7 +100,7 @@ def constant_written(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad, parameters written", differences=False)
 class MovedInside(nn.Cell):
-    """A parameter that is moved inside is trained as before: it is used with its old and with its new numbers."""
+    """A parameter that is written inside is trained as before: it is used with its old and with its new numbers."""
 
     def __init__(self):
         super().__init__()
@@ -115,7 +115,7 @@ class MovedInside(nn.Cell):
 
 @program(f32(1.0, -2.0), f32(0.5), wrt=0, features="no_grad, tensor if", differences=False)
 def branches_inside(x, c):
-    """A condition inside: one branch computes, the other one only names."""
+    """A condition inside: one branch computes, the other only renames."""
     with _no_grad():
         if c > 0:
             y = x * 2
@@ -128,7 +128,7 @@ def branches_inside(x, c):
 
 @program(f32(1.0, -2.0), f32(-0.5), wrt=0, features="no_grad, tensor if", differences=False)
 def named_in_a_branch(x, c):
-    """The branch that only names is taken."""
+    """The branch that only renames is taken."""
     with _no_grad():
         if c > 0:
             y = x * 2
@@ -139,7 +139,7 @@ def named_in_a_branch(x, c):
 
 @program(f32(1.0, -2.0), f32(0.5), wrt=0, features="no_grad, tensor if, early return", differences=False)
 def left_early(x, c):
-    """A return from inside on one path; the other one goes on outside."""
+    """A return from inside on one path; the other continues outside."""
     y = x * x
     with _no_grad():
         z = x * 3
@@ -151,7 +151,7 @@ def left_early(x, c):
 
 @program(f32(1.0, -2.0), f32(-0.5), wrt=0, features="no_grad, tensor if, early return", differences=False)
 def not_left_early(x, c):
-    """The path that goes on outside, where gradients are taken again."""
+    """The path that continues outside, where gradients are taken again."""
     y = x * x
     with _no_grad():
         z = x * 3
@@ -178,7 +178,7 @@ def loop_inside(x, n):
 
 @program(f32(1.0, -2.0), i32(0), wrt=0, features="no_grad, tensor while", differences=False)
 def no_round_inside(x, n):
-    """A loop of no rounds inside leaves what was there."""
+    """A loop of no iterations inside changes nothing."""
     y = x
     with _no_grad():
         while n > 0:
@@ -189,7 +189,7 @@ def no_round_inside(x, n):
 
 @program(f32(3.0, 40.0), wrt=0, features="no_grad, tensor while, break", differences=False)
 def left_by_break(x):
-    """A loop that is left from inside of a region."""
+    """A loop left from inside a region."""
     y = x
     for i in range(5):
         y = y * x
@@ -214,7 +214,7 @@ def second_order(x):
 
 @program(f64(1.0, -2.0), wrt=0, features="no_grad, vjp", differences=False)
 def pulled_back_inside(x):
-    """A pullback that was made outside may be called inside: what it gives is constant."""
+    """A pullback made outside may be called inside: its result is constant."""
     y, pullback = vjp(lambda a: a * a * a, x)
     with _no_grad():
         (slope,) = pullback(y)
@@ -236,7 +236,7 @@ def jitted_inside(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad, random numbers", differences=False)
 def random_inside(x):
-    """Random numbers, numbers of Python and comparisons made inside."""
+    """Random numbers, Python numbers and comparisons inside."""
     with _no_grad():
         y = ops.standard_normal((2,), seed=3) + x
         larger = x > 0
@@ -246,7 +246,7 @@ def random_inside(x):
 
 @program(grid(2, 3), wrt=0, features="no_grad, cell hooks, printing", differences=False)
 class HookedInside(nn.Cell):
-    """Forward hooks of a cell inside run, backward hooks do not: not even those of a cell that passes its argument on."""
+    """Forward hooks of a cell inside run, backward hooks do not, even for a cell that returns its argument."""
 
     def __init__(self):
         super().__init__()
@@ -266,7 +266,7 @@ class HookedInside(nn.Cell):
 
 @program(f32(1.0, -2.0), wrt=0, features="no_grad, value hooks, printing", differences=False)
 class ValueHooksInside(nn.Cell):
-    """Hooks that are registered inside see the values from outside; those on constants are silent."""
+    """Hooks registered inside see the values from outside; those on constants are not called."""
 
     def construct(self, x):
         y = x * x
@@ -306,13 +306,13 @@ class BpropInside(nn.Cell):
 
 @program(f32(1.0, -2.0), features="no_grad, grad", raises=(RuntimeError, "In no_grad context, you can not calculate gradient"))
 def gradient_asked_inside(x):
-    """A gradient cannot be taken inside."""
+    """Taking a gradient inside is an error."""
     with _no_grad():
         return grad(lambda y: (y * y).sum())(x)
 
 
 @program(f32(1.0, -2.0), features="no_grad, vjp", raises=(RuntimeError, "In no_grad context, you can not calculate gradient"))
 def pullback_asked_inside(x):
-    """Nor a pullback."""
+    """So is taking a pullback."""
     with _no_grad():
         return vjp(lambda y: (y * y).sum(), x)[0]

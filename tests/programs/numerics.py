@@ -8,7 +8,7 @@ from programs.program import f16, f32, f64, grid, i32, program
 
 @program(f64(7.0), wrt=0, features="Newton iteration, tensor while")
 def square_root(a):
-    """Newton's iteration until it is exact enough."""
+    """Newton's iteration until it is accurate enough."""
     x = a
     while abs(x * x - a) > 1e-9:
         x = (x + a / x) / 2
@@ -17,7 +17,7 @@ def square_root(a):
 
 @program(f64(0.5), f64(3.0), wrt=1, features="Newton iteration, tensor while, grad, number computed in loop", differences=False)
 def newton_with_gradient(x, a):
-    """Newton's iteration with a derivative taken on the way, at most so many rounds."""
+    """Newton's iteration with a derivative taken inside, with a limit on the iterations."""
 
     def residual(y):
         return y**3 + y - a
@@ -88,7 +88,7 @@ def power_iteration(matrix):
 
 @program(f32([2.0, 1.0], [1.0, 3.0]), wrt=0, features="power iteration, tensor while")
 def power_iteration_to_convergence(matrix):
-    """The same until the estimate stands still."""
+    """The same until the estimate does not change."""
     vector = matrix[:, 0]
     estimate, change = matrix[0, 0], matrix[0, 0] * 0 + 1
     while change > 1e-2:
@@ -154,7 +154,7 @@ def predators(populations, step):
 
 @program(f64(1.5, -0.5, 2.0, 0.25), wrt=0, features="cumulative products, for tensor rows, list methods")
 def cumulative_products(x):
-    """Running products, collected."""
+    """Cumulative products, collected."""
     product, products = x[0] * 0 + 1, []
     for value in x:
         product = product * value
@@ -257,7 +257,7 @@ def count_multiples(numbers, divisor):
 
 @program(f32(3.0, 1.0, 2.0, -1.0), wrt=0, features="sorting network, writes: int, nested loops, tensor if")
 def bubble_sort(x):
-    """Neighbours change places where they are out of order."""
+    """Adjacent elements are exchanged if they are out of order."""
     y = x * 1
     for i in range(3):
         for j in range(3 - i):

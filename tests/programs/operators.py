@@ -48,7 +48,7 @@ def masks(a, b):
 
 @program(f32(1.5, -2.0), 7, -2, 0.5, wrt=0)
 def python_arithmetic(x, m, n, half):
-    """Arithmetic of Python numbers while the function is read."""
+    """Arithmetic of Python numbers while parsing."""
     k = (m + n) * (m - n) // 4 + m % 4 - m**2 + (m << 2) + (m >> 1) + (m & 5) + (m | 8) + (m ^ 3) + ~m
     r = m / n + half**2 - (-half) + +half
     return x * k + r
@@ -94,13 +94,13 @@ def tensor_logic(x, y):
 
 @program(f32(0.0), f32(3.0), wrt=(0, 1), features="tensor logic", differences=False)
 def value_of_logic(x, y):
-    """`x or y` gives one of the two tensors."""
+    """`x or y` returns one of the two tensors."""
     return (x or y) * 2 + (x and y)
 
 
 @program(f32(2.0), f32(-0.0), features="tensor logic, tensor if")
 def lazy_logic(x, y):
-    """The second operand of `and` is not computed when the first is false: no division by zero is looked at."""
+    """The second operand of `and` is not computed if the first is false, so there is no division by zero."""
     if y != 0 and x / y > 1:
         return x / y
     return x - y
@@ -120,7 +120,7 @@ def membership(x, kind):
 
 @program(f32(1.0, -2.0, 4.0), features="in, tensor if")
 def membership_in_tensor(x):
-    """`in` asks whether a tensor has an element."""
+    """`in` tests whether a tensor has an element."""
     if 4.0 in x:
         return x * 2
     return x
@@ -128,7 +128,7 @@ def membership_in_tensor(x):
 
 @program(f32((1.0, -2.0, 4.0), (0.5, 3.0, 7.0)), f32(1.0, -9.0, 4.0), f32(2.0), wrt=0, features="in, tensor if", differences=False)
 def membership_in_tensors_of_any_rank(x, row, number):
-    """`in` looks at every element of a tensor of whatever rank, as `==` broadcasts what is looked for."""
+    """`in` compares every element of a tensor of any rank, broadcasting like `==`."""
     if 7.0 in x:
         x = x * 2
     if 7.0 in x or "seven" in x or None in x:
@@ -140,7 +140,7 @@ def membership_in_tensors_of_any_rank(x, row, number):
 
 @program(f32(1.0, -2.0), f32(3.0), wrt=0, features="in, not in, lists of tensors")
 def membership_among_tensors(x, y):
-    """What equals no tensor of a list, whatever their numbers, is not in it."""
+    """A tensor equal to none in a list is not in it."""
     if None not in [x, y] and "y" not in (y,):
         x = x * 2
     if y in [y, x] and 2.0 not in [y]:
@@ -159,7 +159,7 @@ def none_as_argument(x, mask):
 
 @program(f32(1.0, -2.0), wrt=0)
 def assignments(x):
-    """Several targets, and names that change what they stand for."""
+    """Several targets, and names that are rebound."""
     a = b = x * 2
     a = a + 1
     x, y = a, x
@@ -187,7 +187,7 @@ def unpacking_of_tensors(x):
 
 @program(f32(1.0, -2.0), wrt=0)
 def augmented(x):
-    """Augmented assignment of tensors gives new tensors: the argument stays."""
+    """Augmented assignment of tensors creates new tensors: the argument does not change."""
     y = x
     y += 1.0
     y -= x * 0.5
@@ -233,7 +233,7 @@ def walrus(x):
 
 @program(f32(1.0, -2.0), wrt=0)
 def deleted_names(x):
-    """A name may be deleted, and given again."""
+    """A name may be deleted, and assigned again."""
     y = x * 2
     del x
     x = y * y
@@ -244,7 +244,7 @@ def deleted_names(x):
 
 @program(f32(1.0, -2.0), wrt=0)
 def annotated(x: Tensor, scale: float = 2.0) -> Tensor:
-    """Annotations say nothing to the compiler."""
+    """Annotations have no effect."""
     y: Tensor = x * scale
     return y
 
@@ -254,7 +254,7 @@ def annotated(x: Tensor, scale: float = 2.0) -> Tensor:
 
 @program(f32([1.0], [-2.0]), f32([0.5, 3.0, -1.0]), f32(2.0), wrt=(0, 1, 2), features="broadcasting")
 def broadcasting(column, row, scale):
-    """A column, a row and a number make a table."""
+    """A column, a row and a number form a table."""
     return (column + row) * scale - column * row
 
 
@@ -266,7 +266,7 @@ def promotion_of_floats(x, y):
 
 @program(f16(1.0, -2.5, 0.0999), i32(3, -1, 7), wrt=0, features="promotion", differences=False)
 def promotion_of_integers(x, n):
-    """Integers take the dtype of floats beside them; Python numbers take the tensor's."""
+    """Integers with floats take their dtype; Python numbers take the tensor's."""
     return x * n + 0.1, n * 2.5, n + True, x / 3
 
 
@@ -278,7 +278,7 @@ def promotion_among_integers(a, b, c):
 
 @program(f32(3.0), f32(1.0, 2.0), wrt=(0, 1), features="promotion, tensor if", differences=False)
 def promotion_inside_branch(x, y):
-    """A branch may compute in another dtype, and come back."""
+    """A branch may compute in another dtype, and convert back."""
     if x > 1:
         y = (y.astype(adjoint.float16) * 3.1).astype(adjoint.float32)
     else:
@@ -298,7 +298,7 @@ def promotion_in_both_branches(x, y):
 
 @program(f32(np.inf, -np.inf, np.nan, -0.0), f32(0.0, 1.0, 1.0, 0.0), features="not finite")
 def not_finite(x, y):
-    """Infinities, NaN and -0.0 go through."""
+    """Infinities, NaN and -0.0 are preserved."""
     return x * y, x - x, ops.isnan(x), x + 0.0, -x, ops.maximum(x, y)
 
 
@@ -310,7 +310,7 @@ def empty_tensors(x, table):
 
 @program(f32([]), wrt=0, features="empty, tensor if, for tensor rows")
 def empty_loop(x):
-    """Nothing to loop over, and a sum of nothing that decides."""
+    """A loop over nothing, and a condition on an empty sum."""
     total = x.sum()
     for value in x:
         total = total + value

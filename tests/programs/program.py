@@ -1,4 +1,4 @@
-"""A program of the corpus: something a user writes, with numbers to run it on."""
+"""A program of the corpus: typical user code, with inputs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Program:
 
     @property
     def text(self) -> str:
-        """The source."""
+        """Return the source."""
         return textwrap.dedent(inspect.getsource(self.source))
 
     def arguments(self, wide: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Fresh positional and keyword arguments; `wide`: their floats as float64."""
+        """Return new positional and keyword arguments; `wide`: their floats as float64."""
         return tensors(self.inputs, wide), tensors(dict(self.keywords), wide)
 
 
@@ -58,7 +58,7 @@ PROGRAMS: dict[str, Program] = {}
 
 
 def tensors(value: Any, wide: bool = False) -> Any:
-    """The value with Tensors of their own in place of NumPy arrays."""
+    """Return the value with new Tensors instead of NumPy arrays."""
     if isinstance(value, np.ndarray):
         return Tensor(value.astype(np.float64) if wide and value.dtype.kind == "f" else value)
     if isinstance(value, (tuple, list)):

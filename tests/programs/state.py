@@ -88,7 +88,7 @@ class ParameterUnderTwoNames(nn.Cell):
 
 @program(f32(3.0), wrt=0, features="parameters written, tensor if, parameters read", differences=False)
 class WritesInBranch(nn.Cell):
-    """Parameters written where a tensor decides."""
+    """Parameters written in a branch on a tensor."""
 
     def __init__(self):
         super().__init__()
@@ -185,7 +185,7 @@ class ReadsBeforeWriting(nn.Cell):
 
 @program(grid(4, 3), wrt=0, features="moving average, parameters written", differences=False)
 class MovingAverage(nn.Cell):
-    """A mean that follows its inputs."""
+    """A moving average of the inputs."""
 
     def __init__(self, decay=0.75):
         super().__init__()
@@ -212,7 +212,7 @@ class TrainedBatchNorm(nn.Cell):
 
 @program(grid(6, 3), wrt=0, features="moving average, cells, training", differences=False)
 class EvaluatedBatchNorm(nn.Cell):
-    """In evaluation the averages are used and stay; `training` is a Python value."""
+    """In evaluation the averages are used and do not change; `training` is a Python value."""
 
     def __init__(self):
         super().__init__()

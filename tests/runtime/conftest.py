@@ -1,4 +1,4 @@
-"""What tests of graphs share."""
+"""Fixtures shared by tests of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adjoint.runtime.graphs import entry
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The functions and cells of which a graph is made, one entry for each graph."""
+    """The functions and cells for which a graph is made, one entry for each graph."""
     made: list[Any] = []
     original = entry.make
 

@@ -25,7 +25,7 @@ def N(value, dtype=np.float32):
 
 
 def made(text, params=None, hosts=None, cells=()):
-    """A graph from text; `cells` are the sites of its cells, in order."""
+    """Return a graph from text; `cells` are the sites of its cells, in order."""
     module = parse_module(text)
     found = [node for node in nodes_of(module.functions["f"].body) if node.op.name == "cell"]
     sites = {site_key(node): site for node, site in zip(found, cells, strict=bool(cells))}
@@ -33,7 +33,7 @@ def made(text, params=None, hosts=None, cells=()):
 
 
 def function(graph):
-    """The graph as a function of tensors."""
+    """Return the graph as a function of tensors."""
     bound = bind(graph)
 
     def f(*arguments):
@@ -44,12 +44,12 @@ def function(graph):
 
 
 def site(cell, pattern=None):
-    """The call of a cell with tensors alone, and one result."""
+    """Return the call of a cell with only tensors, and one result."""
     return CellSite(weakref.ref(cell), lambda tensors: (tuple(tensors), {}), lambda tensors: tensors[0], pattern or Slots.of(cell))
 
 
 def same(a, b):
-    """Equal to the bit, through tuples."""
+    """Return whether two values are equal to the bit, also in tuples."""
     if isinstance(a, (tuple, list)):
         assert len(a) == len(b)
         for x, y in zip(a, b):
@@ -86,7 +86,7 @@ func @f(x: f32[2], y: f32[2]) -> f32[2] {
 
 
 def squared(cell):
-    """A graph of `lambda x, y: cell(x * y, y) * 3.0`, made for the hooks that the cell has now."""
+    """Return a graph of `lambda x, y: cell(x * y, y) * 3.0`, made for the hooks that the cell has now."""
     slots = Slots.of(cell)
     text = CELL.replace("%with%", " with @cell" if slots.backward else "")
     before = "a1: f32[2], y1: f32[2] = apply! @cell.forward_pre(a, y)" if slots.forward_pre else ""

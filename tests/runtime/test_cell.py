@@ -69,7 +69,7 @@ def test_names_of_cells() -> None:
 
 
 def test_parameters_of_a_tuple_are_the_cells() -> None:
-    """By their own names, with gradients; one that stands elsewhere too is listed once."""
+    """With their own names and gradients; one that is also elsewhere is listed once."""
     class Scaled(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -124,7 +124,7 @@ def test_update_parameters_name() -> None:
 
 
 def test_a_cell_in_two_places() -> None:
-    """It is listed once, at the place met first; its parameters have the name given last, as in MindSpore."""
+    """It is listed once, at the first place; its parameters have the last name, as in MindSpore."""
     net = nn.Cell()
     net.first = nn.Dense(1, 1)
     net.again = net.first
@@ -143,7 +143,7 @@ def test_a_parameter_in_two_cells() -> None:
 
 
 def test_a_cell_added_late() -> None:
-    """It knows its place; its parameters are named after its attribute alone, as in MindSpore."""
+    """It knows its place; its parameters are named only after its attribute, as in MindSpore."""
     net = Tree()
     net.blocks[0].extra = nn.Dense(1, 1)
     assert net.blocks[0].extra.title == "blocks.0.extra" and net.blocks[0].extra.bias.name == "extra.bias"
@@ -234,7 +234,7 @@ def test_modes() -> None:
 
 
 def test_apply() -> None:
-    """Every cell, those below first, each once."""
+    """It visits every cell once, inner ones first."""
     net, seen = Tree(), []
     assert net.apply(lambda cell: seen.append(type(cell).__name__)) is net
     assert seen[-1] == "Tree" and seen[0] == "Conv2d" and len(seen) == 12 and seen.index("Dense") < seen.index("Block")
@@ -297,7 +297,7 @@ def test_cells_are_keys() -> None:
 
 # -- names that stand for two -------------------------------------------------------------------------------------------
 def test_a_name_used_twice() -> None:
-    """The manual's error, from a ParameterTuple and from an optimiser; one parameter given twice is no mistake of names."""
+    """The manual's error, from a ParameterTuple and from an optimiser; the same parameter given twice is not an error."""
     a, b = Parameter(Tensor([1.0]), name="w"), Parameter(Tensor([1.0]), name="w")
     for make in (lambda: ParameterTuple([a, b]), lambda: nn.SGD([a, b]), lambda: nn.Adam([{"params": [a]}, {"params": [b]}])):
         with pytest.raises(ValueError, match=r"'w' already exists.*unique name"):

@@ -1,4 +1,4 @@
-"""Buffers, `state_dict` and what goes with them, as MindSpore 2.10 answers."""
+"""Buffers, `state_dict` and related methods, as in MindSpore 2.10."""
 
 from __future__ import annotations
 

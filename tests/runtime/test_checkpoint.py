@@ -1,4 +1,4 @@
-"""Parameters in files: what was saved is loaded, MindSpore's files are read, and mistakes are told before anything changes."""
+"""Parameters in files: saved ones can be loaded, MindSpore's files can be read, and errors are raised before anything changes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_names_that_do_not_fit_are_told() -> None:
 
 
 def test_shapes_and_dtypes_that_do_not_fit() -> None:
-    """Nothing is written when one parameter does not fit."""
+    """Nothing is written if one parameter does not fit."""
     net = nn.Dense(2, 1, "ones", "zeros")
     good = Parameter(Tensor([[7.0, 8.0]]))
     with pytest.raises(RuntimeError, match=r"bias .* same shape .* \(1,\) in 'net' and \(2,\) in 'parameter_dict'"):
@@ -157,7 +157,7 @@ def test_a_large_tensor_stands_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, len(MINDSPORE) - 1), st.integers(0, 255), st.booleans())
 def test_a_damaged_file_is_an_error_or_other_numbers(tmp_path_factory: pytest.TempPathFactory, at: int, byte: int, cut: bool) -> None:
-    """Never another exception, whatever byte is changed."""
+    """Whichever byte is changed, no other exception is raised."""
     name = tmp_path_factory.getbasetemp() / "damaged.ckpt"
     name.write_bytes(MINDSPORE[:at] if cut else MINDSPORE[:at] + bytes([byte]) + MINDSPORE[at + 1 :])
     with warnings.catch_warnings(), contextlib.suppress(ValueError):

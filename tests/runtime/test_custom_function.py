@@ -1,4 +1,4 @@
-"""`_Function` used wrongly; tests/programs/custom_functions.py has what is right, in every mode."""
+"""`_Function` used wrongly; tests/programs/custom_functions.py shows correct use, in every mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adjoint import Tensor, _Function, grad, jit
 
 
 def function(forward, backward=lambda ctx, gradient: gradient):
-    """A class with these passes."""
+    """Return a class with these passes."""
     return type("Own", (_Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 

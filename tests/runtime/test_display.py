@@ -1,4 +1,4 @@
-"""Texts of tensors are those recorded of MindSpore."""
+"""The printed forms of tensors are those recorded from MindSpore."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_representation(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", TENSORS)
 def test_text(expression: str) -> None:
-    """The recorded text was written by NumPy 1.26; another NumPy may write large floats otherwise, and counts then."""
+    """The recorded text was written by NumPy 1.26; another NumPy may print large floats differently, and then counts."""
     tensor = made(expression)
     wanted = TENSORS[expression]["str"]
     if tensor.dtype is not adjoint.bfloat16 and str(tensor.asnumpy()) != wanted:

@@ -1,4 +1,4 @@
-"""`Tensor.from_numpy`: one memory for an array and a tensor, for as long as both mean the same."""
+"""`Tensor.from_numpy`: an array and a tensor share memory, as long as both have the same meaning."""
 
 from __future__ import annotations
 

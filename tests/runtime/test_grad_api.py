@@ -37,7 +37,7 @@ def product(x: Tensor, y: Tensor) -> Tensor:
 
 
 def lists(found: Any) -> Any:
-    """Gradients with their numbers in lists."""
+    """Return gradients with their numbers in lists."""
     return mapped(found, lambda leaf: leaf.tolist() if isinstance(leaf, Tensor) else leaf)
 
 
@@ -67,7 +67,7 @@ def test_weights_in_every_form() -> None:
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_one_position_in_a_tuple_is_that_position(mode: int) -> None:
-    """As MindSpore has it; weights in a list, and the arguments of `get_all`, stay tuples of one."""
+    """As in MindSpore; weights in a list, and the arguments of `get_all`, stay tuples of one."""
     ms.set_context(mode=mode)
     try:
         net = Net()
@@ -106,7 +106,7 @@ def test_aux() -> None:
 
 
 def test_results_are_summed() -> None:
-    """Of a function with several results, the gradient is that of their sum; what is no tensor has none."""
+    """The gradient of a function with several results is that of their sum; results that are not tensors are ignored."""
     assert ms.grad(lambda x: (x * 3, [x * 4, {"y": x}], 7, None))(X).tolist() == [8.0, 8.0]
 
 
@@ -147,7 +147,7 @@ A, B = Tensor(2.0), Tensor(5.0)
 
 
 def used(t: Any) -> Any:
-    """u * u * v, of whatever has them."""
+    """u * u * v, for any object that has them."""
     if isinstance(t, dict):
         return t["u"] * t["u"] * t["v"]
     return t.u * t.u * t.v if isinstance(t, Pair) else t[0] * t[0] * t[1]
@@ -205,7 +205,7 @@ def test_gradients_have_the_structure_of_the_argument(case: int, mode: str) -> N
 
 
 def test_the_argument_is_what_it_was() -> None:
-    """The function is given containers of the same classes, and the caller's are left alone."""
+    """The function gets containers of the same classes, and the caller's do not change."""
     given = Settings("first", u=A, v=[B], note="n")
 
     def f(t: Any) -> Any:
@@ -218,7 +218,7 @@ def test_the_argument_is_what_it_was() -> None:
 
 
 def test_a_function_that_changes_its_arguments() -> None:
-    """The caller sees it, as without a gradient; the gradient has the structure of what was given."""
+    """The caller sees the change, as without a gradient; the gradient has the structure of the given argument."""
     def f(t: Any) -> Any:
         y = t["x"] * t["x"]
         t["seen"].append(t["x"])
@@ -265,7 +265,7 @@ def appends_a_list(t: Any) -> Any:
 
 @pytest.mark.parametrize("f", [moves, appends_a_tuple, appends_a_list, lambda t: t.pop(1) * t[0][0]])
 def test_what_a_function_leaves_in_its_arguments_is_the_callers_own(f: Callable[[Any], Any]) -> None:
-    """However deep it is put, a tensor, tuple or list of the argument is that of the caller and no copy: as without a gradient."""
+    """At any depth, a tensor, tuple or list of the argument is the caller's object and not a copy, as without a gradient."""
     def left(call: Callable[[Any], Any]) -> Any:
         x, y, z, w = (A.copy() for _ in range(4))
         pair, row = (x, y), [w]
@@ -396,7 +396,7 @@ def test_second_order() -> None:
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_grad_with_a_sens(mode: int) -> None:
-    """The cotangent is the last argument by position, or `sens`; of what is differentiated alone where there is more."""
+    """The cotangent is the last positional argument, or `sens`; if there are auxiliary results, it is only for the differentiated part."""
     ms.set_context(mode=mode)
     try:
         square, sens = lambda x: x * x, Tensor([10.0, 1.0])
@@ -416,7 +416,7 @@ def test_grad_with_a_sens(mode: int) -> None:
 @pytest.mark.parametrize("sens", [
     Tensor(2.0), Tensor([2.0]), Tensor([2.0, 2.0], ms.float64), Tensor([2.0, 2.0], ms.float16), Tensor([2, 2]), Tensor(2)], ids=str)
 def test_a_sens_comes_to_the_type_of_the_output(mode: int, sens: Tensor) -> None:
-    """As MindSpore has it in GRAPH_MODE: casts, and the same for every element."""
+    """As in MindSpore's GRAPH_MODE: it is cast and broadcast."""
     ms.set_context(mode=mode)
     try:
         square = lambda x: x * x  # noqa: E731
@@ -431,7 +431,7 @@ def test_a_sens_comes_to_the_type_of_the_output(mode: int, sens: Tensor) -> None
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_arguments_by_keyword_stand_behind_the_others(mode: int) -> None:
-    """In the order of the call, whatever the function's own."""
+    """In the order of the call, whatever the order in the function."""
     ms.set_context(mode=mode)
     try:
         f = lambda x, y: x * y * y  # noqa: E731
@@ -522,7 +522,7 @@ def test_an_exception_of_the_function_passes_through() -> None:
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_frozen_parameters(mode: int) -> None:
-    """Among the weights they have zeros while they are frozen; by an argument the gradient is taken all the same (decision 0006)."""
+    """Frozen weights have zeros; the gradient by an argument is computed even if it is frozen (decision 0006)."""
     class Scaled(nn.Cell):
         def __init__(self) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""How long graphs live, and in whose company: cells are freed with their graphs, caches are bounded, threads and forks do no harm."""
+"""The lifetime of graphs: cells are freed with their graphs, caches are bounded, threads and forks do no harm."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class OfSuper(Net):
 
 
 class Jumping(nn.Cell):
-    """A loop and a branch by tensors."""
+    """A loop and a branch on tensors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -298,7 +298,7 @@ def test_a_new_array_and_a_new_object_each_step() -> None:
 
 
 def test_ids_that_come_again() -> None:
-    """Cells, functions and tensors made in a loop get each other's ids; graphs do not mistake them."""
+    """Cells, functions and tensors made in a loop get each other's ids; graphs do not confuse them."""
     ms.set_context(mode=ms.GRAPH_MODE)
     holder: dict[str, Any] = {}
 
@@ -316,7 +316,7 @@ def test_ids_that_come_again() -> None:
 
 
 def test_memory_stays_where_it_is() -> None:
-    """Parsing again and again: what a lowering leaves is freed at once."""
+    """Memory of a lowering is freed at once, also after many."""
 
     rate = 0.0
 
@@ -345,7 +345,7 @@ def test_memory_stays_where_it_is() -> None:
 
 # -- threads ------------------------------------------------------------------------------------------------------------------
 def at_once(count: int, run: Callable[[int], Any]) -> list[Any]:
-    """`run(i)` in `count` threads that begin together; what they give, or the first exception."""
+    """Run `run(i)` in `count` threads that begin together; return the results, or raise the first exception."""
     barrier, results, errors = threading.Barrier(count), [None] * count, []
 
     def work(i: int) -> None:
@@ -432,7 +432,7 @@ def test_one_thread_lowers_while_another_runs_eagerly() -> None:
 
 
 def test_a_thread_changes_what_another_reads() -> None:
-    """Whatever number it is that a call finds, the result is of one of them; the last call finds the last."""
+    """The result belongs to one of the values that were set; that of the last call to the last one."""
     net = Sub()
     ms.set_context(mode=ms.GRAPH_MODE)
     numbers = [1.0, 2.0, 3.0]
@@ -554,7 +554,7 @@ def test_an_exception_of_any_kind(raised: type[BaseException]) -> None:
 
 @RAISED
 def test_an_exception_that_is_parsed(raised: type[BaseException]) -> None:
-    """It is part of the graph: it is raised by the runs that get to it, and what it depends on is a guard."""
+    """It is part of the graph: runs that reach it raise it, and the values it depends on are guarded."""
     armed = [True]
 
     class Breaking:

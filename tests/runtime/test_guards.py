@@ -1,4 +1,4 @@
-"""What a graph depends on: every change is noticed, nothing else is, and nothing is kept alive by it."""
+"""What a graph depends on: every change of that is noticed, no other is, and guards keep nothing alive."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ NAMES = ["x0", "self", "None", "a.b", "", "'", '"""', "\n  return True\n", "x0] 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_any_kind(name: str) -> None:
-    """Names and values of the user's are never text of the check."""
+    """The user's names and values never become part of the text of the check."""
     namespace: dict[str, Any] = {name: name}
     module, kind = types.ModuleType("module"), type("Kind", (), {name: name})
     setattr(module, name, name)
@@ -450,7 +450,7 @@ def test_types_of_tensors(net: Net) -> None:
 
 # -- when the epoch moves -------------------------------------------------------------------------------------------------
 def test_the_epoch_stands_still(net: Net) -> None:
-    """A loop that trains, sets the mode that is set, and makes and changes cells no graph depends on, costs no comparison."""
+    """A training loop, setting the current mode, and creating or changing cells that no graph depends on cost no comparison."""
     net.set_train(False)  # a new cell is not in training, but its phase is "train"
     guards = guards_of(lambda g: [g.of_cell(net.dense), g.of_slots(net), g.of_attribute(net, "rate")])
     before = epoch.now
@@ -467,7 +467,7 @@ def test_the_epoch_stands_still(net: Net) -> None:
 
 
 def test_comparisons_while_the_epoch_stands_still(net: Net) -> None:
-    """What stands in a cell is compared when the epoch moves, and only then; `object.__setattr__` does not move it."""
+    """The attributes of a cell are compared only when the epoch moves; `object.__setattr__` does not move it."""
     guards = read("rate")(net)
     object.__setattr__(net, "rate", 0.2)
     assert guards.holds()
@@ -530,7 +530,7 @@ def with_guards(cell: Any) -> Guards:
 
 
 def test_a_cell_with_guards_is_freed_by_reference_counting() -> None:
-    """The graph hangs on the cell, and depends on it and on what refers to it."""
+    """The graph belongs to the cell, and depends on it and on what refers to it."""
     cell = Net()
     gone = weakref.ref(cell)
     guards = cell.__dict__["_graph"] = with_guards(cell)
@@ -540,7 +540,7 @@ def test_a_cell_with_guards_is_freed_by_reference_counting() -> None:
 
 
 def test_what_is_gone_is_never_again(net: Net) -> None:
-    """Another object at the address of one that is gone is not taken for it."""
+    """A new object at the address of a freed one is not mistaken for it."""
     namespace: dict[str, Any] = {"cell": nn.ReLU(), "thing": Slotted()}
     guards = guards_of(lambda g: [g.of_name(namespace, name) for name in namespace])
     for _ in range(20):
@@ -550,7 +550,7 @@ def test_what_is_gone_is_never_again(net: Net) -> None:
 
 
 def test_what_was_made_while_lowering() -> None:
-    """A holder that nobody has any more when the snapshot is taken cannot change."""
+    """A holder that is unreachable when the snapshot is taken cannot change."""
     guards = guards_of(lambda g: [g.of_attribute(Config(), "rate"), g.of_cell(nn.ReLU()), g.of_slots(nn.ReLU()),
                                   g.of_tensor_type(Tensor([1.0]))])
     config = Config()

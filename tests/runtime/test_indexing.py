@@ -1,4 +1,4 @@
-"""Indexing is NumPy's: reading, writing, and what is an error."""
+"""Indexing works like NumPy's: reading, writing, and errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KEYS: dict[str, Any] = {
 
 
 def with_tensors(key: Any) -> Any:
-    """The key with its arrays as Tensors."""
+    """Return the key with its arrays as Tensors."""
     if isinstance(key, tuple):
         return tuple(map(with_tensors, key))
     return Tensor(key) if isinstance(key, np.ndarray) else key
@@ -108,7 +108,7 @@ def test_any_key_reads_as_in_numpy(key: Any) -> None:
 @settings(max_examples=30, deadline=None)
 @given(keys())
 def test_any_key_writes_as_in_numpy(key: Any) -> None:
-    """Where a place is named twice, the last of the values stays."""
+    """If a position occurs twice, the last value stays."""
     wanted, tensor = ARRAY.copy(), Tensor(ARRAY)
     values = np.arange(ARRAY[key].size, dtype=np.float32).reshape(ARRAY[key].shape)
     wanted[key] = values
@@ -125,7 +125,7 @@ def block_keys() -> st.SearchStrategy[Any]:
 @settings(max_examples=60, deadline=None)
 @given(block_keys())
 def test_a_block_that_is_written(key: Any) -> None:
-    """What is written has the gradient of its place, what is written over none."""
+    """Written values have the gradient of their positions; overwritten ones have none."""
     wanted, shape = ARRAY.copy(), ARRAY[key].shape
     wanted[key] = -1 - np.arange(ARRAY[key].size, dtype=np.float32).reshape(shape)
     weights = np.arange(ARRAY.size, dtype=np.float32).reshape(ARRAY.shape)
@@ -158,7 +158,7 @@ def written_behind(x: Tensor, key: Tensor, values: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
 def test_graphs_write_to_places_as_numpy_does(count: int) -> None:
-    """Where a place is named twice, the last of the values stays."""
+    """If a position occurs twice, the last value stays."""
     random = np.random.default_rng(count)
     for function, sizes, part in ((written, (count, 3, 4), np.s_[:]), (written_behind, (2, 2, count), np.s_[:, 1:])):
         places, values = random.integers(-2, 2, count), random.random(sizes).astype(np.float32)
@@ -175,7 +175,7 @@ def written_at_list(x: Tensor, column: Tensor, values: Any) -> Tensor:
 
 @pytest.mark.parametrize("values", [5.0, [1.0, 2.0, 3.0, 4.0]])
 def test_graphs_write_to_a_list_of_places_beside_a_tensor(values: Any) -> None:
-    """The list names each row twice, once from the end: the last of the values stays, and moves are not added."""
+    """The list contains each row twice, once counted from the end: the last value stays, and differences are not added."""
     wanted = ARRAY[0, :2].copy()
     wanted[[0, -2, 1, -1], 1] = values
     given = values if isinstance(values, float) else Tensor(values)
@@ -184,7 +184,7 @@ def test_graphs_write_to_a_list_of_places_beside_a_tensor(values: Any) -> None:
 
 @pytest.mark.parametrize("key", [np.s_[:0], np.s_[:, 2:2], np.s_[2:1], [], np.zeros((2, 3, 4), bool)], ids=str)
 def test_any_value_fits_where_nothing_is_written(key: Any) -> None:
-    """As MindSpore has it, in graphs too."""
+    """As in MindSpore, in graphs too."""
     for value in (5.0, [1.0, 2.0], np.ones((5, 7), np.float32)):
         for function in (lambda x, v: x.__setitem__(key, v), adjoint.jit(lambda x, v: x.__setitem__(key, v))):
             x = Tensor(ARRAY)
@@ -193,7 +193,7 @@ def test_any_value_fits_where_nothing_is_written(key: Any) -> None:
 
 
 def test_graphs_write_to_many_places() -> None:
-    """Memory goes with the number of places: a comparison of every two of these would take 3 GB for a bool each."""
+    """Memory is proportional to the number of positions: comparing every pair would take 3 GB for bools."""
     random = np.random.default_rng(0)
     places, values = random.integers(-5_000, 5_000, 60_000), random.random(60_000).astype(np.float32)
     wanted = np.zeros(5_000, np.float32)
@@ -239,7 +239,7 @@ def test_a_write_does_not_change_what_shares_the_memory() -> None:
 @pytest.mark.parametrize("key", [1, slice(1, 3), [1], [True, False, True], ...], ids=str)
 @pytest.mark.parametrize("number", [0.5, -0.5, 2, 256, float("nan"), 0.0, 0], ids=str)
 def test_a_number_that_is_not_zero_is_written_as_true(key: Any, number: float) -> None:
-    """Into bools: not its whole part."""
+    """A float written into bools is compared with 0, not truncated."""
 
     def written(x: Tensor) -> Tensor:
         x = x.copy()

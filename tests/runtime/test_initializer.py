@@ -1,4 +1,4 @@
-"""Initialisers fill arrays with what MindSpore's fill them with: family, mean, deviation, range, by name and by class."""
+"""Initialisers fill arrays like MindSpore's: distribution, mean, deviation, range, by name and by class."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_fans_need_two_dimensions(shape: tuple[int, ...]) -> None:
     ((4, 2, 3, 2), 1, [[0, 0, 1, 1], [1, 1, 1, 1]]),
 ])
 def test_dirac(shape: tuple[int, ...], groups: int, ones: list[list[int]]) -> None:
-    """Where MindSpore 2.10.0 puts its ones; a convolution with them gives back its channels."""
+    """The ones are at MindSpore 2.10.0's positions; a convolution with them returns its channels."""
     found = initializer(initializers.Dirac(groups), shape).asnumpy()
     assert np.argwhere(found).tolist() == ones and found.max() == 1
     image = Tensor(np.random.default_rng(0).random((1, 2, 4, 4)).astype(np.float32))
@@ -107,7 +107,7 @@ def test_orthogonal(shape: tuple[int, ...]) -> None:
 
 
 def test_sparse() -> None:
-    """So many zeros in each column, not in the same places."""
+    """Each column has this many zeros, not at the same positions."""
     values = initializer(initializers.Sparse(0.3, 0.5), (70, 40)).asnumpy()
     assert ((values == 0).sum(0) == 21).all() and len({tuple(column) for column in (values == 0).T}) > 30
     assert abs(values[values != 0].std() - 0.5) < 0.05

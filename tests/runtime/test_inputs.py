@@ -1,4 +1,4 @@
-"""`set_inputs` and `get_inputs`: texts and kinds of errors as MindSpore 2.10 has them."""
+"""`set_inputs` and `get_inputs`: messages and exceptions as in MindSpore 2.10."""
 
 from __future__ import annotations
 

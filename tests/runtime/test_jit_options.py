@@ -1,4 +1,4 @@
-"""The options of `jit`, `JitConfig` and `jit_class`: what MindSpore 2.10 accepts and refuses, with its kinds of errors."""
+"""The options of `jit`, `JitConfig` and `jit_class`: what MindSpore 2.10 accepts and rejects, with its exceptions."""
 
 from __future__ import annotations
 

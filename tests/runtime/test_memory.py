@@ -1,4 +1,4 @@
-"""What a process keeps between calls is bounded; what is evicted is made again, with the same bits."""
+"""Memory kept between calls is bounded; evicted entries are made again, with the same bits."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ every_workload = pytest.mark.parametrize("run", WORKLOADS.values(), ids=WORKLOAD
 
 @every_workload
 def test_other_shapes_for_ever_take_no_more_memory(run, limit):
-    """A round makes more than the limit lets stay. What a round leaves behind for ever shows in the next ones."""
+    """Each round makes more entries than the limit allows.  A leak in one round shows in the next ones."""
     def least():
         """The least memory seen in a round: what is kept goes up and down as entries are evicted."""
         seen = []
@@ -129,7 +129,7 @@ def test_nothing_is_kept_and_the_bits_are_the_same(run, limit):
 
 
 def test_what_is_used_again_and_again_is_built_once(limit, monkeypatch):
-    """Other shapes come and go beside it."""
+    """Although other shapes come and go."""
     built = []
     original = adjoints._built
     monkeypatch.setattr(adjoints, "_built", lambda *arguments: built.append(arguments[1]) or original(*arguments))
@@ -144,7 +144,7 @@ def test_what_is_used_again_and_again_is_built_once(limit, monkeypatch):
 
 
 def evicting(n):
-    """The identity; whatever has been recorded is cut off meanwhile."""
+    """The identity; it evicts everything that has been recorded."""
     list(trie.sizes())
     trie.evict(budget.period)
     assert not trie.root.children
@@ -153,7 +153,7 @@ def evicting(n):
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "walked before"])
 def test_a_path_is_evicted_while_a_tape_is_on_it(known):
-    """Inside of a cell, between ops and before an inner gradient ends: the run goes on, and the next one records anew."""
+    """Inside a cell, between ops and before an inner gradient ends: the run continues, and the next one records again."""
     cell = nn.Dense(4, 4, 0.5)
     seen = []
     cell.register_backward_hook(lambda cell, grad_input, grad_output: seen.append(grad_output[0].asnumpy().tobytes()))
@@ -206,7 +206,7 @@ def test_types_live_as_long_as_they_are_used():
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="resident memory is read from Linux's /proc")
 def test_one_gradient_function_over_many_lengths_stays_in_its_memory():
-    """Resident memory, in a process of its own: after 200 lengths and after 700 it is the same within 4 MB; unbounded it were 12 more."""
+    """Resident memory of a process after 200 and after 700 lengths is equal within 4 MB; unbounded it would be 12 MB more."""
     code = """
 import numpy as np, adjoint as ms
 from adjoint import Tensor, ops

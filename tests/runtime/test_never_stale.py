@@ -76,7 +76,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {"jit": as_function, "method": lambda f
 
 
 def plain(x: Any) -> Any:
-    """A result, to be compared."""
+    """Return a result in a form that can be compared."""
     if isinstance(x, Tensor):
         return str(x.dtype), x.shape, x.asnumpy().tobytes()
     if isinstance(x, (tuple, list)):
@@ -87,7 +87,7 @@ def plain(x: Any) -> Any:
 
 
 def outcome(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], graph: bool) -> Any:
-    """What a call gives, and what hooks said on the way."""
+    """Return the result of a call, and what hooks printed."""
     ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE)
     ms.set_seed(7)
     LOG.clear()
@@ -397,7 +397,7 @@ for title, (read, change) in CHANGING.items():
 
 
 def replaced(holder: Any, name: str, value: Any, function: Any) -> Iterator[Stage]:
-    """`holder.name` is something else for a while."""
+    """Temporarily replace `holder.name`."""
     before = holder.__dict__[name]
     yield function, (X,)
     setattr(holder, name, value)
@@ -1151,7 +1151,7 @@ def test_a_seed_is_no_part_of_a_graph(built: list[Any]) -> None:
 
 
 def test_depth_of_calls() -> None:
-    """A smaller depth refuses graphs that are to be built; those that are there stay what they are."""
+    """A smaller depth limits new graphs; existing ones do not change."""
 
     def deep(x: Any, n: int) -> Any:
         return x if n == 0 else deep(x, n - 1) + 1

@@ -1,4 +1,4 @@
-"""`set_auto_parallel_context` and who reads it, as MindSpore 2.10 answers."""
+"""`set_auto_parallel_context` and its readers, as in MindSpore 2.10."""
 
 from __future__ import annotations
 

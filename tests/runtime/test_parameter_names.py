@@ -1,4 +1,4 @@
-"""What parameters are called, and what becomes of two with one name: as MindSpore answers (tests/oracle/naming.py), and never a loss."""
+"""Names of parameters, and the handling of two with the same name, as in MindSpore (tests/oracle/naming.py); no parameter is ever lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALLOWED = {"two_of_one_name_that_are_global": [3.0, 3.0]}
 
 @pytest.mark.parametrize("name", naming.PROGRAMS)
 def test_names_are_mindspores(name: str) -> None:
-    """The results; of an exception the type, and what its text says from `its name` on."""
+    """The results; for an exception the type, and its message from `its name` on."""
     wanted = ANSWERS[name]
     if name in ALLOWED:
         assert naming.PROGRAMS[name]().tolist() == ALLOWED[name]
@@ -63,7 +63,7 @@ def two_tuples() -> nn.Cell:
 @pytest.mark.parametrize(("make", "places"), [(naming.Twice, "'a' and 'b'"), (naming.Bare, "'left.w' and 'right.w'"),
                                               (two_tuples, r"'w' and 'second\[0\]'")])
 def test_names_cannot_stand_for_two(make: Any, places: str) -> None:
-    """Where a dict or a file would keep one of the two, there is an error that names both places and a way out."""
+    """If a dict or a file would keep only one of the two, an error names both places and a way out."""
     cell = make()
     text = f"two Parameters have one name, {places}.*Please set a unique name"
     with pytest.raises(RuntimeError, match=f"'parameters_dict', {text}"):
@@ -82,7 +82,7 @@ def test_the_way_out() -> None:
 
 
 def test_tuples_with_one_name_are_both_the_cells() -> None:
-    """They keep their names, which belong to other nets; an optimiser refuses them."""
+    """They keep their names, which belong to other nets; an optimiser rejects them."""
     cell = two_tuples()
     assert [(path, p.name, p.tolist()) for path, p in cell.parameters_and_names()] == [("w", "w", [1.0]), ("second[0]", "w", [2.0])]
     with pytest.raises(ValueError, match="its name 'w' already exists"):
@@ -127,7 +127,7 @@ def test_two_nets_may_have_one_name_for_their_parameters(mode: int) -> None:
 
 # -- moved cells --------------------------------------------------------------------------------------------------------
 def test_a_part_of_a_sequence_can_grow() -> None:
-    """It keeps its keys; a cell that is added takes one that is free."""
+    """It keeps its keys; a cell that is added gets a free one."""
     part = nn.SequentialCell([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])[1:]
     assert list(part.name_cells()) == ["1", "2"]
     part.append(nn.ELU())
@@ -135,7 +135,7 @@ def test_a_part_of_a_sequence_can_grow() -> None:
 
 
 def test_a_graph_sees_cells_go() -> None:
-    """Also the last one."""
+    """Including the last one."""
     net = nn.SequentialCell(nn.Dense(1, 1, "ones", "ones"))
     function = ms.jit(lambda x: net(x))
     assert function(Tensor([[1.0]])).tolist() == [[2.0]]

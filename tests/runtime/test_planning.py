@@ -1,4 +1,4 @@
-"""The plan of a function: pieces in order, slots, and which values Python meets."""
+"""The plan of a function: pieces in order, slots, and which values Python sees."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_pieces() -> None:
 
 @pytest.mark.parametrize(("identities", "shown"), [(True, {0, 4, 5}), (False, set())])
 def test_what_python_meets(identities: bool, shown: set[int]) -> None:
-    """In a graph an argument that is returned, and what a host is given and gives; in an adjoint nothing: tensors are made for it."""
+    """In a graph, a returned argument and the values of hosts are tensors; in an adjoint none are, since hosts get new tensors."""
     assert {i for i, slot in enumerate(plan(identities=identities).slots) if slot.shown} == shown
 
 

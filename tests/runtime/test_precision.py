@@ -1,4 +1,4 @@
-"""`Cell.to_float`: inputs and parameters are cast inside of construct, and nowhere else."""
+"""`Cell.to_float`: inputs and parameters are cast inside construct, and nowhere else."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
 
 
 def typed(value: Any) -> Any:
-    """A tensor's dtype and numbers; containers walked."""
+    """Return a tensor's dtype and numbers, also inside containers."""
     if isinstance(value, tuple):
         return tuple(map(typed, value))
     return str(value.dtype), value.tolist()
 
 
 def test_hooks_see_what_is_outside(run: Callable[[Any], Any]):
-    """The arguments as the caller gave them, their gradients in their dtype; the result in the cell's."""
+    """Hooks get the caller's arguments, and gradients in their dtype; the result is in the cell's."""
     cell, log = Scaled().to_float(ms.float16), []
     cell.register_forward_pre_hook(lambda cell, args: log.append(("fpre", typed(args))))
     cell.register_forward_hook(lambda cell, args, output: log.append(("fwd", typed(args), typed(output))))
@@ -98,7 +98,7 @@ def norm(training: bool) -> tuple[nn.Cell, Tensor]:
 @pytest.mark.parametrize(("training", "first", "mean", "variance"), [
     (True, [-1.2285, -1.0645, -0.9009], 0.345032, 1.283435), (False, [1.2, 1.5, 1.8], 0.0, 1.0)])
 def test_batch_normalisation(training: bool, first: list[float], mean: float, variance: float, run: Callable[[Any], Any]):
-    """Half the precision for what passes through; the statistics stay Float32 and move.  The numbers are MindSpore's."""
+    """Activations are in half precision; the statistics stay Float32 and move.  The numbers are MindSpore's."""
     for differentiated in (False, True):
         net, x = norm(training)
         if differentiated:

@@ -1,4 +1,4 @@
-"""Forked children, threads, signals and interrupts, and what kernels leave as it was."""
+"""Forked children, threads, signals and interrupts, and processor state that kernels must not change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_child_process_computes_the_same(method):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_has_no_tape_of_another_thread():
-    """Forked while another thread takes a gradient; of its own gradient the child keeps the tape."""
+    """It is forked while another thread takes a gradient; the tape of its own gradient is kept."""
     inside, leave, found = threading.Event(), threading.Event(), []
 
     def waiting(x):
@@ -75,7 +75,7 @@ def test_a_child_has_no_tape_of_another_thread():
 
 
 def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
-    """Ctrl-C may fall between the tape and the count: then an op asks for nothing, but none is lost to a gradient."""
+    """Ctrl-C may come between setting the tape and counting it: an op may then look for a tape in vain, but none is missed."""
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -115,7 +115,7 @@ def bits(answer):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one may fall while a generator is closed
 @pytest.mark.parametrize("run", DERIVED.values(), ids=DERIVED)
 def test_an_interrupt_at_any_call_leaves_no_tape(run):
-    """Ctrl-C falls where a function of Python begins, and where one of C has ended: at each of them in turn, until none is left."""
+    """Ctrl-C is handled where a Python function begins, and where a C function has ended: at each of these in turn."""
     expected, number = bits(run()), 0
     run()
     while True:
@@ -144,7 +144,7 @@ def test_an_interrupt_at_any_call_leaves_no_tape(run):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_three_hundred_interrupts_at_any_time():
-    """From a timer: whatever was under way, the next results have the same bits, and nothing goes on recording."""
+    """From a timer: wherever it interrupts, the next results have the same bits, and no recording remains active."""
     class Interrupt(BaseException):
         pass
 
@@ -175,7 +175,7 @@ def test_three_hundred_interrupts_at_any_time():
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
 def test_a_signal_handler_runs_a_graph_of_its_own():
-    """It runs in the middle of a gradient, whose numbers it leaves alone."""
+    """It runs in the middle of a gradient and does not change its numbers."""
     expected = bits(ms.grad(lambda x: (dense(x) * dense(x)).sum())(wide))
     value, seen = bits(cubic(wide)), []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(bits(cubic(wide))))
@@ -193,7 +193,7 @@ def test_a_signal_handler_runs_a_graph_of_its_own():
 
 
 def test_threads_that_begin_together_in_a_new_process():
-    """The first tensor, the first kernel, the first graph: all at once, from eight threads."""
+    """The first tensor, the first kernel and the first graph at once, from eight threads."""
     code = """
 import threading
 import numpy as np, adjoint as ms
@@ -216,7 +216,7 @@ print(len(found), len(set(found)))
 
 
 def test_the_interpreter_runs_while_a_kernel_does():
-    """Kernels let go of the interpreter's lock: another thread counts meanwhile."""
+    """Kernels release the interpreter's lock: another thread counts meanwhile."""
     a = Tensor(np.ones((1500, 1500), np.float32))
     ops.matmul(a, a)
     running, counts = threading.Event(), [0]
@@ -247,7 +247,7 @@ def test_subnormal_numbers_stay_alive():
 
 
 def test_many_steps_take_no_more_memory():
-    """A training loop with hooks holds as much memory at its end as after its first steps."""
+    """A training loop with hooks uses no more memory at its end than after its first steps."""
     cell, x = ms.nn.Dense(64, 64), Tensor(np.ones((32, 64), np.float32))
     cell.register_backward_hook(lambda cell, grad_input, grad_output: None)
     optimizer = ms.nn.Momentum(cell.trainable_params(), 1e-3, 0.9)
@@ -277,7 +277,7 @@ def test_settings_of_the_environment():
 
 
 def test_without_a_compiler_numpy_takes_over(tmp_path):
-    """One warning that says what was tried; the same numbers, gradients and hooks; forbidden when that is asked for."""
+    """One warning says what was tried; numbers, gradients and hooks are the same; it is an error if the interpreter is forbidden."""
     code = """
 import numpy as np, adjoint as ms
 from adjoint import Tensor, nn
@@ -324,7 +324,7 @@ def run_lenet(**settings):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_values_gradients_and_hooks_are_the_same_without_a_compiler(tmp_path):
-    """Within rounding, and the hooks in the same order.  So they are where every kernel fails, which is one warning."""
+    """Within rounding, with hooks in the same order; also if every kernel fails, which is one warning."""
     (log, numbers), said = run_lenet(ADJOINT_FORBID_INTERPRETER="1")
     assert said == ""
     (tmp_path / "ziglang.py").write_text("raise ImportError\n")

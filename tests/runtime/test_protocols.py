@@ -1,4 +1,4 @@
-"""Tensors in NumPy's hands, and in those of Python's own protocols: formats, `in`, copies."""
+"""Tensors used by NumPy and by Python's protocols: formats, `in`, copies."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_operators_between_arrays_and_tensors_have_gradients() -> None:
     lambda t: np.sum(np.stack([ARRAY, ARRAY]), 0, out=t), lambda t: np.put_along_axis(t, np.zeros((1, 3), int), 9, 0),
 ], ids=range(9))
 def test_numpy_writes_to_no_tensor(write: Any) -> None:
-    """A gradient takes the numbers as they are, and so would lose what is written to a copy of them."""
+    """A gradient reads the tensor's own numbers, and so would ignore what is written to a copy."""
     t = x()
     with pytest.raises(TypeError, match=r"must be an array, but got a Tensor of shape \(2, 3\): write to"):
         write(t)

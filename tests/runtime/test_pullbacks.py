@@ -1,4 +1,4 @@
-"""`vjp` and `jvp`: in all forms, against each other, inside of gradients, with hooks, and their mistakes."""
+"""`vjp` and `jvp`: all forms, compared with each other, inside of gradients, with hooks, and their errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def square(x: Tensor) -> Tensor:
 
 
 def lists(found: Any) -> Any:
-    """Tensors as nested tuples of lists."""
+    """Return tensors as nested tuples of lists."""
     return found.tolist() if isinstance(found, Tensor) else tuple(lists(x) for x in found) if isinstance(found, (tuple, list)) else found
 
 
@@ -184,7 +184,7 @@ def cube(x: Tensor) -> Tensor:
     ids=["vjp", "jvp", "grad", "unused"],
 )
 def test_second_order(fn: Any) -> None:
-    """The derivative of 3 x^2 v is 6 x v, however either of them is taken."""
+    """The derivative of 3 x^2 v is 6 x v, by any combination of them."""
     expected = [6.0, 120.0]
     assert lists(ms.grad(fn)(X)) == expected
     assert lists(ms.vjp(fn, X)[1](Tensor([1.0, 1.0]))) == (expected,)
@@ -271,7 +271,7 @@ def test_a_pullback_from_outside_becomes_nodes_of_a_graph() -> None:
 
 
 def test_a_weight_that_stops_taking_gradients() -> None:
-    """The graph is for weights as they are: a frozen one has zeros."""
+    """A graph uses the current state of weights: a frozen one has zeros."""
     net = Net()
     taken = ms.jit(lambda x, v: ms.vjp(net, x, weights=net.w)[1](v))
     before = lists(taken(X, V))

@@ -1,4 +1,4 @@
-"""`requires_grad_`: it switches the training of Parameters, does nothing to tensors, and never gives a wrong gradient."""
+"""`requires_grad_`: it switches the training of Parameters, has no effect on tensors, and never gives a wrong gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph returns: at each call an object of its own, of Python's type, with the values of that call."""
+"""Objects returned by a graph: each call returns a new one, of Python's type, with the values of that call."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ RETURNED: dict[str, Callable[[Any], Any]] = {
 
 
 def plain(x: Any, depth: int = 0) -> Any:
-    """What an object is and holds, to be compared; iterators are gone through, functions called."""
+    """Return what an object is and holds, in a form that can be compared; iterators are consumed, functions called."""
     if depth > 6:
         return type(x)
     if isinstance(x, Tensor):

@@ -1,4 +1,4 @@
-"""Checkpoints in safetensors: MindSpore's bytes, and mistakes in files."""
+"""Checkpoints in safetensors: MindSpore's bytes, and errors in files."""
 
 from __future__ import annotations
 

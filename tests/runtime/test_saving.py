@@ -1,4 +1,4 @@
-"""`save_graphs`: which files are written, and that a program runs whatever becomes of them."""
+"""`save_graphs`: which files are written, and that the program runs even if they cannot be."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Net(nn.Cell):
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Iterator[Path]:
-    """A directory that is made by the first graph."""
+    """A directory created by the first graph."""
     folder = tmp_path / "graphs" / "here"
     yield folder
     ms.set_context(save_graphs=False, save_graphs_path=".", mode=ms.PYNATIVE_MODE)
@@ -58,7 +58,7 @@ def test_nothing_is_written_unless_it_is_asked_for(saved: Path):
 
 
 def test_level_1(saved: Path):
-    """A cell in graph mode, and its gradient; texts parse back; the second call makes no graph."""
+    """A cell in graph mode, and its gradient; the texts can be parsed; the second call makes no graph."""
     ms.set_context(save_graphs=1, save_graphs_path=str(saved), mode=ms.GRAPH_MODE)
     net = Net()
     for _ in range(2):
@@ -127,7 +127,7 @@ def test_threads_and_processes_share_a_directory(saved: Path):
 
 
 def shared_program() -> None:
-    """What the processes run."""
+    """The program that the processes run."""
     for _ in range(3):
         def shared(x):
             return x * 2

@@ -382,7 +382,7 @@ func @f(x: f32[2], i: i64) -> f32 {{
 
 @pytest.fixture
 def placed(tmp_path):
-    """A graph whose nodes stand in a file, its hosts, and the file's name."""
+    """Return a graph whose nodes have locations in a file, its hosts, and the file's name."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     hosts = {"shown": lambda gradient: None, "raise": lambda y: None}
@@ -470,7 +470,7 @@ func @f(x: f32[2], i: i64) -> (f32[2], f32[2]) {{
 
 
 def test_the_line_of_what_has_no_place_is_that_of_the_node_around_it(tmp_path):
-    """Ops in a branch, ops in a function that is differentiated, and those of the adjoint that a `pull!` runs."""
+    """Ops in a branch, ops in a function that is differentiated, and ops of the adjoint that a `pull!` runs."""
     file = tmp_path / "program.py"
     graph = made(PARTS_WITHOUT_PLACES.format(file=file))
     for node in nodes_of(graph.function.body):

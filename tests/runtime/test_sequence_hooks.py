@@ -1,4 +1,4 @@
-"""Hooks in a graph: those that have nodes of their own, and those that have come since the graph was made."""
+"""Hooks in a graph: those with nodes of their own, and those registered after the graph was made."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CHANGES = {
 @pytest.mark.parametrize("since", [False, True], ids=["before", "since"])
 @pytest.mark.parametrize("kinds", [(), *((k,) for k in KINDS), KINDS, ("forward", "backward"), ("forward_pre", "backward_pre")])
 def test_cells_with_hooks(kinds, since, changing):
-    """Hooks that were there when the graph was made, and hooks that have come since."""
+    """Hooks registered before the graph was made, and after."""
     log = []
     cell = Square()
     graph = squared(cell) if since else None
@@ -256,7 +256,7 @@ func @f(x: f32[2]) -> f32[2] {
 
 
 def test_a_hook_that_comes_during_the_run():
-    """Registered by a hook of another cell in this very run: the cell's next call has it."""
+    """A hook registered by a hook of another cell in this run takes part in the cell's next call."""
     log = []
 
     def register(*given):
@@ -294,7 +294,7 @@ def test_a_graph_does_not_keep_its_cell():
 
 
 def test_a_cell_of_the_library_as_a_graph_has_the_line_that_runs_it():
-    """It has no line of the user's in it; and the graph is one for all lines that run it."""
+    """It contains no line of the user's; one graph serves all lines that run it."""
 
     def boom(*_):
         raise ValueError("boom")

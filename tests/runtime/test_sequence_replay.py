@@ -1,4 +1,4 @@
-"""A run that cannot go on in its graph goes on in another one, as if it had been in that one from the start."""
+"""A run that cannot continue in its graph continues in another one, as if it had been in that one from the start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.runtime.graphs_by_hand import CELL, N, Square, T, function, logging, 
 
 
 def continued(graphs, arguments):
-    """Run the first graph; after each deviation go on in the next one.  The results, and the deviations."""
+    """Run the first graph; after each deviation continue in the next one.  Return the results, and the deviations."""
     replay, deviations = None, []
     for graph in graphs:
         log = []
@@ -30,7 +30,7 @@ def continued(graphs, arguments):
 
 
 def tape_steps(run):
-    """The steps that `run` leaves on a new tape, as IR with the number of slots, and its result."""
+    """Return the steps that `run` leaves on a new tape, as IR with the number of slots, and its result."""
     tape = Tape()
     start = tape.begin("test", None)
     state.tracer = tape
@@ -69,7 +69,7 @@ func @f(x: f32[2]) -> f32[] {
 
 @pytest.mark.parametrize("within", ["", "gradient"])
 def test_another_graph_goes_on_where_one_has_to_stop(within):
-    """Effects run once, and the tape is that of a run that had the right graph from the start."""
+    """Effects run once, and the tape is that of a run in the right graph from the start."""
     text = DEVIATING
     if within:
         # The cell inside of a gradient that is begun before the deviation and closed after it.
