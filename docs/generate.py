@@ -5,6 +5,7 @@
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
     architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
+    *.pyi             in adjoint/ops, by stubs.py: what is made from the classes of ops
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from adjoint.codegen.accuracy import ULP
 from adjoint.compat import out_of_scope, paths
 from adjoint.ir import ops
 from adjoint.ir.errors import Mistake
-from adjoint.ir.op import registry
+from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.reduce import rounding_steps
 from adjoint.settings import SETTINGS
 
@@ -88,7 +89,7 @@ def ops_page() -> str:
         "",
         "Generated from the ops' docstrings by `make docs`; `T` is an element type, `T[s]` a tensor of it of shape `s`,",
         "`ct` the cotangent of the result. [ir.md](ir.md) describes the text of the IR, and [adding-an-op.md](adding-an-op.md) how to",
-        "add an op.",
+        "add an op. Below an op's name are the functions, objects and methods that are this op; others are made of several.",
         "",
         float_errors(),
     ]
@@ -100,9 +101,18 @@ def ops_page() -> str:
         lines += [f"## {module}", "", title, ""]
         for op in found:
             attributes = ", ".join(op.attributes())
-            lines += [f"### {op.name}", "", "```", f"{op.name}{f'  attributes: {attributes}' if attributes else ''}", "",
+            lines += [f"### {op.name}", "", *_called(op), "```", f"{op.name}{f'  attributes: {attributes}' if attributes else ''}", "",
                       inspect.cleandoc(op.__doc__ or ""), "```", ""]
     return "\n".join(lines)
+
+
+def _called(op: type[Op]) -> list[str]:
+    """The names of an op for users, from its class."""
+    names: list[str] = []
+    for public in op.publics():
+        names += [f"ops.{public.signature}", *(f"ops.{name}" for name in public.function_names[1:])]
+        names += [f"ops.{name}" for name in public.primitive_names(op)] + [f"Tensor.{name}" for name in public.method_names]
+    return [_lines(f"`{name}`" for name in names), ""] if names else []
 
 
 def errors_page() -> str:
@@ -252,11 +262,14 @@ def _cell(text: str) -> str:
     return "`" + text.replace("|", "/").replace("`", "'").replace("\n", " ") + "`" if text else ""
 
 
+STUBS = runpy.run_path(str(Path(__file__).with_name("stubs.py")))
 PAGES: dict[str, Callable[[], str]] = {"ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
                                      "compatibility.md": compatibility_page,
-                                     "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"]}
+                                     "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"],
+                                     "../adjoint/ops/generated.pyi": STUBS["functions_stub"],
+                                     "../adjoint/ops/primitives/generated.pyi": STUBS["primitives_stub"]}
 
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        Path(__file__).with_name(name).write_text(page(), encoding="utf-8")
+        (Path(__file__).parent / name).write_text(page(), encoding="utf-8")

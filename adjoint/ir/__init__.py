@@ -7,6 +7,7 @@ Each module imports from those before it; `op`, `core` and `build` name each oth
     types       types of values, and the arithmetic of named sizes
     storage     the storage form and the compute form of arrays
     kernel      the Kernel to which an op describes its C
+    public      the names and parameters of an op for users
     op          the base class of ops
     core        values, nodes, regions, functions, modules
     build       the Builder, the only maker of nodes

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 from adjoint.budget import Refillable, budget
 from adjoint.diagnostics import integer_text
 from adjoint.ir.interning import Interned
+from adjoint.ir.public import Public
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node, Region
     from adjoint.ir.kernel import Buffer, Kernel
 
-__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "made", "mistake", "mistyped", "operation", "registry", "sample", "with_sizes"]
+__all__ = [
+    "Effect", "NotDifferentiable", "Op", "Sample", "announced", "made", "mistake", "mistyped", "operation", "registry", "sample",
+    "with_sizes",
+]
 
 
 class Effect(enum.Enum):
@@ -117,6 +121,8 @@ class Op(metaclass=_OpClass):
     """Takes any number of operands."""
     cuts: ClassVar[str] = ""
     """Why no gradient flows through it, when none does and none is missed (comparisons, argmax): cut silently."""
+    public: ClassVar[Public | tuple[Public, ...]] = ()
+    """Its names for users, one `Public` for each list of parameters; an op without is not called by users."""
     symbol: str
     """The module symbol an op refers to, for those ops that have this field."""
     results: tuple[Type, ...]
@@ -187,6 +193,12 @@ class Op(metaclass=_OpClass):
         return tuple(name for name in cls.fields if name not in ("symbol", "results"))
 
     @classmethod
+    def publics(cls) -> tuple[Public, ...]:
+        """Return the `public` of the class itself, not of one that it derives from, as a tuple."""
+        own = cls.__dict__.get("public", ())
+        return own if isinstance(own, tuple) else (own,)
+
+    @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
         """Return the (op, operand types) whose kernels are in the op's pack for `dtype`: its samples, in that dtype."""
         for s in cls.samples:
@@ -210,6 +222,9 @@ def _made(cls: type[Op], fields: tuple[tuple[str, Any], ...]) -> Op:
 
 _registry: dict[str, type[Op]] = {}
 
+announced: list[Callable[[type[Op]], None]] = []
+"""Called with each new op before it is registered; an exception refuses it.  `ops` gives an op its public names so."""
+
 OpType = TypeVar("OpType", bound=type[Op])
 
 
@@ -232,6 +247,8 @@ def operation(cls: OpType) -> OpType:
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
         made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given
+    for announce in announced:
+        announce(made)
     _registry[made.name] = made
     return made
 

@@ -12,7 +12,7 @@ from adjoint.ir.types import F64
 from adjoint.numpy import elementwise, transcendental
 from adjoint.numpy.transcendental import inverse_cosh, inverse_sinh, inverse_tanh
 from adjoint.ops import arithmetic, reduction
-from adjoint.ops.activations import sigmoid, softmax, tanh
+from adjoint.ops.activations import softmax
 from adjoint.ops.arguments import floating, number, operand
 from adjoint.ops.arithmetic import (
     abs,
@@ -78,6 +78,7 @@ from adjoint.ops.arithmetic import (
     xlogy,
 )
 from adjoint.ops.arithmetic import less_equal as le
+from adjoint.ops.generated import sigmoid, tanh
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor
 
 __all__ = [

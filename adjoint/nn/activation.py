@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.ir.types import F32
 from adjoint.nn.checks import floating, integer, number, positive
-from adjoint.ops import activations, creation
+from adjoint.ops import activations, arithmetic, creation
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -95,7 +95,7 @@ class Sigmoid(Cell):
     """1 / (1 + exp(-x))."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.sigmoid(x)
+        return arithmetic.sigmoid(x)
 
 
 class SiLU(Cell):
@@ -116,7 +116,7 @@ class Tanh(Cell):
     """The hyperbolic tangent."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.tanh(x)
+        return arithmetic.tanh(x)
 
 
 class GELU(Cell):

@@ -36,7 +36,7 @@ _LSTM, _GRU = LstmCell(), GruCell()
 
 
 def _tanh(inputs: Tensor, carried: Tensor, state: State) -> State:
-    return (activations.tanh(inputs + carried),)
+    return (arithmetic.tanh(inputs + carried),)
 
 
 def _relu(inputs: Tensor, carried: Tensor, state: State) -> State:

@@ -12,7 +12,7 @@ from typing import Any
 from adjoint.ir.types import F32, F64
 from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
 from adjoint.numpy.dtypes import pi, promoted_dtype, trigonometric_dtype
-from adjoint.ops import activations, arithmetic
+from adjoint.ops import arithmetic
 from adjoint.ops.arguments import floating, operand, roomy
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -77,7 +77,7 @@ def cosh(x: Any, dtype: Any = None) -> Tensor:
 
 def tanh(x: Any, dtype: Any = None) -> Tensor:
     """Return the hyperbolic tangent of a Tensor."""
-    return in_dtype(activations.tanh(_angle("tanh", x)), dtype)
+    return in_dtype(arithmetic.tanh(_angle("tanh", x)), dtype)
 
 
 def arcsinh(x: Any, dtype: Any = None) -> Tensor:

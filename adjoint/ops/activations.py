@@ -38,8 +38,8 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, cons
 
 __all__ = [
     "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid",
-    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "silu", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
 ]
 
 _RELU, _SIGMOID, _SOFTPLUS, _TANH = Relu(), Sigmoid(), Softplus(), Tanh()
@@ -151,20 +151,10 @@ def silu(input: Any) -> Tensor:
     return x * apply(_SIGMOID, x)
 
 
-def sigmoid(input: Any) -> Tensor:
-    """1 / (1 + exp(-x))."""
-    return apply(_SIGMOID, _float_operand("Sigmoid", input))
-
-
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
     x = _float_operand("LogSigmoid", x, "x")
     return 0.0 - apply(_SOFTPLUS, -x)
-
-
-def tanh(input: Any) -> Tensor:
-    """Return the hyperbolic tangent."""
-    return apply(_TANH, _float_operand("Tanh", input))
 
 
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:

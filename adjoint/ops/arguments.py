@@ -16,16 +16,16 @@ import numpy as np
 from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
 from adjoint.ir.ops.conversion import Cast
-from adjoint.ir.types import BF16, F16, F32, F64, DType
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
 from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
     "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",
-    "dtype_argument", "filler", "flag", "float_only", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy",
-    "seed_argument", "single", "sizes_argument", "tensors_argument", "whole", "wrong",
+    "dtype_argument", "filler", "flag", "float_only", "float_tensor", "floating", "integer", "number", "only", "operand", "pair", "real",
+    "roomy", "seed_argument", "single", "sizes_argument", "tensors_argument", "truth", "whole", "wrong",
 ]
 
 
@@ -65,6 +65,20 @@ def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor,
     if not tensors:
         raise wrong(op, argument, "at least one Tensor", tensors)
     return tuple(tensors)
+
+
+def float_tensor(op: Op | str, x: Any, argument: str = "input") -> Tensor:
+    """Return `x` if it is a Tensor of a floating point type; else raise TypeError."""
+    found = operand(op, x, argument)
+    if not found.dtype.is_float:
+        raise wrong(op, argument, "a Tensor of a floating point type", found, TypeError)
+    return found
+
+
+def truth(op: Op | str, argument: str, x: Any) -> Tensor:
+    """Return a Tensor or a number as a Tensor of bools: True for what is not 0."""
+    found = as_tensor(x) if isinstance(x, (bool, int, float)) else operand(op, x, argument)
+    return found if found.dtype is BOOL else apply(made(Cast, BOOL), found)
 
 
 def floating(x: Tensor) -> Tensor:

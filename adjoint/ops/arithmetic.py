@@ -1,4 +1,5 @@
-"""Arithmetic, comparison and logic, element by element.
+# ruff: noqa: F405 - names of `generated`, which pyright knows from its stub
+"""Arithmetic, comparison and logic, element by element: the functions of `generated`, each one op, and those made of several.
 
 Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/tensor/promotion.py`); a Python number changes the
 dtype by its kind only, and counts with its own value.  `input` and `other` are Tensors or numbers, the result is a Tensor.
@@ -11,94 +12,33 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.arithmetic import (
-    Abs,
-    Add,
-    Ceil,
-    Div,
-    Floor,
-    FloorDiv,
-    Fmod,
-    Maximum,
-    Minimum,
-    Mod,
-    Mul,
-    Neg,
-    Pow,
-    Round,
-    Rsqrt,
-    Sign,
-    Sqrt,
-    Square,
-    Sub,
-)
-from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, IsFinite, IsInf, IsNan, Less, LessEqual, NotEqual
+from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, Round, Sub
+from adjoint.ir.ops.comparison import Equal, Less
 from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
-from adjoint.ir.ops.logic import BitwiseNot, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
-from adjoint.ir.ops.transcendental import (
-    Acos,
-    Asin,
-    Atan,
-    Atan2,
-    Cos,
-    Cosh,
-    Erf,
-    Erfc,
-    Exp,
-    Exp2,
-    Expm1,
-    Log,
-    Log1p,
-    Log2,
-    Log10,
-    Sin,
-    Sinh,
-    Tan,
-)
+from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
+from adjoint.ops.generated import *  # noqa: F403
 from adjoint.runtime.tensor.promotion import scalar_dtype
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.structure import like
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
 
 __all__ = [
-    "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "cast", "ceil", "clamp", "clip", "clip_by_value", "cos", "cosh", "depend", "div", "divide", "eq", "equal", "erf", "erfc", "exp",
-    "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "fmod", "ge", "greater", "greater_equal", "gt", "identity",
-    "invert", "isclose", "isfinite", "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mod", "mul", "multiply", "nan_to_num", "ne",
-    "neg", "negative", "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "select", "sign", "sin", "sinh", "sqrt", "square",
-    "stop_gradient", "sub", "subtract", "tan", "true_divide", "trunc", "type_as", "where", "xlogy",
+    "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value", "depend", "div",
+    "divide", "fmod", "identity", "invert", "isclose", "lerp", "masked_fill", "nan_to_num", "reciprocal", "round", "select",
+    "stop_gradient", "subtract", "true_divide", "trunc", "type_as", "where", "xlogy",
 ]
 
-_ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = Add(), Sub(), Mul(), Pow(), Mod(), FloorDiv()
-_DIV, _FMOD, _MAXIMUM, _MINIMUM = Div(), Fmod(), Maximum(), Minimum()
-_NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = Neg(), Abs(), Sign(), Sqrt(), Rsqrt(), Square()
+_ADD, _SUB, _MUL, _DIV, _FMOD, _FLOOR_DIV = Add(), Sub(), Mul(), Div(), Fmod(), FloorDiv()
+_MAXIMUM, _MINIMUM = Maximum(), Minimum()
 _FLOOR, _CEIL, _ROUND = Floor(), Ceil(), Round()
-_EXP, _EXP2, _EXPM1 = Exp(), Exp2(), Expm1()
-_LOG, _LOG1P, _LOG2, _LOG10 = Log(), Log1p(), Log2(), Log10()
-_ASIN, _ACOS, _ATAN, _ATAN2 = Asin(), Acos(), Atan(), Atan2()
-_SIN, _COS, _TAN, _SINH, _COSH = Sin(), Cos(), Tan(), Sinh(), Cosh()
-_ERF, _ERFC = Erf(), Erfc()
-_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = Less(), LessEqual(), Greater(), GreaterEqual()
-_EQUAL, _NOT_EQUAL = Equal(), NotEqual()
-_AND, _OR, _XOR, _NOT = LogicalAnd(), LogicalOr(), LogicalXor(), LogicalNot()
+_LESS, _EQUAL = Less(), Equal()
 _SELECT, _IDENTITY, _STOP = Select(), Identity(), StopGradient()
 _LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
 
 
 # Two operands -------------------------------------------------------------------------------------------------------
-
-
-def add(input: Any, other: Any) -> Tensor:
-    """input + other."""
-    return binary(_ADD, input, other)
-
-
-def sub(input: Any, other: Any) -> Tensor:
-    """input - other."""
-    return binary(_SUB, input, other)
 
 
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
@@ -107,11 +47,6 @@ def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     # A factor of 1 leaves the dtype unchanged where others do not: so a graph must know it.
     multiplies = is_run_time_number(factor) and isinstance(other, Tensor) and scalar_dtype(other.dtype, factor.python_type()) is other.dtype
     return binary(_SUB, input, binary(_MUL, other, factor) if multiplies or factor != 1 else other)
-
-
-def mul(input: Any, other: Any) -> Tensor:
-    """input * other."""
-    return binary(_MUL, input, other)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -145,31 +80,6 @@ def true_divide(dividend: Any, divisor: Any) -> Tensor:
     return divided(dividend, divisor)
 
 
-def floor_div(x: Any, y: Any) -> Tensor:
-    """Return x / y rounded down."""
-    return binary(_FLOOR_DIV, x, y)
-
-
-def floor_divide(input: Any, other: Any) -> Tensor:
-    """Return input / other rounded down."""
-    return binary(_FLOOR_DIV, input, other)
-
-
-def mod(x: Any, y: Any) -> Tensor:
-    """Return x - y * floor(x / y), the remainder with the sign of y."""
-    return binary(_MOD, x, y)
-
-
-def floor_mod(x: Any, y: Any) -> Tensor:
-    """Return x - y * floor(x / y), the remainder with the sign of y."""
-    return binary(_MOD, x, y)
-
-
-def remainder(input: Any, other: Any) -> Tensor:
-    """Return input - other * floor(input / other), the remainder with the sign of other."""
-    return binary(_MOD, input, other)
-
-
 def fmod(input: Any, other: Any) -> Tensor:
     """Return the remainder of input / other with the sign of input, exactly as C's fmod.
 
@@ -181,21 +91,6 @@ def fmod(input: Any, other: Any) -> Tensor:
 def truncated_mod(x: Any, y: Any) -> Tensor:
     """Return the remainder of x / y with the sign of x, exactly as C's fmod."""
     return binary(_FMOD, x, y)
-
-
-def pow(input: Any, exponent: Any) -> Tensor:
-    """Return input to the power of exponent."""
-    return binary(_POW, input, exponent)
-
-
-def maximum(input: Any, other: Any) -> Tensor:
-    """Return the larger of two; NaN if one is.  At a tie the gradient is halved between them."""
-    return binary(_MAXIMUM, input, other)
-
-
-def minimum(input: Any, other: Any) -> Tensor:
-    """Return the smaller of two; NaN if one is.  At a tie the gradient is halved between them."""
-    return binary(_MINIMUM, input, other)
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
@@ -247,36 +142,6 @@ def addn(x: Any) -> Tensor:
 # Comparison ---------------------------------------------------------------------------------------------------------
 
 
-def less(input: Any, other: Any) -> Tensor:
-    """input < other."""
-    return binary(_LESS, input, other)
-
-
-def less_equal(input: Any, other: Any) -> Tensor:
-    """input <= other."""
-    return binary(_LESS_EQUAL, input, other)
-
-
-def greater(input: Any, other: Any) -> Tensor:
-    """input > other."""
-    return binary(_GREATER, input, other)
-
-
-def greater_equal(input: Any, other: Any) -> Tensor:
-    """input >= other."""
-    return binary(_GREATER_EQUAL, input, other)
-
-
-def equal(input: Any, other: Any) -> Tensor:
-    """input == other."""
-    return binary(_EQUAL, input, other)
-
-
-def not_equal(input: Any, other: Any) -> Tensor:
-    """input != other."""
-    return binary(_NOT_EQUAL, input, other)
-
-
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
     def is_close(first: Tensor, second: Tensor) -> Tensor:
@@ -306,31 +171,6 @@ def _distance(x: Tensor, y: Tensor) -> Tensor:
 # Logic and bits -----------------------------------------------------------------------------------------------------
 
 
-def _truth(op: str, argument: str, x: Any) -> Tensor:
-    x = as_tensor(x) if isinstance(x, (bool, int, float)) else operand(op, x, argument)
-    return x if x.dtype is BOOL else apply(made(Cast, BOOL), x)
-
-
-def logical_and(input: Any, other: Any) -> Tensor:
-    """Return whether both are true; numbers are true unless 0."""
-    return apply(_AND, _truth("LogicalAnd", "input", input), _truth("LogicalAnd", "other", other))
-
-
-def logical_or(input: Any, other: Any) -> Tensor:
-    """Return whether one is true; numbers are true unless 0."""
-    return apply(_OR, _truth("LogicalOr", "input", input), _truth("LogicalOr", "other", other))
-
-
-def logical_xor(input: Any, other: Any) -> Tensor:
-    """Return whether exactly one is true; numbers are true unless 0."""
-    return apply(_XOR, _truth("LogicalXor", "input", input), _truth("LogicalXor", "other", other))
-
-
-def logical_not(input: Any) -> Tensor:
-    """Return whether it is false; numbers are true unless 0."""
-    return apply(_NOT, _truth("LogicalNot", "input", input))
-
-
 def bitwise_and(input: Any, other: Any) -> Tensor:
     """Return the bitwise and of integers or bools."""
     return operand("BitwiseAnd", input) & other
@@ -355,50 +195,9 @@ def invert(x: Any) -> Tensor:
 # One operand --------------------------------------------------------------------------------------------------------
 
 
-def neg(input: Any) -> Tensor:
-    """-input."""
-    return apply(_NEG, operand(_NEG, input))
-
-
-def abs(input: Any) -> Tensor:
-    """Return the absolute value."""
-    x = operand(_ABS, input)
-    return apply(_IDENTITY if x.dtype is BOOL else _ABS, x)
-
-
-def sign(input: Any) -> Tensor:
-    """Return the sign: -1, 0 or 1."""
-    return apply(_SIGN, operand(_SIGN, input))
-
-
-def square(input: Any) -> Tensor:
-    """input * input."""
-    return apply(_SQUARE, operand(_SQUARE, input))
-
-
-def sqrt(x: Any) -> Tensor:
-    """Return the square root; of integers in Float32."""
-    return apply(_SQRT, floating(operand(_SQRT, x, "x")))
-
-
-def rsqrt(input: Any) -> Tensor:
-    """1 / sqrt(input)."""
-    return apply(_RSQRT, operand(_RSQRT, input))
-
-
 def reciprocal(input: Any) -> Tensor:
     """1 / input; of integers in Float32."""
     return divided(1, operand("Reciprocal", input))
-
-
-def floor(input: Any) -> Tensor:
-    """Return the input rounded down."""
-    return apply(_FLOOR, operand(_FLOOR, input))
-
-
-def ceil(input: Any) -> Tensor:
-    """Return the input rounded up."""
-    return apply(_CEIL, operand(_CEIL, input))
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
@@ -418,114 +217,6 @@ def trunc(input: Any) -> Tensor:
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
     return apply(_SELECT, apply(_LESS, x, constant(0.0, x.dtype)), apply(_CEIL, x), apply(_FLOOR, x))
-
-
-def exp(input: Any) -> Tensor:
-    """e to the power of input."""
-    return apply(_EXP, operand(_EXP, input))
-
-
-def exp2(input: Any) -> Tensor:
-    """2 to the power of input."""
-    return apply(_EXP2, floating(operand(_EXP2, input)))
-
-
-def expm1(input: Any) -> Tensor:
-    """exp(input) - 1, exact near 0."""
-    return apply(_EXPM1, operand(_EXPM1, input))
-
-
-def log(input: Any) -> Tensor:
-    """Return the natural logarithm."""
-    return apply(_LOG, operand(_LOG, input))
-
-
-def log1p(input: Any) -> Tensor:
-    """log(1 + input), exact near 0."""
-    return apply(_LOG1P, operand(_LOG1P, input))
-
-
-def log2(input: Any) -> Tensor:
-    """Return the logarithm to base 2."""
-    return apply(_LOG2, operand(_LOG2, input))
-
-
-def log10(input: Any) -> Tensor:
-    """Return the logarithm to base 10."""
-    return apply(_LOG10, operand(_LOG10, input))
-
-
-def sin(input: Any) -> Tensor:
-    """Return the sine of radians."""
-    return apply(_SIN, operand(_SIN, input))
-
-
-def asin(input: Any) -> Tensor:
-    """Return the angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
-    return apply(_ASIN, operand(_ASIN, input))
-
-
-def acos(input: Any) -> Tensor:
-    """Return the angle in 0..pi whose cosine this is; NaN beyond -1..1."""
-    return apply(_ACOS, operand(_ACOS, input))
-
-
-def atan(input: Any) -> Tensor:
-    """Return the angle in -pi/2..pi/2 whose tangent this is."""
-    return apply(_ATAN, operand(_ATAN, input))
-
-
-def atan2(input: Any, other: Any) -> Tensor:
-    """Return the angle of the point (other, input) in -pi..pi."""
-    return binary(_ATAN2, input, other)
-
-
-def cos(input: Any) -> Tensor:
-    """Return the cosine of radians."""
-    return apply(_COS, operand(_COS, input))
-
-
-def tan(input: Any) -> Tensor:
-    """Return the tangent of radians."""
-    return apply(_TAN, operand(_TAN, input))
-
-
-def sinh(input: Any) -> Tensor:
-    """Return the hyperbolic sine."""
-    return apply(_SINH, operand(_SINH, input))
-
-
-def cosh(input: Any) -> Tensor:
-    """Return the hyperbolic cosine."""
-    return apply(_COSH, operand(_COSH, input))
-
-
-def erf(input: Any) -> Tensor:
-    """Return the error function."""
-    return apply(_ERF, operand(_ERF, input))
-
-
-def erfc(input: Any) -> Tensor:
-    """1 - erf(input)."""
-    return apply(_ERFC, operand(_ERFC, input))
-
-
-def isnan(input: Any) -> Tensor:
-    """Return whether it is NaN."""
-    x = operand("IsNan", input)
-    return apply(IsNan(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
-
-
-def isinf(input: Any) -> Tensor:
-    """Return whether it is infinite."""
-    x = operand("IsInf", input)
-    return apply(IsInf(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
-
-
-def isfinite(input: Any) -> Tensor:
-    """Return whether it is neither infinite nor NaN."""
-    x = operand("IsFinite", input)
-    return apply(IsFinite(), x) if x.dtype.is_float else apply(_EQUAL, x, x)
 
 
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
@@ -661,5 +352,4 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     return apply(made(Cast, given.dtype), result) if given.dtype.is_integer else result
 
 
-absolute, multiply, negative, divide = abs, mul, neg, div
-eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
+divide = div

@@ -8,6 +8,7 @@ from adjoint.ops import (
     creation,
     ctc,
     diagonals,
+    generated,
     linear,
     logsums,
     losses,
@@ -34,6 +35,7 @@ from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.ctc import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
+from adjoint.ops.generated import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
@@ -57,16 +59,13 @@ from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.gradients.products import jvp, vjp
 
-tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.pow
-tensor_lt, tensor_le, tensor_gt, tensor_ge = arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal
-tensor_floordiv, tensor_mod = arithmetic.floor_div, arithmetic.mod
+tensor_div = arithmetic.div
 dtype = TypeOf()
 reduce_max, reduce_mean, reduce_min, reduce_sum = ReduceMax(), ReduceMean(), ReduceMin(), ReduceSum()
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "partial", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_sum", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge",
-    "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub", "value_and_grad", "vjp",
+    "reduce_sum", "tensor_div", "value_and_grad", "vjp",
 ]
 __all__ += activations.__all__
 __all__ += arithmetic.__all__
@@ -88,6 +87,7 @@ __all__ += scattering.__all__
 __all__ += shapes.__all__
 __all__ += ctc.__all__
 __all__ += diagonals.__all__
+__all__ += generated.__all__
 __all__ += parts.__all__
 __all__ += patches.__all__
 __all__ += picking.__all__

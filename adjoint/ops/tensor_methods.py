@@ -17,6 +17,7 @@ from adjoint.ops import (
     arithmetic,
     creation,
     diagonals,
+    generated,
     linear,
     logsums,
     matrices,
@@ -33,7 +34,7 @@ from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor
 
-__all__ = ["attach"]
+__all__ = ["add_method", "attach"]
 
 _ABSENT: Any = object()
 
@@ -425,11 +426,9 @@ _FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for module, names in (
         (arithmetic,
-         "abs acos add addcdiv addcmul asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp "
-         "exp2 expm1 floor floor_divide fmod greater greater_equal invert isclose isfinite isinf isnan lerp less less_equal log log10 "
-         "log1p log2 logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow "
-         "reciprocal remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
-        (activations, "sigmoid tanh hardshrink softmax log_softmax"),
+         "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert isclose lerp masked_fill nan_to_num "
+         "reciprocal round subtract true_divide trunc type_as xlogy"),
+        (activations, "hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
         (matrices, "det inverse logdet slogdet svd"),
@@ -446,20 +445,16 @@ _FUNCTIONS: dict[str, Any] = {
     )
     for function in (getattr(module, name) for name in names.split())
 }
-"""Functions that become methods unchanged, with the tensor as first argument."""
+"""Functions that become methods unchanged, with the tensor as first argument, besides those of `generated`."""
 
 _SYNONYMS = {
-    "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less",
-    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "invert", "matrix_determinant": "det",
-    "log_matrix_determinant": "slogdet",
+    "divide": "div", "bitwise_not": "invert", "matrix_determinant": "det", "log_matrix_determinant": "slogdet",
 }
 _DTYPES = {
     "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,
     "char": I8,
 }
-_IN_PLACE = (
-    "add", "sub", "mul", "div", "floor_divide", "remainder", "clamp", "exp", "log", "floor", "sigmoid", "tanh", "sign", "masked_fill",
-)
+_IN_PLACE = ("div", "clamp", "masked_fill")
 
 
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
@@ -507,5 +502,12 @@ def attach() -> None:
     for name, dtype in _DTYPES.items():
         setattr(Tensor, name, _converter(dtype))
     for name in _IN_PLACE:
-        setattr(Tensor, f"{name}_", _in_place(name, _FUNCTIONS[name]))
+        add_method(f"{name}_", _FUNCTIONS[name])
+    for name, function in generated.METHODS.items():
+        add_method(name, function)
+
+
+def add_method(name: str, function: Callable[..., Any]) -> None:
+    """Make a function a method of Tensor; under a name that ends in `_` the method writes the result into the tensor."""
+    setattr(Tensor, name, _in_place(name[:-1], function) if name.endswith("_") else function)
 

@@ -25,6 +25,7 @@ from adjoint.ir.ops.elementwise import (
     square,
 )
 from adjoint.ir.ops.transcendental import error_function
+from adjoint.ir.public import Public
 from adjoint.ir.types import F32, F64, I32, U8, DType, TensorType, tensor
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Sigmoid(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("sigmoid(input)", methods="sigmoid sigmoid_", operands="floats")
     cost = 10
     pack = "activation"
     samples = smooth_unary()

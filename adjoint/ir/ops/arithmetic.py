@@ -25,6 +25,7 @@ from adjoint.ir.ops.elementwise import (
     smooth_unary,
     square,
 )
+from adjoint.ir.public import Public
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, tensor
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Add(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("add(input, other)", functions="tensor_add", methods="add add_", primitives="Add TensorAdd")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -74,6 +76,7 @@ class Sub(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("sub(input, other)", functions="tensor_sub", methods="sub sub_")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -100,6 +103,7 @@ class Mul(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("mul(input, other)", functions="multiply tensor_mul", methods="mul multiply mul_")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -154,6 +158,10 @@ class FloorDiv(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = (
+        Public("floor_divide(input, other)", methods="floor_divide floor_divide_"),
+        Public("floor_div(x, y)", functions="tensor_floordiv", methods="", primitives=""),
+    )
     accepts = ANY
     cost = 8
     cuts = "floor_div is piecewise constant"
@@ -211,6 +219,11 @@ class Mod(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = (
+        Public("remainder(input, other)", methods="remainder remainder_", primitives=""),
+        Public("mod(x, y)", functions="tensor_mod", methods="", primitives=""),
+        Public("floor_mod(x, y)", methods="", primitives="FloorMod"),
+    )
     accepts = ANY
     cost = 8
     samples = (
@@ -290,6 +303,7 @@ class Pow(Binary):
     errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
     """
 
+    public = Public("pow(input, exponent)", functions="tensor_pow")
     accepts = NUMBERS
     uniform = False
     cost = 32
@@ -362,6 +376,7 @@ class Neg(Unary):
     errors    TypeError: not numbers
     """
 
+    public = Public("neg(input)", functions="negative", methods="neg negative")
     accepts = NUMBERS
     pack = "arithmetic"
     samples = (*smooth_unary(), *on_integers(1, I32, U8))
@@ -378,20 +393,21 @@ class Neg(Unary):
 
 @operation
 class Abs(Unary):
-    """|x|; for the least integer, itself.
+    """|x|; for the least integer and for a bool, itself.
 
-    x         T[s], T a number type
+    x         T[s], T any dtype
     result    T[s]
     gradient  ct * sign(x): 0 at 0
-    errors    TypeError: not numbers
+    errors    none
     """
 
-    accepts = NUMBERS
+    public = Public("abs(input)", functions="absolute", methods="abs absolute")
+    accepts = ANY
     pack = "arithmetic"
     samples = (
         *smooth_unary((0.5, 2.0), (-2.0, -0.5)),
         sample(tensor(F32, (3,)), values={0: [0.0, -0.0, -1.0]}, smooth=False, note="kink at 0"),
-        *on_integers(1, I32, U8),
+        *on_integers(1, I32, U8, BOOL),
     )
 
     def reference(self, x: Array) -> Array:
@@ -400,7 +416,7 @@ class Abs(Unary):
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         if x.dtype.is_float:
             return k.call("fabs", x)
-        return x if x.dtype.kind == "u" else k.select(k.less(x, 0), -x, x)
+        return x if x.dtype.kind != "i" else k.select(k.less(x, 0), -x, x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.mul(ct, b.sign(node.operands[0])),)
@@ -416,6 +432,7 @@ class Sign(Unary):
     errors    TypeError: not numbers
     """
 
+    public = Public("sign(input)", methods="sign sign_")
     accepts = NUMBERS
     cuts = "sign is piecewise constant"
     pack = "compare"
@@ -447,6 +464,7 @@ class Sqrt(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("sqrt(x)", operands="to floats")
     cost = 4
     pack = "roots"
     samples = smooth_unary((0.5, 4.0))
@@ -471,6 +489,7 @@ class Rsqrt(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("rsqrt(input)")
     cost = 8
     pack = "roots"
     samples = smooth_unary((0.5, 4.0))
@@ -496,6 +515,7 @@ class Square(Unary):
     errors    TypeError: not numbers
     """
 
+    public = Public("square(input)")
     accepts = NUMBERS
     pack = "arithmetic"
     samples = (*smooth_unary(), *on_integers(1, I32, U8))
@@ -522,6 +542,7 @@ class Maximum(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("maximum(input, other)")
     accepts = ANY
     beyond = "nearest"
     pack = "compare"
@@ -557,6 +578,7 @@ class Minimum(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("minimum(input, other)")
     accepts = ANY
     beyond = "nearest"
     pack = "compare"
@@ -609,6 +631,7 @@ class Floor(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("floor(input)", methods="floor floor_")
     cuts = "floor is piecewise constant"
     pack = "roots"
     samples = (sample(F32_23, smooth=False, note="steps"), sample(tensor(F32), smooth=False, note="steps"))
@@ -630,6 +653,7 @@ class Ceil(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("ceil(input)")
     cuts = "ceil is piecewise constant"
     pack = "roots"
     samples = (sample(F32_23, smooth=False, note="steps"), sample(tensor(F32), smooth=False, note="steps"))

@@ -11,13 +11,13 @@ from adjoint.ir.op import operation, sample
 from adjoint.ir.ops.elementwise import (
     ANY,
     F32_23,
-    NUMBERS,
     PLAIN_FORMS,
     Array,
     Binary,
     Unary,
     on_integers,
 )
+from adjoint.ir.public import Public
 from adjoint.ir.types import BOOL, F32, I32, U8, tensor
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Less(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("less(input, other)", functions="lt tensor_lt", methods="less lt")
     cuts = "less is piecewise constant"
     pack = "compare"
 
@@ -75,6 +76,7 @@ class LessEqual(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("less_equal(input, other)", functions="le tensor_le", methods="less_equal le")
     cuts = "less_equal is piecewise constant"
     pack = "compare"
 
@@ -95,6 +97,7 @@ class Greater(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("greater(input, other)", functions="gt tensor_gt", methods="greater gt")
     cuts = "greater is piecewise constant"
     pack = "compare"
 
@@ -115,6 +118,7 @@ class GreaterEqual(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("greater_equal(input, other)", functions="ge tensor_ge", methods="greater_equal ge")
     cuts = "greater_equal is piecewise constant"
     pack = "compare"
 
@@ -135,6 +139,7 @@ class Equal(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("equal(input, other)", functions="eq", methods="equal eq")
     cuts = "equal is piecewise constant"
     pack = "compare"
 
@@ -155,6 +160,7 @@ class NotEqual(Comparison):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
+    public = Public("not_equal(input, other)", functions="ne", methods="not_equal ne")
     cuts = "not_equal is piecewise constant"
     pack = "compare"
 
@@ -168,25 +174,26 @@ class NotEqual(Comparison):
 class Inspection(Unary):
     """A test of each number: the result is a bool, without gradient."""
 
-    accepts = NUMBERS
+    accepts = ANY
     yields = BOOL
     samples = (
         sample(tensor(F32, (5,)), values={0: [0.0, math.nan, math.inf, -math.inf, 1.0]}, smooth=False, note="a step"),
         sample(tensor(F32, (0, 3)), smooth=False, note="a step"),
-        *on_integers(1, I32, U8),
+        *on_integers(1, I32, U8, BOOL),
     )
 
 
 @operation
 class IsNan(Inspection):
-    """Whether x is NaN; an integer never is.
+    """Whether x is NaN; an integer or a bool never is.
 
-    x         T[s], T a number type
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
-    errors    TypeError: not numbers
+    errors    none
     """
 
+    public = Public("isnan(input)")
     cuts = "is_nan is piecewise constant"
     pack = "compare"
 
@@ -199,14 +206,15 @@ class IsNan(Inspection):
 
 @operation
 class IsInf(Inspection):
-    """Whether x is infinite; an integer never is.
+    """Whether x is infinite; an integer or a bool never is.
 
-    x         T[s], T a number type
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
-    errors    TypeError: not numbers
+    errors    none
     """
 
+    public = Public("isinf(input)")
     cuts = "is_inf is piecewise constant"
     pack = "compare"
 
@@ -219,14 +227,15 @@ class IsInf(Inspection):
 
 @operation
 class IsFinite(Inspection):
-    """Whether x is neither infinite nor NaN; an integer always is.
+    """Whether x is neither infinite nor NaN; an integer or a bool always is.
 
-    x         T[s], T a number type
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
-    errors    TypeError: not numbers
+    errors    none
     """
 
+    public = Public("isfinite(input)")
     cuts = "is_finite is piecewise constant"
     pack = "compare"
 

@@ -16,6 +16,7 @@ from adjoint.ir.ops.elementwise import (
     Unary,
     on_integers,
 )
+from adjoint.ir.public import Public
 from adjoint.ir.types import BOOL, DTYPES, I32, INTEGERS, U8, tensor
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Logical(Binary):
 
 @operation
 class LogicalAnd(Logical):
-    """x and y.
+    """Whether x and y are both true.
 
     x, y      bool[s] and bool[t], shapes that broadcast
     result    bool[broadcast]
@@ -50,6 +51,7 @@ class LogicalAnd(Logical):
     errors    TypeError: not bool; ValueError: shapes do not broadcast
     """
 
+    public = Public("logical_and(input, other)", primitives="", operands="to bools")
     cuts = "bools have no gradient"
     pack = "logic"
 
@@ -62,7 +64,7 @@ class LogicalAnd(Logical):
 
 @operation
 class LogicalOr(Logical):
-    """x or y.
+    """Whether x or y is true.
 
     x, y      bool[s] and bool[t], shapes that broadcast
     result    bool[broadcast]
@@ -70,6 +72,7 @@ class LogicalOr(Logical):
     errors    TypeError: not bool; ValueError: shapes do not broadcast
     """
 
+    public = Public("logical_or(input, other)", primitives="", operands="to bools")
     cuts = "bools have no gradient"
     pack = "logic"
 
@@ -82,7 +85,7 @@ class LogicalOr(Logical):
 
 @operation
 class LogicalXor(Logical):
-    """x or y, but not both.
+    """Whether exactly one of x and y is true.
 
     x, y      bool[s] and bool[t], shapes that broadcast
     result    bool[broadcast]
@@ -90,6 +93,7 @@ class LogicalXor(Logical):
     errors    TypeError: not bool; ValueError: shapes do not broadcast
     """
 
+    public = Public("logical_xor(input, other)", operands="to bools")
     cuts = "bools have no gradient"
     pack = "logic"
 
@@ -102,7 +106,7 @@ class LogicalXor(Logical):
 
 @operation
 class LogicalNot(Unary):
-    """Not x.
+    """Whether x is false.
 
     x         bool[s]
     result    bool[s]
@@ -110,6 +114,7 @@ class LogicalNot(Unary):
     errors    TypeError: not bool
     """
 
+    public = Public("logical_not(input)", operands="to bools")
     accepts = (BOOL,)
     cuts = "bools have no gradient"
     pack = "logic"

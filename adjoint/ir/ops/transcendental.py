@@ -21,6 +21,7 @@ from adjoint.ir.ops.elementwise import (
     smooth_unary,
     square,
 )
+from adjoint.ir.public import Public
 from adjoint.ir.types import F32, tensor
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Exp(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("exp(input)", methods="exp exp_")
     cost = 8
     pack = "exponential"
     samples = smooth_unary()
@@ -68,6 +70,7 @@ class Exp2(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("exp2(input)", primitives="", operands="to floats")
     cost = 8
     pack = "exponential"
     samples = smooth_unary()
@@ -92,6 +95,7 @@ class Expm1(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("expm1(input)")
     cost = 12
     pack = "exponential"
     samples = smooth_unary()
@@ -116,6 +120,7 @@ class Log(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("log(input)", methods="log log_")
     cost = 8
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -140,6 +145,7 @@ class Log2(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("log2(input)", primitives="")
     cost = 10
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -165,6 +171,7 @@ class Log10(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("log10(input)", primitives="")
     cost = 10
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -190,6 +197,7 @@ class Log1p(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("log1p(input)")
     cost = 12
     pack = "exponential"
     samples = smooth_unary((-0.5, 3.0))
@@ -215,6 +223,7 @@ class Sin(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("sin(input)")
     cost = 12
     pack = "trigonometric"
     samples = smooth_unary((-4.0, 4.0))
@@ -239,6 +248,7 @@ class Cos(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("cos(input)")
     cost = 12
     pack = "trigonometric"
     samples = smooth_unary((-4.0, 4.0))
@@ -263,6 +273,7 @@ class Tan(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("tan(input)")
     cost = 16
     pack = "trigonometric"
     samples = smooth_unary((-1.2, 1.2))
@@ -288,6 +299,7 @@ class Asin(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("asin(input)")
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -312,6 +324,7 @@ class Acos(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("acos(input)", primitives="ACos")
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -342,6 +355,7 @@ class Atan(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("atan(input)")
     cost = 12
     pack = "inverse"
     samples = smooth_unary()
@@ -372,6 +386,7 @@ class Sinh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("sinh(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -396,6 +411,7 @@ class Cosh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("cosh(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -486,7 +502,7 @@ class Atanh(Unary):
 
 @operation
 class Atan2(Binary):
-    """The angle, in [-pi, pi], of the point with the coordinates x and y, given as y and x.
+    """The angle, in [-pi, pi], of the point (x, y).
 
     y, x      T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
@@ -495,6 +511,7 @@ class Atan2(Binary):
     errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
     """
 
+    public = Public("atan2(input, other)")
     takes = ("y", "x")
     forms = PLAIN_FORMS
     uniform = False
@@ -534,6 +551,7 @@ class Tanh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("tanh(input)", methods="tanh tanh_", operands="floats")
     cost = 12
     pack = "activation"
     samples = smooth_unary()
@@ -592,6 +610,7 @@ class Erf(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("erf(input)")
     cost = 12
     pack = "activation"
     samples = smooth_unary()
@@ -621,6 +640,7 @@ class Erfc(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("erfc(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary()

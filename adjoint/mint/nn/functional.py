@@ -13,10 +13,11 @@ from adjoint.mint.linalg import vector_norm
 from adjoint.mint.shapes import flatten
 from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction, resizing
 from adjoint.ops import linear as products
-from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, sigmoid, softplus, softshrink, tanh
+from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, softplus, softshrink
 from adjoint.ops.arguments import choice, flag, integer, number, only, operand, sizes_argument, wrong
 from adjoint.ops.convolution import conv_transpose2d
 from adjoint.ops.creation import ones, zeros
+from adjoint.ops.generated import sigmoid, tanh
 from adjoint.ops.linear import embedding
 from adjoint.ops.losses import cross_entropy, mse_loss
 from adjoint.ops.margin_losses import cosine_embedding_loss, soft_margin_loss

@@ -9,6 +9,7 @@ from adjoint.ops.primitives import (
     criteria,
     effects,
     elementwise,
+    generated,
     matrices,
     network,
     optimizers,
@@ -24,6 +25,7 @@ from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
+from adjoint.ops.primitives.generated import *  # noqa: F403
 from adjoint.ops.primitives.matrices import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
 from adjoint.ops.primitives.optimizers import *  # noqa: F403
@@ -40,6 +42,7 @@ __all__ += convolution.__all__
 __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
+__all__ += generated.__all__
 __all__ += matrices.__all__
 __all__ += network.__all__
 __all__ += optimizers.__all__

@@ -11,20 +11,13 @@ from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "ACos", "Abs", "Add", "AddN", "ApproximateEqual", "Asin", "Atan", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Ceil",
-    "Cos", "Cosh", "Depend", "Div", "DivNoNan", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater",
-    "GreaterEqual", "Identity", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "Lerp", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd",
-    "LogicalNot", "LogicalOr", "LogicalXor", "MaskedFill", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Pow", "RealDiv",
-    "Reciprocal", "Rint", "Round", "Rsqrt", "Select", "Sign", "Sin", "Sinh", "Sqrt", "Square", "SquaredDifference", "StopGradient", "Sub",
-    "Tan", "TensorAdd", "Trunc", "Xlogy",
+    "AddN", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Depend", "Div", "DivNoNan", "Identity", "Inv",
+    "Invert", "Lerp", "LogicalAnd", "LogicalOr", "MaskedFill", "Mod", "RealDiv", "Reciprocal", "Rint", "Round", "Select",
+    "SquaredDifference", "StopGradient", "Trunc", "Xlogy",
 ]
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
 
-Add = plain("Add", arithmetic.add)
-TensorAdd = plain("TensorAdd", arithmetic.add)
-Sub = plain("Sub", arithmetic.sub)
-Mul = plain("Mul", arithmetic.mul)
 
 
 class RealDiv(Plain):
@@ -41,15 +34,7 @@ class Div(Plain):
         return arithmetic.true_divide(input, other)
 
 
-class FloorDiv(Plain):
-    """The largest whole number not above input / other."""
-
-    def __call__(self, input: Any, other: Any) -> Tensor:
-        return arithmetic.floor_div(input, other)
-
-
 Mod = plain("Mod", arithmetic.truncated_mod)
-FloorMod = plain("FloorMod", arithmetic.floor_mod)
 
 
 class DivNoNan(Plain):
@@ -68,21 +53,8 @@ class SquaredDifference(Plain):
 
 
 AddN = plain("AddN", arithmetic.addn)
-Neg = plain("Neg", arithmetic.neg)
-Pow = plain("Pow", arithmetic.pow)
-Exp = plain("Exp", arithmetic.exp)
-Expm1 = plain("Expm1", arithmetic.expm1)
-Log = plain("Log", arithmetic.log)
-Log1p = plain("Log1p", arithmetic.log1p)
-Sqrt = plain("Sqrt", arithmetic.sqrt)
-Rsqrt = plain("Rsqrt", arithmetic.rsqrt)
-Square = plain("Square", arithmetic.square)
 Reciprocal = plain("Reciprocal", arithmetic.reciprocal)
 Inv = plain("Inv", arithmetic.reciprocal)
-Abs = plain("Abs", arithmetic.abs)
-Sign = plain("Sign", arithmetic.sign)
-Floor = plain("Floor", arithmetic.floor)
-Ceil = plain("Ceil", arithmetic.ceil)
 
 
 class Round(Plain):
@@ -100,19 +72,6 @@ class Rint(Plain):
 
 
 Trunc = plain("Trunc", arithmetic.trunc)
-Sin = plain("Sin", arithmetic.sin)
-Cos = plain("Cos", arithmetic.cos)
-Tan = plain("Tan", arithmetic.tan)
-Sinh = plain("Sinh", arithmetic.sinh)
-Cosh = plain("Cosh", arithmetic.cosh)
-Asin = plain("Asin", arithmetic.asin)
-ACos = plain("ACos", arithmetic.acos)
-Atan = plain("Atan", arithmetic.atan)
-Atan2 = plain("Atan2", arithmetic.atan2)
-Erf = plain("Erf", arithmetic.erf)
-Erfc = plain("Erfc", arithmetic.erfc)
-Maximum = plain("Maximum", arithmetic.maximum)
-Minimum = plain("Minimum", arithmetic.minimum)
 Xlogy = plain("Xlogy", arithmetic.xlogy)
 Lerp = plain("Lerp", arithmetic.lerp)
 
@@ -120,12 +79,6 @@ Lerp = plain("Lerp", arithmetic.lerp)
 # Comparison and logic ------------------------------------------------------------------------------------------------
 
 
-Equal = plain("Equal", arithmetic.equal)
-NotEqual = plain("NotEqual", arithmetic.not_equal)
-Less = plain("Less", arithmetic.less)
-LessEqual = plain("LessEqual", arithmetic.less_equal)
-Greater = plain("Greater", arithmetic.greater)
-GreaterEqual = plain("GreaterEqual", arithmetic.greater_equal)
 
 
 class LogicalAnd(Plain):
@@ -142,15 +95,10 @@ class LogicalOr(Plain):
         return arithmetic.logical_or(x, y)
 
 
-LogicalNot = plain("LogicalNot", arithmetic.logical_not)
-LogicalXor = plain("LogicalXor", arithmetic.logical_xor)
 BitwiseAnd = plain("BitwiseAnd", arithmetic.bitwise_and)
 BitwiseOr = plain("BitwiseOr", arithmetic.bitwise_or)
 BitwiseXor = plain("BitwiseXor", arithmetic.bitwise_xor)
 Invert = plain("Invert", arithmetic.invert)
-IsNan = plain("IsNan", arithmetic.isnan)
-IsInf = plain("IsInf", arithmetic.isinf)
-IsFinite = plain("IsFinite", arithmetic.isfinite)
 
 
 class ApproximateEqual(Primitive):

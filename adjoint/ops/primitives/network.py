@@ -15,9 +15,8 @@ from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu",
-    "HSigmoid", "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
-    "Softplus", "Softsign", "Tanh",
+    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid",
+    "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Softmax", "Softplus", "Softsign",
 ]
 
 # Products --------------------------------------------------------------------------------------------
@@ -95,8 +94,6 @@ class Elu(Primitive):
 
 SeLU = plain("SeLU", activations.selu)
 PReLU = plain("PReLU", activations.prelu)
-Sigmoid = plain("Sigmoid", activations.sigmoid)
-Tanh = plain("Tanh", activations.tanh)
 
 
 class GeLU(Plain):

@@ -1,0 +1,506 @@
+"""Written by `make docs` from the classes of the ops, and compared with them by a test."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ops.primitive import Primitive
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = [
+    "abs", "absolute", "acos", "add", "asin", "atan", "atan2", "ceil", "cos", "cosh", "eq", "equal", "erf", "erfc", "exp", "exp2",
+    "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt", "isfinite", "isinf", "isnan",
+    "le", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
+    "maximum", "minimum", "mod", "mul", "multiply", "ne", "neg", "negative", "not_equal", "pow", "remainder", "rsqrt", "sigmoid",
+    "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt",
+    "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
+]
+
+METHODS: dict[str, Callable[..., Any]]
+PRIMITIVES: dict[str, type[Primitive]]
+
+def exp(input: Any) -> Tensor:
+    """e to the power input.
+
+    gradient  ct * exp(input)
+    ct        the gradient of the result
+    """
+
+
+def exp2(input: Any) -> Tensor:
+    """2 to the power input.
+
+    Integers and bools become Float32.
+
+    gradient  ct * log(2) * 2**input
+    ct        the gradient of the result
+    """
+
+
+def expm1(input: Any) -> Tensor:
+    """exp(input) - 1, accurate near 0.
+
+    gradient  ct * exp(input)
+    ct        the gradient of the result
+    """
+
+
+def log(input: Any) -> Tensor:
+    """Return the natural logarithm; -infinity at 0, NaN below.
+
+    gradient  ct / input
+    ct        the gradient of the result
+    """
+
+
+def log2(input: Any) -> Tensor:
+    """Return the logarithm to base 2; -infinity at 0, NaN below.
+
+    gradient  ct / (input log(2))
+    ct        the gradient of the result
+    """
+
+
+def log10(input: Any) -> Tensor:
+    """Return the logarithm to base 10; -infinity at 0, NaN below.
+
+    gradient  ct / (input log(10))
+    ct        the gradient of the result
+    """
+
+
+def log1p(input: Any) -> Tensor:
+    """log(1 + input), accurate near 0.
+
+    gradient  ct / (1 + input)
+    ct        the gradient of the result
+    """
+
+
+def sin(input: Any) -> Tensor:
+    """Return the sine of input radians.
+
+    gradient  ct * cos(input)
+    ct        the gradient of the result
+    """
+
+
+def cos(input: Any) -> Tensor:
+    """Return the cosine of input radians.
+
+    gradient  -ct * sin(input)
+    ct        the gradient of the result
+    """
+
+
+def tan(input: Any) -> Tensor:
+    """Return the tangent of input radians.
+
+    gradient  ct * (1 + tan(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def asin(input: Any) -> Tensor:
+    """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
+
+    gradient  ct / sqrt(1 - input**2): infinite at -1 and 1
+    ct        the gradient of the result
+    """
+
+
+def acos(input: Any) -> Tensor:
+    """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1].
+
+    gradient  -ct / sqrt(1 - input**2): infinite at -1 and 1
+    ct        the gradient of the result
+    """
+
+
+def atan(input: Any) -> Tensor:
+    """Return the inverse tangent, in [-pi/2, pi/2].
+
+    gradient  ct / (1 + input**2)
+    ct        the gradient of the result
+    """
+
+
+def sinh(input: Any) -> Tensor:
+    """Return the hyperbolic sine.
+
+    gradient  ct * cosh(input)
+    ct        the gradient of the result
+    """
+
+
+def cosh(input: Any) -> Tensor:
+    """Return the hyperbolic cosine.
+
+    gradient  ct * sinh(input)
+    ct        the gradient of the result
+    """
+
+
+def atan2(input: Any, other: Any) -> Tensor:
+    """Return the angle, in [-pi, pi], of the point (other, input).
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * other / (other**2 + input**2) for input, -ct * input / (other**2 + input**2) for other, so NaN for (0, 0); each
+              summed over the axes along
+              which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def tanh(input: Any) -> Tensor:
+    """Return the hyperbolic tangent.
+
+    gradient  ct * (1 - tanh(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def erf(input: Any) -> Tensor:
+    """Return the error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to input.
+
+    gradient  ct * 2 / sqrt(pi) * exp(-input**2)
+    ct        the gradient of the result
+    """
+
+
+def erfc(input: Any) -> Tensor:
+    """1 - erf(input), accurate where it is small.
+
+    gradient  -ct * 2 / sqrt(pi) * exp(-input**2)
+    ct        the gradient of the result
+    """
+
+
+def sigmoid(input: Any) -> Tensor:
+    """1 / (1 + exp(-input)).
+
+    gradient  ct * y * (1 - y), with y = sigmoid(input)
+    ct        the gradient of the result
+    """
+
+
+def add(input: Any, other: Any) -> Tensor:
+    """input + other; `or` for bools.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for both, summed over the axes along which each was broadcast
+    ct        the gradient of the result
+    """
+
+tensor_add = add
+
+def sub(input: Any, other: Any) -> Tensor:
+    """input - other; whether they differ for bools.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for input, -ct for other, each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+tensor_sub = sub
+
+def mul(input: Any, other: Any) -> Tensor:
+    """input * other; `and` for bools.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * other for input, ct * input for other, each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+multiply = mul
+tensor_mul = mul
+
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """input / other rounded down, like Python's `//`; an integer input // 0 is 0, as in NumPy; `and` for bools.
+
+    For floats it is (input - input % other) / other rounded to a whole number, so that 1.0 // 0.1 is 9; input // 0.0 is input / 0.0.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+
+def floor_div(x: Any, y: Any) -> Tensor:
+    """x / y rounded down, like Python's `//`; an integer x // 0 is 0, as in NumPy; `and` for bools.
+
+    For floats it is (x - x % y) / y rounded to a whole number, so that 1.0 // 0.1 is 9; x // 0.0 is x / 0.0.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+tensor_floordiv = floor_div
+
+def remainder(input: Any, other: Any) -> Tensor:
+    """input - other * (input // other), with the sign of other, like Python's `%`; an integer input % 0 is 0 and a float one NaN, as in
+    NumPy.
+
+    For floats it is C's fmod(input, other), which is exact, plus other, rounded once, if the signs of fmod(input, other) and other
+    differ.  For bools it is false.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for input, -ct * (input // other) for other, each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def mod(x: Any, y: Any) -> Tensor:
+    """x - y * (x // y), with the sign of y, like Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
+
+    For floats it is C's fmod(x, y), which is exact, plus y, rounded once, if the signs of fmod(x, y) and y differ.  For bools it is
+    false.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for x, -ct * (x // y) for y, each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+tensor_mod = mod
+
+def floor_mod(x: Any, y: Any) -> Tensor:
+    """x - y * (x // y), with the sign of y, like Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
+
+    For floats it is C's fmod(x, y), which is exact, plus y, rounded once, if the signs of fmod(x, y) and y differ.  For bools it is
+    false.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for x, -ct * (x // y) for y, each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def pow(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is no integer is NaN.
+
+    An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * exponent * input**(exponent - 1) for input, so NaN at 0**0; ct * input**exponent * log(input) for exponent, where
+              log(0) is taken as 0 if
+              exponent >= 0, so NaN for a negative input; each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+tensor_pow = pow
+
+def neg(input: Any) -> Tensor:
+    """-input.
+
+    gradient  -ct
+    ct        the gradient of the result
+    """
+
+negative = neg
+
+def abs(input: Any) -> Tensor:
+    """|input|; for the least integer and for a bool, itself.
+
+    gradient  ct * sign(input): 0 at 0
+    ct        the gradient of the result
+    """
+
+absolute = abs
+
+def sign(input: Any) -> Tensor:
+    """-1, 0 or 1 with the sign of input; NaN for NaN.
+
+    gradient  none: piecewise constant
+    """
+
+
+def sqrt(x: Any) -> Tensor:
+    """Return the square root; NaN below zero.
+
+    Integers and bools become Float32.
+
+    gradient  ct * 0.5 / sqrt(x): infinite at 0
+    ct        the gradient of the result
+    """
+
+
+def rsqrt(input: Any) -> Tensor:
+    """1 / sqrt(input), each step rounded; infinite at 0.
+
+    gradient  ct * -0.5 / sqrt(input)**3
+    ct        the gradient of the result
+    """
+
+
+def square(input: Any) -> Tensor:
+    """input * input.
+
+    gradient  ct * 2x
+    ct        the gradient of the result
+    """
+
+
+def maximum(input: Any, other: Any) -> Tensor:
+    """Return the larger of input and other, input at a tie; NaN if either is, as in NumPy.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for the larger, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
+              over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def minimum(input: Any, other: Any) -> Tensor:
+    """Return the smaller of input and other, input at a tie; NaN if either is, as in NumPy.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct for the smaller, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
+              over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def floor(input: Any) -> Tensor:
+    """input rounded down.
+
+    gradient  none: piecewise constant
+    """
+
+
+def ceil(input: Any) -> Tensor:
+    """input rounded up.
+
+    gradient  none: piecewise constant
+    """
+
+
+def less(input: Any, other: Any) -> Tensor:
+    """input < other; false where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+lt = less
+tensor_lt = less
+
+def less_equal(input: Any, other: Any) -> Tensor:
+    """input <= other; false where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+le = less_equal
+tensor_le = less_equal
+
+def greater(input: Any, other: Any) -> Tensor:
+    """input > other; false where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+gt = greater
+tensor_gt = greater
+
+def greater_equal(input: Any, other: Any) -> Tensor:
+    """input >= other; false where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+ge = greater_equal
+tensor_ge = greater_equal
+
+def equal(input: Any, other: Any) -> Tensor:
+    """input == other; false where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+eq = equal
+
+def not_equal(input: Any, other: Any) -> Tensor:
+    """input != other; true where one is NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  none: piecewise constant
+    """
+
+ne = not_equal
+
+def isnan(input: Any) -> Tensor:
+    """Whether input is NaN; an integer or a bool never is.
+
+    gradient  none: piecewise constant
+    """
+
+
+def isinf(input: Any) -> Tensor:
+    """Whether input is infinite; an integer or a bool never is.
+
+    gradient  none: piecewise constant
+    """
+
+
+def isfinite(input: Any) -> Tensor:
+    """Whether input is neither infinite nor NaN; an integer or a bool always is.
+
+    gradient  none: piecewise constant
+    """
+
+
+def logical_and(input: Any, other: Any) -> Tensor:
+    """Whether input and other are both true.
+
+    Numbers other than 0 are true.
+
+    gradient  none: bools have none
+    """
+
+
+def logical_or(input: Any, other: Any) -> Tensor:
+    """Whether input or other is true.
+
+    Numbers other than 0 are true.
+
+    gradient  none: bools have none
+    """
+
+
+def logical_xor(input: Any, other: Any) -> Tensor:
+    """Whether exactly one of input and other is true.
+
+    Numbers other than 0 are true.
+
+    gradient  none: bools have none
+    """
+
+
+def logical_not(input: Any) -> Tensor:
+    """Whether input is false.
+
+    Numbers other than 0 are true.
+
+    gradient  none: bools have none
+    """
+

@@ -1,0 +1,31 @@
+"""Ops that users add outside of this package: the class of one gives it its public names, here as in the package."""
+
+from __future__ import annotations
+
+import sys
+
+from adjoint.ir.op import Op, announced
+from adjoint.ops import functional, operations
+from adjoint.ops.publish import published
+from adjoint.ops.tensor_methods import add_method
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["give_names"]
+
+
+def give_names(kind: type[Op]) -> None:
+    """Put the functions and Primitives of an op into `adjoint.ops`, and give Tensor its methods; raise TypeError if a name is taken."""
+    names, ops = published(kind), sys.modules[__package__]
+    taken = [f"ops.{name}" for name in (*names.functions, *names.primitives) if name in vars(ops)]
+    taken += [f"Tensor.{name}" for name in names.methods if hasattr(Tensor, name)]
+    if taken:
+        raise TypeError(f"op {kind.name}: the name {taken[0]} is taken; choose another one in `public`")
+    for place, given in ((functional, names.functions), (operations, names.primitives)):
+        for name, made in given.items():
+            setattr(ops, name, made)
+            setattr(place, name, made)
+    for name, function in names.methods.items():
+        add_method(name, function)
+
+
+announced.append(give_names)

@@ -1,0 +1,171 @@
+"""The class of an op carries its public names: they stand nowhere else, and a user's class gets them as well."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, ops
+from adjoint.ir.op import operation, registry
+from adjoint.ir.ops.elementwise import Unary
+from adjoint.ir.public import Public
+from adjoint.ops import functional, operations
+
+OPS = Path(ops.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """Take back the ops that a test has added, and their names."""
+    spaces = (ops, functional, operations, Tensor)
+    before, kinds = [set(vars(space)) for space in spaces], set(registry())
+    yield
+    for space, names in zip(spaces, before, strict=True):
+        for name in set(vars(space)) - names:
+            delattr(space, name)
+    for name in set(registry()) - kinds:
+        del registry()[name]  # type: ignore[attr-defined]
+
+
+def test_what_a_class_describes_is_there() -> None:
+    for kind in registry().values():
+        for public in kind.publics():
+            function = getattr(ops, public.name)
+            assert str(inspect.signature(function)) == public.signature.removeprefix(public.name) and function.__doc__
+            assert all(getattr(ops, name) is function and name in ops.__all__ for name in public.function_names)
+            assert all(getattr(Tensor, name) is function for name in public.method_names if not name.endswith("_"))
+            assert all(issubclass(getattr(ops, name), ops.Primitive) and name in ops.__all__ for name in public.primitive_names(kind))
+
+
+def test_no_name_is_written_twice() -> None:
+    """What a class carries is neither defined by hand in `ops`, nor listed there."""
+    described = {name for kind in registry().values() for public in kind.publics()
+                 for name in (*public.function_names, *public.primitive_names(kind))}
+    methods = {name for kind in registry().values() for public in kind.publics() for name in public.method_names}
+    assert len(described) > 100 and len(methods) > 60
+    for path in sorted(OPS.rglob("*.py")):
+        for place, name in by_hand(ast.parse(path.read_text(encoding="utf-8"))):
+            assert name not in (methods if path.stem == "tensor_methods" else described), f"{path.name}:{place}: {name}"
+
+
+def by_hand(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the names that a module defines, and those in its tables of names, with their lines."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.lineno, node.name
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            assigned = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+            yield from ((node.lineno, name) for name in assigned)
+            if assigned & {"__all__", "_FUNCTIONS", "_SYNONYMS", "_IN_PLACE"}:
+                texts = [text for text in ast.walk(node) if isinstance(text, ast.Constant) and isinstance(text.value, str)]
+                yield from ((text.lineno, name) for text in texts for name in text.value.split())
+
+
+# An op of the user's ------------------------------------------------------------------------------------------------------
+
+
+def power() -> type[Any]:
+    """Make a class as a user would write it."""
+
+    @operation
+    class RaisedTo(Unary):
+        """The number x to a power, by its sign and size.
+
+        x         T[s], T a floating point type
+        result    T[s]
+        gradient  ct * exponent * |x| ** (exponent - 1)
+        errors    TypeError: not floating point
+        """
+
+        exponent: float = 2.0
+        shifted: bool = False
+        public = Public("raised_to(base, exponent=2.0, *, moved=False)", methods="raised_to raised_to_", operands="to floats")
+
+        def reference(self, x: Any) -> Any:
+            return np.sign(x) * np.abs(x) ** self.exponent + self.shifted
+
+        def scalar(self, k: Any, x: Any) -> Any:
+            exponent = k.literal(self.exponent, x.dtype)
+            return k.call("copysign", k.call("pow", k.call("fabs", x), exponent), x) + int(self.shifted)
+
+        def vjp(self, b: Any, node: Any, ct: Any) -> Any:
+            (x,) = node.operands
+            size = b.pow(b.abs(x), b.constant(self.exponent - 1.0, x.type.dtype))
+            return (b.mul(ct, b.mul(b.constant(self.exponent, x.type.dtype), size)),)
+
+    return RaisedTo
+
+
+def test_an_op_with_attributes() -> None:
+    kind = power()
+    space: Any = ops
+    x = Tensor(np.array([-2.0, 0.5, 3.0], np.float32))
+    assert str(inspect.signature(space.raised_to)) == "(base, exponent=2.0, *, moved=False)"
+    assert space.raised_to.__doc__.startswith("Return the number base to a power, by its sign and size.\n\nIntegers and bools")
+    expected = np.array([-8.0, 0.125, 27.0], np.float32)
+    made = space.RaisedTo(3.0)
+    assert made == space.RaisedTo(exponent=3) and made != space.RaisedTo() and repr(made) == "Prim[RaisedTo]<exponent=3.0, moved=False>"
+    for result in (space.raised_to(x, 3.0), made(x), x.raised_to(3.0), functional.raised_to(base=x, exponent=3.0),  # type: ignore[attr-defined]
+                   ms.jit(lambda x: ops.raised_to(x, 3.0))(x), ms.jit(lambda x: made(x))(x)):  # type: ignore[attr-defined]
+        assert np.allclose(result.asnumpy(), expected)
+    assert np.allclose(space.raised_to(x, 3.0, moved=True).asnumpy(), expected + 1)
+    assert np.allclose(space.raised_to(Tensor([2, 3])).asnumpy(), [4.0, 9.0])
+    y = x.copy()
+    assert y.raised_to_(3.0) is y and np.allclose(y.asnumpy(), expected)
+    gradient = ms.grad(lambda x: x.raised_to(3.0).sum())
+    assert np.allclose(gradient(x).asnumpy(), 3 * x.asnumpy() ** 2)
+    assert np.allclose(ms.grad(lambda x: gradient(x).sum())(x).asnumpy(), 6 * np.abs(x.asnumpy()) * np.sign(x.asnumpy()))
+    assert kind is registry()["raised_to"]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda x: ops.raised_to(), TypeError, r"raised_to\(\) missing 1 required positional argument: 'base'"),
+    (lambda x: ops.raised_to(x, 2.0, True), TypeError, r"raised_to\(\) takes from 1 to 2 positional arguments but 3 were given"),
+    (lambda x: ops.raised_to(x, power=2.0), TypeError, r"raised_to\(\) got an unexpected keyword argument 'power'"),
+    (lambda x: ops.raised_to([1.0]), TypeError, "For 'RaisedTo', the argument 'base' must be a Tensor, but got"),
+    (lambda x: ops.raised_to(x, "2"), TypeError, "For 'RaisedTo', the argument 'exponent' must be a number, but got '2'"),
+    (lambda x: ops.raised_to(x, moved=2), TypeError, "For 'RaisedTo', the argument 'moved' must be a bool, but got 2"),
+    (lambda x: ops.RaisedTo(None), TypeError, "For 'RaisedTo', the argument 'exponent' must be a number, but got None"),
+])  # type: ignore[attr-defined]
+def test_wrong_arguments_of_an_op_with_attributes(call: Any, error: Any, text: str) -> None:
+    power()
+    with pytest.raises(error, match=text):
+        call(Tensor(np.ones(2, np.float32)))
+
+
+@pytest.mark.parametrize(("signature", "further", "text"), [
+    ("sin(x)", {}, r"op taken: the name ops\.sin is taken; choose another one in `public`"),
+    ("taken(x)", {"methods": "sum"}, r"op taken: the name Tensor\.sum is taken"),
+    ("taken(x)", {"primitives": "ReLU"}, r"op taken: the name ops\.ReLU is taken"),
+])
+def test_a_name_that_is_taken_is_refused(signature: str, further: dict[str, str], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        @operation
+        class Taken(Unary):
+            """x."""
+
+            public = Public(signature, **further)  # type: ignore[arg-type]
+
+    assert "taken" not in registry() and not hasattr(Tensor, "taken")
+
+
+@pytest.mark.parametrize("signature", [
+    "scaled(x)", "scaled(x, factor, other)", "scaled(x=1, factor=2.0)", "scaled(x, *factor)", "scaled(x, factor=",
+])
+def test_a_signature_that_does_not_fit_is_refused(signature: str) -> None:
+    with pytest.raises(TypeError, match="op scaled: "):
+        @operation
+        class Scaled(Unary):
+            """x times a factor."""
+
+            factor: float = 2.0
+            public = Public(signature)
+
+    assert "scaled" not in registry()
