@@ -22,6 +22,7 @@ from adjoint.ops.arguments import (
     dtype_or,
     filler,
     flag,
+    float_tensor,
     floating,
     number,
     operand,
@@ -48,13 +49,6 @@ _GELU = {name: Gelu(name) for name in ("none", "tanh")}
 _IDENTITY, _SELECT = Identity(), Select()
 
 
-def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
-    found = operand(op, x, argument)
-    if not found.dtype.is_float:
-        raise wrong(op, argument, "a Tensor of a floating point type", found, TypeError)
-    return found
-
-
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """Return max(x, 0); the gradient at 0 is 0.
 
@@ -72,7 +66,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 def relu6(x: Any) -> Tensor:
     """Return min(max(x, 0), 6)."""
-    x = _float_operand("ReLU6", x, "x")
+    x = float_tensor("ReLU6", x, "x")
     six = constant(6.0, x.dtype)
     return where(greater(x, six), six, apply(_RELU, x))
 
@@ -96,7 +90,7 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
 def prelu(input: Any, weight: Any) -> Tensor:
     """Return x, or `weight` * x where x is negative, with one weight, or one for each channel (axis 1); the gradient at 0 is the weight.
     """
-    x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
+    x, slope = float_tensor("PReLU", input), float_tensor("PReLU", weight, "weight")
     if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
         raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
     if x.ndim != 2:
@@ -106,7 +100,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
     """Return x, or `alpha` * (exp(x) - 1) where x is negative."""
-    x = _float_operand("Elu", input_x, "input_x")
+    x = float_tensor("Elu", input_x, "input_x")
     return _exponential(x, number("Elu", "alpha", alpha), 1.0, 1.0)
 
 
@@ -123,17 +117,17 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """Return x, or `alpha` * (exp(x / alpha) - 1) where x is negative."""
     if number("CeLU", "alpha", alpha) == 0:
         raise wrong("CeLU", "alpha", "other than 0", alpha)
-    return _exponential(_float_operand("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
+    return _exponential(float_tensor("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
 
 
 def selu(input_x: Any) -> Tensor:
     """Return 1.0507 * x, or 1.0507 * 1.67326 * (exp(x) - 1) where x is negative."""
-    return _exponential(_float_operand("SeLU", input_x, "input_x"), 1.6732632423543772, 1.0507009873554805, 1.0)
+    return _exponential(float_tensor("SeLU", input_x, "input_x"), 1.6732632423543772, 1.0507009873554805, 1.0)
 
 
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x * P(X <= x) for a normally distributed X; "tanh" approximates it by a tanh."""
-    x = _float_operand("GeLU", input)
+    x = float_tensor("GeLU", input)
     if not isinstance(approximate, str) or approximate not in _GELU:
         raise wrong("GeLU", "approximate", "'none' or 'tanh'", repr(approximate))
     return apply(_GELU[approximate], x)
@@ -141,25 +135,25 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
 
 def fast_gelu(x: Any) -> Tensor:
     """x * sigmoid(1.702 x)."""
-    x = _float_operand("FastGeLU", x, "x")
+    x = float_tensor("FastGeLU", x, "x")
     return x * apply(_SIGMOID, x * 1.702)
 
 
 def silu(input: Any) -> Tensor:
     """x * sigmoid(x)."""
-    x = _float_operand("SiLU", input)
+    x = float_tensor("SiLU", input)
     return x * apply(_SIGMOID, x)
 
 
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
-    x = _float_operand("LogSigmoid", x, "x")
+    x = float_tensor("LogSigmoid", x, "x")
     return 0.0 - apply(_SOFTPLUS, -x)
 
 
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
-    x = _float_operand("Softplus", input)
+    x = float_tensor("Softplus", input)
     steep = number("Softplus", "beta", beta)
     scaled = x if steep == 1 else x * steep
     straight = greater(scaled, real("Softplus", "threshold", threshold))
@@ -169,13 +163,13 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
 
 def softsign(x: Any) -> Tensor:
     """x / (1 + |x|)."""
-    x = _float_operand("Softsign", x, "x")
+    x = float_tensor("Softsign", x, "x")
     return x / (abs(x) + 1.0)
 
 
 def mish(x: Any) -> Tensor:
     """x * tanh(softplus(x))."""
-    x = _float_operand("Mish", x, "x")
+    x = float_tensor("Mish", x, "x")
     return x * apply(_TANH, softplus(x))
 
 
@@ -184,19 +178,19 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
     if low > high:
         raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
-    return clip_by_value(_float_operand("HardTanh", input), low, high)
+    return clip_by_value(float_tensor("HardTanh", input), low, high)
 
 
 def hardsigmoid(input: Any) -> Tensor:
     """Return x / 6 + 1/2 clipped to 0 and 1; the gradient at -3 and 3 is 0."""
-    x = _float_operand("HSigmoid", input)
+    x = float_tensor("HSigmoid", input)
     zero, one, bound = (constant(v, x.dtype) for v in (0.0, 1.0, 3.0))
     return where(less_equal(x, -bound), zero, where(less_equal(bound, x), one, x / 6.0 + 0.5))
 
 
 def hardswish(input: Any) -> Tensor:
     """x times `hardsigmoid` of it; the gradient at -3 is -1/2, at 3 it is 3/2."""
-    x = _float_operand("HSwish", input)
+    x = float_tensor("HSwish", input)
     zero, bound = constant(0.0, x.dtype), constant(3.0, x.dtype)
     # Multiply only where the product is used, so that an infinity gives no NaN.
     inner = where(greater(abs(x), bound), zero, x)
@@ -205,13 +199,13 @@ def hardswish(input: Any) -> Tensor:
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x, or 0 where |x| <= `lambd`."""
-    x = _float_operand("HShrink", input)
+    x = float_tensor("HShrink", input)
     return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x moved toward 0 by `lambd`, or 0 where |x| is less."""
-    x, width = _float_operand("SoftShrink", input), real("SoftShrink", "lambd", lambd)
+    x, width = float_tensor("SoftShrink", input), real("SoftShrink", "lambd", lambd)
     zero = constant(0.0, x.dtype)
     return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
 
@@ -230,7 +224,7 @@ def threshold(input: Any, thr: float, value: float) -> Tensor:
 
 def glu(x: Any, axis: int = -1) -> Tensor:
     """Return the first half along an axis times the sigmoid of the second."""
-    x = _float_operand("GLU", x, "x")
+    x = float_tensor("GLU", x, "x")
     place = axis_argument("GLU", axis, x.ndim)
     if x.ndim == 0 or x.shape[place] % 2:
         raise wrong("GLU", "x", f"of an even size along axis {axis}", x)
@@ -278,7 +272,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
 
     seed  replaces the global seed for this draw
     """
-    x = _float_operand("Dropout", input)
+    x = float_tensor("Dropout", input)
     share = number("Dropout", "p", p)
     if not 0.0 <= share <= 1.0 or math.isnan(share):
         raise wrong("Dropout", "p", "in [0, 1]", share, ArgumentMistake)
@@ -307,7 +301,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 
 def _dropped_channels(op: str, input: Any, p: Any, training: Any, ranks: tuple[int, ...], within: int) -> Tensor:
     """Apply dropout to channels, which have `within` axes."""
-    x, share = _float_operand(op, input), number(op, "p", p)
+    x, share = float_tensor(op, input), number(op, "p", p)
     if not 0.0 <= share <= 1.0:
         raise wrong(op, "p", "in [0, 1]", share)
     if not flag(op, "training", training) or not share:
