@@ -20,7 +20,8 @@
    a line in which one element stands for each place, so that vectors of places can be multiplied by a filter's element.
    Tap rows share memory where one meets what the other meets some rows of places on (*shared*), or have a line each,
    which then may hold the places of several small images. A unit makes its own panels, which stay in its processor's
-   cache.
+   cache. Where loads limit the speed (ADJOINT_GATHER), what a tile reads of each line is copied once more, side by side,
+   for all the tiles that read it.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -34,6 +35,8 @@ enum {
     ADJOINT_FRAME_BYTES = 32768,   /* of one channel's source, with the padding around it */
     ADJOINT_TAPS = 2048,           /* lines of a panel, at most */
     ADJOINT_LINES = 256,           /* of one for tiles, or one channel's: a tile's piece of each fits a level-1 cache */
+    ADJOINT_GATHER = ADJOINT_VECTOR == 32 ? 8 : 0, /* tiles that are worth a copy of these pieces; 0: none are */
+    ADJOINT_LONG = 64,             /* products of a chain that hide the time to fetch where its sum goes */
     ADJOINT_SOURCES = 32,          /* channels of the source whose strips are a unit of work */
     ADJOINT_SQUARE = 16,           /* rows that are transposed at a time */
 };
@@ -131,7 +134,7 @@ static int64_t adjoint_strip_rows(int64_t channels) { return channels == 1 ? 1 :
 #define RESULT_ELEMENTS (ADJOINT_RESULT_BYTES / (int)sizeof(ELEMENT))
 #define FRAME_ELEMENTS (ADJOINT_FRAME_BYTES / (int)sizeof(ELEMENT))
 #define SUM_ELEMENTS (ADJOINT_SUM_BYTES / (int)sizeof(ELEMENT))
-#define OUTER_LINES (ADJOINT_ROWS == 14 ? 12 : 6) /* of a tile */
+#define OUTER_LINES (ADJOINT_ROWS == 14 ? 8 : 6) /* of a tile: as many as there are registers for their addresses */
 
 static inline struct adjoint_convolution TYPED(adjoint_convolution_of)(
     int64_t backward, int64_t groups, int64_t channels, int64_t filters, int64_t h, int64_t w, int64_t rows,
@@ -463,6 +466,10 @@ static void TYPED(adjoint_convolution_tiles)(
     ELEMENT *target, int64_t pitch, int64_t present, int64_t columns, bool resume) {
     while (height > 2 && columns <= vectors / 2 * LANES) vectors /= 2;
     if (present >= height && columns >= vectors * LANES) {
+        for (int64_t i = 0; i < height && k >= ADJOINT_LONG && !resume; i++) { /* rows that lie far apart */
+            __builtin_prefetch(target + i * pitch, 1);
+            __builtin_prefetch(target + i * pitch + vectors * LANES - 1, 1);
+        }
         TYPED(adjoint_convolution_whole)(height, vectors, k, strip, offset, panel, target, pitch, resume);
         return;
     }
@@ -478,27 +485,40 @@ static void TYPED(adjoint_convolution_tiles)(
     for (int64_t i = 0; i < present; i++) memcpy(target + i * pitch, whole + i * width, columns * sizeof *whole);
 }
 
+/* What a tile of two vectors reads of the lines of a panel, one after the other. */
+static void TYPED(adjoint_gather)(ELEMENT *piece, int64_t lines, const int64_t *offset, const ELEMENT *panel) {
+    for (int64_t i = 0; i < lines; i++, piece += 2 * LANES) {
+        TYPED(adjoint_store)(piece, TYPED(adjoint_load)(panel + offset[i]));
+        TYPED(adjoint_store)(piece + LANES, TYPED(adjoint_load)(panel + offset[i] + LANES));
+    }
+}
+
 /* A block of channels for the places of a part, from strips of k elements, to target[channel * pitch + place]. */
 static void TYPED(adjoint_convolution_part)(
     const ELEMENT *strips, ELEMENT *target, int64_t pitch, int64_t channels, const struct TYPED(adjoint_part) *part,
     const struct adjoint_axis *y, const struct adjoint_axis *x, bool shared, int64_t k) {
-    _Alignas(64) ELEMENT panel[PANEL_ELEMENTS];
-    int64_t offset[ADJOINT_TAPS];
+    _Alignas(64) ELEMENT panel[PANEL_ELEMENTS], piece[2 * LANES * ADJOINT_LINES];
+    int64_t offset[ADJOINT_TAPS], beside[ADJOINT_LINES];
+    const bool gathers = ADJOINT_GATHER && adjoint_tiles(channels) >= ADJOINT_GATHER;
+    for (int64_t i = 0; gathers && i < ADJOINT_LINES; i++) beside[i] = 2 * LANES * i;
     const int64_t places = part->images * part->rows * part->columns;
     const int64_t lines = k > 0 ? TYPED(adjoint_panel_lines)(part, y, x, shared) : 0;
     const int vectors = TYPED(adjoint_tile_vectors)(channels);
     int64_t start = 0;
     do {
         const int64_t stop = k - start < lines ? k : start + lines;
+        const bool gather = gathers && stop - start <= ADJOINT_LINES;
         TYPED(adjoint_offsets)(offset, part, y, x, shared, start, stop);
         TYPED(adjoint_fill_panel)(panel, part, y, x, shared, start, stop);
         for (int64_t p = 0; p < places; p += vectors * LANES) {
+            if (gather) TYPED(adjoint_gather)(piece, stop - start, offset, panel + p);
             for (int64_t tile = 0; tile < adjoint_tiles(channels); tile++) {
                 const int64_t row = adjoint_tile_row(channels, tile);
                 const int64_t height = adjoint_tile_row(channels, tile + 1) - row;
                 TYPED(adjoint_convolution_tiles)(
-                    height, vectors, stop - start, strips + row * k + start * height, offset, panel + p,
-                    target + row * pitch + p, pitch, channels - row, places - p, start > 0);
+                    height, vectors, stop - start, strips + row * k + start * height, gather ? beside : offset,
+                    gather ? piece : panel + p, target + row * pitch + p, pitch, channels - row, places - p,
+                    start > 0);
             }
         }
         start = stop;
@@ -711,8 +731,8 @@ static __attribute__((noinline)) void TYPED(adjoint_outer_tiles)(
         const int height = lines >= OUTER_LINES ? OUTER_LINES : lines >= 6 ? 6 : lines >= 3 ? 3 : 1;
         switch (8 * height + vectors) {
 #if ADJOINT_ROWS == 14
-            TILE(12, 2);
-            TILE(12, 1);
+            TILE(8, 2);
+            TILE(8, 1);
 #endif
             TILE(6, 2);
             TILE(6, 1);
