@@ -103,8 +103,10 @@ class NoCompiler(Exception):
 
 @cache
 def machine_flags() -> tuple[str, ...]:
-    """Return the -m flags for this processor; none if its features cannot be read, or with ADJOINT_CPU=baseline."""
-    if os.environ.get("ADJOINT_CPU") == "baseline" or os.uname().machine != "x86_64":
+    """Return the -m flags for this processor; none if its features cannot be read, or with ADJOINT_CPU=baseline; with
+    ADJOINT_CPU=avx2 those that it shares with processors without AVX-512."""
+    wanted = os.environ.get("ADJOINT_CPU")
+    if wanted == "baseline" or os.uname().machine != "x86_64":
         return ()
     try:
         with open("/proc/cpuinfo", "rb", buffering=0) as file:
@@ -112,7 +114,8 @@ def machine_flags() -> tuple[str, ...]:
     except OSError:
         return ()
     line = next((line for line in first.splitlines() if line.startswith("flags")), "")
-    return flags_for(line.partition(":")[2].split())
+    features = line.partition(":")[2].split()
+    return flags_for([feature for feature in features if wanted != "avx2" or not feature.startswith("avx512")])
 
 
 def flags_for(features: list[str]) -> tuple[str, ...]:

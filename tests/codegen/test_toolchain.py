@@ -68,6 +68,16 @@ def test_flags_follow_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain.machine_flags.cache_clear()
 
 
+def test_avx2_leaves_out_what_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain.machine_flags.cache_clear()
+    monkeypatch.delenv("ADJOINT_CPU", raising=False)
+    native = toolchain.machine_flags()
+    toolchain.machine_flags.cache_clear()
+    monkeypatch.setenv("ADJOINT_CPU", "avx2")
+    assert toolchain.machine_flags() == tuple(flag for flag in native if "512" not in flag)
+    toolchain.machine_flags.cache_clear()
+
+
 def test_nothing_unsafe_is_passed() -> None:
     passed = (*toolchain.FLAGS, *toolchain.machine_flags())
     assert not {"-Ofast", "-funsafe-math-optimizations", "-march=native"} & {*passed}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adjoint.codegen.emit import lower
-from adjoint.codegen.toolchain import NoCompiler
+from adjoint.codegen.toolchain import NoCompiler, machine_flags
 from adjoint.ir.op import Op
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient, ConvolutionWeightGradient
 from adjoint.ir.storage import to_compute
@@ -147,6 +147,30 @@ def drawn(rng: np.random.Generator, dtype: DType) -> Geometry:
 def test_random_geometry(kernels: Kernels, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check(kernels, drawn(rng, (F32, F64)[seed % 2]), seed)
+
+
+WITH_MANY_CHANNELS = (
+    Geometry((2, 45, 13, 19), (50, 45, 3, 3), padding=((1, 1), (1, 1))),
+    Geometry((1, 64, 9, 30), (90, 64, 3, 3), stride=(2, 1), padding=((1, 0), (1, 1))),
+    Geometry((2, 7, 11, 10), (64, 7, 2, 3), dilation=(2, 1)),
+    Geometry((1, 50, 6, 5), (64, 50, 1, 1)),
+)
+"""So many that with vectors of 32 bytes the pieces of lines that tiles read are gathered."""
+
+
+def test_many_channels_with_narrower_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    if "-mavx2" not in machine_flags():
+        pytest.skip("this processor has no AVX2")
+    machine_flags.cache_clear()
+    monkeypatch.setenv("ADJOINT_CPU", "avx2")
+    try:
+        narrow = Kernels()
+        for geometry in WITH_MANY_CHANNELS:
+            check(narrow, geometry)
+    except NoCompiler:
+        pytest.skip("there is no C compiler")
+    finally:
+        machine_flags.cache_clear()
 
 
 @pytest.mark.parametrize("position", range(3), ids=["forward", "images", "filters"])
