@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint import Parameter, Tensor, mint, nn, ops
+from adjoint import Parameter, Tensor, amp, jit, mint, nn, ops
 from adjoint.nn.optim import whole_steps
 from adjoint.nn.optim.whole_steps import WholeSteps
 from adjoint.runtime.execution.procedures import Untraceable, traced
@@ -261,6 +261,44 @@ def test_an_attribute_that_changes_all_the_time() -> None:
         other.construct(gradients(turn))
     assert bits(one) == bits(other)
     assert one._whole is not None and one._whole._traced == whole_steps._MOST
+
+
+LOOPS: dict[str, Callable[[nn.Optimizer], Callable[[tuple[Tensor, ...]], Any]]] = {
+    "clipped": lambda o: lambda g: o(ops.clip_by_global_norm(g, 0.5)),
+    "clipped by value": lambda o: lambda g: o(ops.clip_by_value(list(g), -0.1, 0.1)),
+    "scaled": lambda o: lambda g: o(amp.StaticLossScaler(128.0).unscale(g)),
+    "averaged": lambda o: lambda g: o(tuple(x / 4 for x in g)),
+    "a list": lambda o: lambda g: o(list(g)),
+}
+
+
+@pytest.mark.parametrize("loop", list(LOOPS))
+def test_what_is_done_with_gradients_before_keeps_the_procedure(loop: str) -> None:
+    one, other, graph = (nn.Adam(parameters(), 0.01) for _ in range(3))
+    other._whole = None
+    step, by_op, jitted = LOOPS[loop](one), LOOPS[loop](other), jit(LOOPS[loop](graph))
+    for turn in range(4):
+        step(gradients(turn))
+        by_op(gradients(turn))
+        jitted(gradients(turn))
+        assert bits(one) == bits(other) == bits(graph)
+    assert procedures(one) == 1
+
+
+def test_steps_that_a_loss_scaler_leaves_out() -> None:
+    """Gradients that are not finite are skipped, as in a loop with a dynamic loss scale."""
+    one, other = nn.Momentum(parameters(), 0.1, 0.9), nn.Momentum(parameters(), 0.1, 0.9)
+    other._whole = None
+    for optimizer in (one, other):
+        scaler = amp.DynamicLossScaler(1024.0, 2, 3)
+        for turn in range(6):
+            scaled = tuple(g * (np.inf if turn == 2 else 1.0) for g in gradients(turn))
+            finite = amp.all_finite(scaled)
+            scaler.adjust(finite)
+            if finite:
+                optimizer(scaler.unscale(scaled))
+    assert bits(one) == bits(other) and procedures(one) == 1
+    assert np.isfinite(one.parameters[0].asnumpy()).all() and int(one.global_step.asnumpy()[0]) == 5
 
 
 # -- lives -----------------------------------------------------------------------------------------------------------------------
