@@ -1,7 +1,7 @@
 """The whole step of an optimiser, for all of its parameters, as one procedure.
 
-In eager mode the updates of all parameters run by one C call.  The procedure is traced when the optimiser is called for the second time
-with gradients of the same types.  It is used for as long as what it was traced from is unchanged: the optimiser's attributes, the methods
+In eager mode the updates of all parameters run by one C call.  The procedure is traced when a step or two with gradients of the same types
+have been taken op by op, so that a program which takes only one does not pay for it.  It is used for as long as what it was traced from is unchanged: the optimiser's attributes, the methods
 of its class, the types of the tensors that it reads and writes, and names of parameters that decide whether they decay.
 """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from adjoint.ir.op import Op
 from adjoint.ir.ops.state import Read
@@ -45,55 +46,56 @@ def writes_of(piece: Straight, slots: Sequence[Slot], tensors: Collection[int]) 
     found = Writes()
     whole: dict[int, int] = {}  # by slot, the slot whose memory it names
     current: dict[str, int] = {}  # by symbol, the slot whose value it has
+    symbol_of: dict[int, str] = {}  # the same by slot
     last: dict[int, int] = {}  # by slot, the index of the entry that uses its memory last
-    wanted: list[tuple[int, int, int, str]] = []  # index of the launch, result, the slot whose memory it takes, symbol
-    written: dict[int, int] = {}  # by slot that is handed over, the index of its write
+    wanted: list[tuple[_Moment, int, int, int]] = []  # when, index of the launch, result, the slot whose memory it takes
+    written: dict[int, _Moment] = {}  # by slot that is handed over, when
     computed: set[int] = set()
+    freed: dict[str | None, list[int]] = {}  # by symbol, the slots that are read in earlier pieces and freed in this one
+    fails = 0
     for index, entry in enumerate(piece.entries):
         roots = [whole.get(slot, slot) for slot in entry.operands]
         if isinstance(entry, Launch):
             last.update(dict.fromkeys(roots, index))
+            fails += can_fail(entry.node.op)
             if aliases(entry):
                 whole[entry.results[0]] = roots[0]
             else:
                 computed.update(entry.results)
                 for place, operand in getattr(entry.node.op, "in_place", {}).items():
-                    symbol = next((name for name, slot in current.items() if slot == roots[operand]), None)
+                    symbol = symbol_of.get(roots[operand])
                     if symbol is not None and roots.count(roots[operand]) == 1:
-                        wanted.append((index, entry.results[place], roots[operand], symbol))
+                        wanted.append((_Moment(symbol, roots[operand], fails), index, entry.results[place], roots[operand]))
         elif isinstance(entry.node.op, Read):
             (slot,) = entry.results
-            whole[slot] = current.setdefault(entry.node.op.symbol, slot)
+            whole[slot] = now = current.setdefault(entry.node.op.symbol, slot)
+            symbol_of[now] = entry.node.op.symbol
         else:
-            (slot,), (root,) = entry.operands, roots
+            (slot,), (root,), symbol = entry.operands, roots, entry.node.op.symbol
             if slot in computed and slot not in written and slot not in piece.kept and slot not in tensors:
                 found.handed.add(slot)
-                written[slot] = index
+                written[slot] = _Moment(symbol, current.get(symbol, -1), fails)
             else:
                 last[root] = len(piece.entries)  # it is copied after the last launch
-            current[entry.node.op.symbol] = root
+            current[symbol] = root
+            symbol_of[root] = symbol
         for slot in entry.results:
             # A read that is shown is the state's tensor itself, which has the new value after a write.
             if slot in piece.kept and not (slot in tensors and slots[slot].state is not None):
                 last[whole.get(slot, slot)] = len(piece.entries)
-    fails = [index for index, entry in enumerate(piece.entries) if isinstance(entry, Launch) and can_fail(entry.node.op)]
-    for index, result, before, symbol in wanted:
-        write = written.get(result)
-        if (
-            write is not None
-            and last[before] == index
-            and not any(index < failing < write for failing in fails)
-            and _next_write(piece, symbol, index) == write
-        ):
+        for slot in entry.freed:
+            if slot not in whole:
+                freed.setdefault(slots[slot].state, []).append(slot)
+    for moment, index, result, before in wanted:
+        if written.get(result) == moment and last[before] == index:
             found.in_place[result] = before
-            freed = {slot for entry in piece.entries for slot in entry.freed}
-            found.gone[result] = [slot for slot in freed if slot not in whole and slots[slot].state == symbol and last[slot] < index]
+            found.gone[result] = [slot for slot in freed.get(moment.symbol, ()) if last[slot] < index]
     return found
 
 
-def _next_write(piece: Straight, symbol: str, index: int) -> int:
-    """Return the index of the first write of a symbol after an entry, -1 if there is none."""
-    for at, entry in enumerate(piece.entries[index + 1 :], index + 1):
-        if isinstance(entry, Access) and not entry.results and entry.node.op.symbol == symbol:
-            return at
-    return -1
+class _Moment(NamedTuple):
+    """A point in a piece; at equal ones a symbol has the same value, and nothing that may fail stands between them."""
+
+    symbol: str
+    value: int
+    fails: int

@@ -199,25 +199,22 @@ class _Table:
         return self.places[slot]
 
     def alone(self, slot: int) -> str:
-        """Return the expression for the memory of state that a result is computed in, or None; empty if it gets its own memory."""
+        """Return the expression for the memory of state that a result is computed in, up to where it needs its own; empty if it does."""
         before = self.writes.in_place.get(slot)
         if before is None:
             return ""
         symbol = self.slots[before].state
         if symbol is None:
-            return self.names[before]  # an earlier result that is handed over to the same tensor
+            return f"{self.names[before]} if True"  # an earlier result that is handed over to the same tensor
         tensor = self.states[symbol]
         # A value of the same state that was read in an earlier piece, and that nothing needs any more: `values` and a variable hold it.
         gone = [f" + 2 * (m{i} is m{before})" for i in self.writes.gone[slot] if i not in self.tensors and i in self.names]
-        return f"m{before} if holders({tensor}.memory) <= {_HELD_ALONE}{''.join(gone)} else None"
+        return f"m{before} if holders({tensor}.memory) <= {_HELD_ALONE}{''.join(gone)}"
 
     def allocate(self, name: str, nbytes: int, first: str = "") -> None:
         """Allocate memory, unless the expression `first` gives some."""
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)
-        if first:
-            self.before += [f"{name} = {first}", f"if {name} is None: {name} = allocate_{name}(size_{name})"]
-        else:
-            self.before.append(f"{name} = allocate_{name}(size_{name})")
+        self.before.append(f"{name} = {first}{' else ' if first else ''}allocate_{name}(size_{name})")
 
     def store(self, slot: int, *, stopped: bool = False) -> None:
         """Give a result to what comes after the piece, if that needs it; no hook can be registered on one of `stop_gradient`."""
