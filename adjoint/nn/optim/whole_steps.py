@@ -1,8 +1,9 @@
 """The whole step of an optimiser, for all of its parameters, as one procedure.
 
 In eager mode the updates of all parameters run by one C call.  The procedure is traced when a step or two with gradients of the same types
-have been taken op by op, so that a program which takes only one does not pay for it.  It is used for as long as what it was traced from is unchanged: the optimiser's attributes, the methods
-of its class, the types of the tensors that it reads and writes, and names of parameters that decide whether they decay.
+have been taken op by op, so that a program which takes only one does not pay for it.  It is used for as long as what it was traced from is
+unchanged: the optimiser's attributes, the methods of its class, the types of the tensors that it reads and writes, and names of parameters
+that decide whether they decay.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from adjoint.ir.op import Op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Access, Launch, Slot, Straight
+from adjoint.ir.plan import Launch, Slot, Straight
 from adjoint.runtime.execution.buffers import aliases
 
 __all__ = ["Writes", "can_fail", "writes_of"]
