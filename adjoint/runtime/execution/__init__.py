@@ -3,6 +3,7 @@
     buffers    which values live in the arena of their piece, and where
     planning   makes the plan of a function
     sequence   a plan bound to memory, which runs graphs, adjoints and IR text
+    recording  the ops of a straight piece, recorded by one call
     run        the parts of one run: blocks of steps, the log, the note on an exception
     in_place   which results become the memory of state, and which are computed in it
     batches    which launches of a table run as one

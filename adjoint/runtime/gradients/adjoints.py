@@ -54,6 +54,8 @@ class Program:
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
         """Return the gradients of the leaves that have one.  Recording is off meanwhile, so that hooks may compute anything."""
         values = tape.values
+        if tape.extended:
+            tape.fill(self.sources)
         memories = [values[slot].memory for slot in self.sources]
         memories += [x.memory for x in cotangents]
         return (self._sequence or self._bound()).quiet.run(memories, Run(None, tape.hosts))
@@ -62,6 +64,8 @@ class Program:
         """Return the same gradients, with every op recorded on the enclosing gradient's tape or added to the graph that is being made."""
         values, around = tape.values, state.tracer
         assert around is not None
+        if tape.extended:
+            tape.fill(self.sources)
         sequence, given = self._sequence or self._bound(), [*[values[slot] for slot in self.sources], *cotangents]
         if around.emits is True:
             return sequence.run_fitting(given, Run(around, tape.hosts))

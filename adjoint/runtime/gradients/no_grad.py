@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import StraightThrough
+from adjoint.runtime.execution.recording import Recording
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.run_time_checks import called
@@ -92,6 +93,9 @@ class PausedTape:
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Ignore an op that has run: its results are constants."""
+
+    def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
+        """Ignore a piece that has run."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
         """Prepare for `x` to be overwritten by `value`: its gradient flows as before."""

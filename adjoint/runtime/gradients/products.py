@@ -49,7 +49,7 @@ class Pullback:
         self._program: Program | None = None
         if own:
             # This tape is no longer notified when a tensor is overwritten, so it keeps the memories themselves.
-            tape.values = [wrap(x.type, x.memory) for x in tape.values]
+            tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
         """Return the gradients by slot, given one cotangent for each output."""

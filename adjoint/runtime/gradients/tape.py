@@ -17,6 +17,7 @@ end, and its adjoint is recorded too.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -25,12 +26,14 @@ from adjoint.budget import budget
 from adjoint.diagnostics import Loc, is_ours
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
-from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.conversion import Identity, NoGrad
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.recording import Recording
+from adjoint.runtime.gradients.extended import Extended
 from adjoint.runtime.gradients.path import Path
-from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, TrieStep, trie
+from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Chain, TrieStep, trie
 from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.process.location import receiver, user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -58,6 +61,7 @@ class Tape:
     keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id
             is not reused
     hosts   cells and hook functions in order of first use
+    extended  the pieces recorded by one call of which a result was not kept; in `values` stands None in its place
     depth   the number of nested gradients being taken
     site    the graph node that the next event belongs to, used in keys and locations in place of the line of Python; None
             outside of graphs, and while a graph runs the user's Python code
@@ -80,6 +84,7 @@ class Tape:
         self.hosts: list[Any] = []
         self.attached: set[int] = set()
         self.calls: list[CellCall] = []
+        self.extended: list[Extended] = []
         self.depth = 0
         self.at = trie.root
         self._path: Path | None = None
@@ -248,12 +253,9 @@ class Tape:
             frame = _frame(3)  # skips `apply` and the operator that called it: each inspected frame costs time
             code = frame.f_code
             place = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
-        key = (op, place, sources)
-        step = self.at.children.get(key)
+        step = self.at.children.get((op, place, sources))
         if step is None:
-            path, (loc, owner) = self.path(), self._line()
-            outside = [x.type for x in values[first:]]
-            self._grow(key, path.operation(op, [slots[id(x)] for x in operands], outside, op.name[0], loc, owner))
+            self._go(op, place, sources, [slots[id(x)] for x in operands], [x.type for x in values[first:]])
         else:
             self.at = step
         for x in results:
@@ -275,6 +277,98 @@ class Tape:
                         self._place(x)
                         sources[i] = x.type
         return tuple(sources)
+
+    # -- whole pieces -----------------------------------------------------------------------------------------------
+    def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
+        """Record all ops of a piece that has run: the steps are those that recording one op after the other takes.
+
+        operands  the values from outside, in the order of the recording
+        made      the results of the ops in order; None for one that nothing has kept, which is computed anew if an adjoint reads it
+        """
+        slots, values = self.slots, self.values
+        sources = tuple([x.type if (slot := slots.get(id(x))) is None else slot for x in operands])
+        place = None if recording.sited else self.adjoint_of or self._instruction(_frame(1))
+        key = (recording, place, sources)
+        chain = self.at.chains.get(key) if self.at.chains is not None else None
+        if chain is None:
+            chain = self._chain(key)
+        else:
+            self.at = chain.end
+        first, given, whole = len(values), len(operands), True
+        for number in chain.values:
+            if number < given:
+                self._place(operands[number])
+            else:
+                x = made[number - given]
+                if x is None:
+                    whole = False
+                else:
+                    slots[id(x)] = len(values)
+                values.append(x)  # pyright: ignore[reportArgumentType] - a tensor stands there before it is read, by `fill`
+        if not whole:
+            self.extended.append(Extended(first, recording, chain, [x.memory for x in operands]))
+
+    def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
+        """Go on by one step for each op of a recording, and return the shortcut over these steps."""
+        recording, place, sources = key
+        start, around, first = self.at, self.site, len(self.values)
+        slots = [source if isinstance(source, int) else None for source in sources]
+        filled: list[int] = []
+        try:
+            for each in recording.ops:
+                number = len(slots)
+                if isinstance(each.op, NoGrad) or all(slots[i] is None for i in each.operands):
+                    slots += [None] * len(each.types)  # a constant
+                    continue
+                found: list[int | TensorType] = []
+                outside: list[TensorType] = []
+                for i in each.operands:
+                    slot = slots[i]
+                    if slot is None:
+                        slots[i] = first + len(filled)
+                        filled.append(i)
+                        outside.append(recording.types[i])
+                    found.append(recording.types[i] if slot is None else slot)
+                self.site = each.site
+                self._go(each.op, each.site or place, tuple(found), [slots[i] for i in each.operands], outside)
+                for i in range(number, number + len(each.types)):
+                    slots.append(first + len(filled))
+                    filled.append(i)
+        except BaseException:
+            self.at = start
+            raise
+        finally:
+            self.site = around
+        chain = Chain(self.at, tuple(filled))
+        if start.chains is None:
+            start.chains = {}
+        start.chains[key] = chain
+        budget.charge(chain.nbytes)
+        return chain
+
+    def _go(
+        self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],
+    ) -> None:
+        """Go on by the step of an op: `operands` are its slots, `outside` the types of those that are new."""
+        key = (op, place, sources)
+        step = self.at.children.get(key)
+        if step is None:
+            path, (loc, owner) = self.path(), self._line()
+            self._grow(key, path.operation(op, operands, outside, op.name[0], loc, owner))
+        else:
+            self.at = step
+
+    def fill(self, slots: Sequence[int]) -> None:
+        """Compute the values of these slots that no run has kept."""
+        values = self.values
+        for slot in [slot for slot in slots if values[slot] is None]:
+            extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
+            extended.keep(slot)
+            if values[slot] is None:
+                for filled, x in extended.values():
+                    if values[filled] is None:
+                        values[filled] = x
+                        self.slots[id(x)] = filled
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
         """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""

@@ -12,10 +12,13 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.hooks.handles import ids
 
-__all__ = ["STEP_BYTES", "CellCall", "EnterStep", "LeaveStep", "TrieStep", "trie"]
+__all__ = ["STEP_BYTES", "CellCall", "Chain", "EnterStep", "LeaveStep", "TrieStep", "trie"]
 
 STEP_BYTES = 850
 """Estimated bytes of a step, its key and its node."""
+
+_CHAIN_BYTES = 600
+"""Estimated bytes of a chain and its key, without its values."""
 
 
 class TrieStep:
@@ -27,16 +30,18 @@ class TrieStep:
     owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function
               whose gradient begins
     programs  the adjoints that end here, as `gradients.adjoints.Program`
+    chains    shortcuts over the steps of whole recordings that begin here
     used      the period of the budget in which it was made, or an adjoint was found here or below
     """
 
-    __slots__ = ("children", "hosts", "node", "owner", "parent", "programs", "used", "values")
+    __slots__ = ("chains", "children", "hosts", "node", "owner", "parent", "programs", "used", "values")
 
     def __init__(self, parent: TrieStep | None, node: Node | None = None, values: tuple[Value, ...] = (), hosts: tuple[str, ...] = (),
                  owner: Any = None):
         self.parent, self.node, self.values, self.hosts, self.owner = parent, node, values, hosts, owner
         self.children: dict[Any, TrieStep] = {}
         self.programs: dict[Any, Any] = {}
+        self.chains: dict[Any, Chain] | None = None
         self.used = budget.period
 
 
@@ -64,6 +69,20 @@ class LeaveStep(TrieStep):
         self.entered = entered
 
 
+class Chain:
+    """The steps that a recording takes, as one.
+
+    end     the last of them
+    values  for each slot that they fill, the number of a value of the recording
+    """
+
+    __slots__ = ("end", "nbytes", "values")
+
+    def __init__(self, end: TrieStep, values: tuple[int, ...]):
+        self.end, self.values = end, values
+        self.nbytes = _CHAIN_BYTES + 8 * len(values)
+
+
 class Trie(Cache):
     """The root of all paths of this process.
 
@@ -82,10 +101,14 @@ class Trie(Cache):
             if parent is None:
                 return
             parent.used = max(parent.used, step.used)
-            yield step.used, STEP_BYTES + sum(program.nbytes for program in step.programs.copy().values())
+            chains = step.chains.copy() if step.chains is not None else {}
+            yield step.used, STEP_BYTES + sum(each.nbytes for each in (*step.programs.copy().values(), *chains.values()))
 
     def evict(self, until: int) -> None:
         for step in _subtree(self.root):
+            chains = step.chains
+            if chains is not None:
+                step.chains = {key: chain for key, chain in chains.copy().items() if chain.end.used > until}
             for key, child in step.children.copy().items():
                 if child.used <= until:
                     step.children.pop(key, None)
@@ -93,6 +116,7 @@ class Trie(Cache):
                         # Break the cycles of steps and children: what no tape holds is then freed without the cycle collector.
                         cut.children.clear()
                         cut.programs.clear()
+                        cut.chains = None
 
 
 def _subtree(top: TrieStep) -> list[TrieStep]:

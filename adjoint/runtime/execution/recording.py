@@ -1,0 +1,54 @@
+"""Recordings: the ops of a straight piece, which a tape records by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adjoint.ir.core import Node
+from adjoint.ir.op import Op
+from adjoint.ir.types import TensorType
+from adjoint.runtime.memory.machine import Memory
+from adjoint.runtime.memory.op_plans import plan_for
+
+__all__ = ["RecordedOp", "Recording"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOp:
+    """An op of a recording.
+
+    operands  the numbers of the values that it reads
+    types     the types of its results, which have the next numbers
+    site      the node whose location is recorded; None: the line of the program that runs the piece
+    """
+
+    op: Op
+    operands: tuple[int, ...]
+    types: tuple[TensorType, ...]
+    site: Node | None
+
+
+class Recording:
+    """The ops of a straight piece in order.  Its values are numbered: the operands from outside, then the results of each op.
+
+    given  the types of the operands from outside
+    types  the types of all values, by number
+    sited  True if every op has a site
+    kept   the numbers of the results that adjoints have read: a run of the piece had better keep their memory.  It only grows.
+    """
+
+    def __init__(self, given: Sequence[TensorType], ops: Sequence[RecordedOp]):
+        self.given, self.ops = tuple(given), tuple(ops)
+        self.types = (*self.given, *[type_ for each in ops for type_ in each.types])
+        self.sited = all(each.site is not None for each in ops)
+        self.kept: frozenset[int] = frozenset()
+
+    def compute(self, given: Sequence[Memory]) -> list[Memory]:
+        """Return the memory of all values, computed anew: the ops are pure, so the numbers are those of the run."""
+        values = [*given]
+        for each in self.ops:
+            plan = plan_for(each.op, [self.types[i] for i in each.operands])
+            made = plan.run(*[values[i] for i in each.operands])
+            values += (made,) if plan.type is not None else made
+        return values
