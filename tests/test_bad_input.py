@@ -359,7 +359,7 @@ def test_wrong_attributes_of_a_parameter() -> None:
     assert p.name == "p" and p.requires_grad is True
 
 
-def test_hooks_that_are_none() -> None:
+def test_invalid_hooks() -> None:
     t, cell = Tensor([1.0]), nn.ReLU()
     for hook in (3, None, "text", [], Tensor([1.0])):
         for register in (t.register_hook, cell.register_forward_hook, cell.register_forward_pre_hook, cell.register_backward_hook,

@@ -64,7 +64,7 @@ def test_a_lower_limit_counts_at_once(owner: Budget) -> None:
     assert not table
 
 
-def test_what_goes_by_itself_is_not_counted_for_ever(owner: Budget) -> None:
+def test_entries_that_are_freed_are_no_longer_counted(owner: Budget) -> None:
     table = Table("numbers", owner)
     for i in range(1000):
         table.keep(i, Kept(10))
@@ -73,7 +73,7 @@ def test_what_goes_by_itself_is_not_counted_for_ever(owner: Budget) -> None:
     assert len(table) == 50
 
 
-def test_a_cache_is_told_of_periods(owner: Budget) -> None:
+def test_a_cache_is_notified_of_periods(owner: Budget) -> None:
     """A fast path that does not mark entries can be cleared, so that the next use takes the slow path and marks the entry."""
     began: list[int] = []
 

@@ -208,7 +208,7 @@ def test_circles_are_found() -> None:
     (Import(1, "adjoint.runtime.memory.op_plans", "adjoint.codegen.emit", True), ""),
     (Import(1, "adjoint.runtime.graphs.jit", "adjoint.runtime.cells.cell", False), ""),
 ])
-def test_a_wrong_arrow_is_told(arrow: Import, why: str) -> None:
+def test_a_wrong_import_is_reported(arrow: Import, why: str) -> None:
     told = wrong_arrow(arrow)
     assert why in told and bool(told) == bool(why)
 

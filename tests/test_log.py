@@ -31,7 +31,7 @@ def test_messages_from_the_level_on_go_to_stderr(
     assert log.get_level() == (level or "2") and log.get_log_config()["GLOG_v"] == (level or "2")
 
 
-def test_a_level_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOG_v", "loud")
     with pytest.raises(ValueError, match="GLOG_v must be one of 0, 1, 2, 3, 4, but it is 'loud'"):
         log.warning("x")

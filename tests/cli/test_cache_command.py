@@ -88,7 +88,7 @@ def test_a_task_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "info | verify | clear" in capsys.readouterr().err
 
 
-def test_a_limit_that_is_none(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_limit(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     filled()
     monkeypatch.setenv("ADJOINT_CACHE_BYTES", "much")
     assert main(["cache", "info"]) == 2

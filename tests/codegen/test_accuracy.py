@@ -51,5 +51,5 @@ def test_the_error_is_as_stated(name: str) -> None:
         assert error <= Fraction(str(ULP[name, "f64"])), f"{name}({x!r}) is {float(error):.2f} units off"
 
 
-def test_no_function_is_further_off_than_two_units() -> None:
+def test_errors_are_at_most_two_units() -> None:
     assert {key: error for key, error in ULP.items() if error > 2.0} == {}

@@ -154,7 +154,7 @@ def test_float_arithmetic_is_not_folded() -> None:
         (lambda: bool(less(a, b)), "select"),
     ],
 )
-def test_mistakes_are_told(mistake, part: str | None) -> None:
+def test_mistakes_are_reported(mistake, part: str | None) -> None:
     with pytest.raises((TypeError, ValueError), match=part):
         mistake()
 
@@ -334,7 +334,7 @@ def test_rounding_to_two_byte_floats() -> None:
     assert text(not_equal(Unary("-", a, F32), 0)) == "-a != 0.0f"
 
 
-def test_what_is_added_to_itself_is_an_increment() -> None:
+def test_additions_to_a_variable_become_increments() -> None:
     """`x += y` is used for every operator that has that form, only if the target is the left operand."""
     assert printed(Assign(a, a + b)) == "a += b;"
     assert printed(Assign(a, a - (b - c))) == "a -= b - c;"

@@ -239,7 +239,7 @@ with store.scratch.new_folder() as work, store.scratch.turn("unit", lambda: Fals
 """
 
 
-def test_what_the_dead_left_is_swept(cache: Path) -> None:
+def test_files_of_ended_processes_are_removed(cache: Path) -> None:
     """Files left by ended processes are removed; those of running processes, and of other stores and threads, stay."""
     store, other = first(), first()
     with subprocess.Popen([sys.executable, "-c", LEFT, str(store.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -291,7 +291,7 @@ def test_processes_take_turns(cache: Path) -> None:
     assert list((store.root / "work").iterdir()) == []
 
 
-def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_goes_on_without_the_lock(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work goes on without a lock after cancelling, after the time limit, and where locks are not possible; a forked child holds none."""
     store = first()
     held, done = os.pipe(), os.pipe()
@@ -382,7 +382,7 @@ def test_a_directory_that_fills_up_means_another(mounted: Any, cache: Path, tmp_
 
 
 @needs_compiler
-def test_one_that_fills_up_under_the_first_compiler(mounted: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_fills_up_during_compilation(mounted: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second compiler uses the directory that the first one switched to; one warning reports both."""
     place = mounted("cache", "size=1m")
     fill = f"head -c 2000000 /dev/zero > {place}/filler 2> {tmp_path}/said; echo no >&2; exit 1"
@@ -394,7 +394,7 @@ def test_one_that_fills_up_under_the_first_compiler(mounted: Any, cache: Path, t
 
 
 @needs_compiler
-def test_all_of_it_at_once(mounted: Any, cache: Path, tmp_path: Path) -> None:
+def test_a_directory_with_every_fault(mounted: Any, cache: Path, tmp_path: Path) -> None:
     """In a full, read-only and noexec directory, libraries are loaded from memory, and found again."""
     mounted("cache", "size=4k")
     mounted("xdg", "ro")

@@ -277,7 +277,7 @@ def units_of_elements(op: Op, k: Kernel, x: Buffer) -> None:
         (units_of_elements, "units are computed from sizes"),
     ],
 )
-def test_mistakes_are_told(describe: Callable[..., None], part: str) -> None:
+def test_mistakes_are_reported(describe: Callable[..., None], part: str) -> None:
     with pytest.raises((TypeError, LookupError), match=part):
         described(describe, F32)
 

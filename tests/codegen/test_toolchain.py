@@ -113,7 +113,7 @@ def test_flags_in_cc_that_change_values_are_left_out(words: str, left_out: str, 
     assert sorted([*found.command[1:], *found.left_out]) == sorted(words.split())
 
 
-def test_what_is_left_out_of_cc_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_removed_from_cc_are_reported(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", f"{REAL} -ffast-math")
     with pytest.warns(UserWarning, match=r"Of CC=.* this is left out, .* results .*: -ffast-math\.") as said:
         made = Workshop.open()
@@ -122,7 +122,7 @@ def test_what_is_left_out_of_cc_is_said(cache: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-funsafe-math-optimizations", "-freciprocal-math", "-fsingle-precision-constant"])
-def test_a_compiler_that_computes_otherwise_is_not_used(flag: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_computes_incorrectly_is_not_used(flag: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of that name adds the flag by itself, which cannot be seen from outside."""
     if subprocess.run([REAL, flag, "-E", "-"], input=b"", capture_output=True, check=False).returncode:
         pytest.skip("this compiler does not know the flag")
@@ -233,7 +233,7 @@ def test_a_compiler_that_fails_the_runtime_library_gives_way(cache: Path, tmp_pa
         Workshop.open(with_runtime=True)
 
 
-def test_a_compiler_that_hangs_is_given_up(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_hangs_is_stopped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped after the time limit of the probe, once, and the next one is used."""
     assert Limit(processor=15, waiting=15.0) == toolchain.PROBE_LIMIT
     runs = tmp_path / "runs"
@@ -269,7 +269,7 @@ def test_the_limit_counts_processor_time(tmp_path: Path) -> None:
         Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", limit=Limit(1, 600.0))
 
 
-def test_load_alone_ends_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_alone_stops_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler that takes twice the time limit because eight processes share each processor is not stopped."""
     command = script(tmp_path / "computes", "end=$(($(date +%s%N) + 1200000000)); while [ $(date +%s%N) -lt $end ]; do :; done")
     monkeypatch.setattr(compiler_process, "_load", lambda: 8.0)
@@ -277,7 +277,7 @@ def test_load_alone_ends_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="the system does not say which processes sleep")
-def test_one_that_sleeps_is_given_up_whatever_the_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sleeping_compiler_is_stopped_under_any_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = script(tmp_path / "sleeps", "sleep 60 & wait")
     monkeypatch.setattr(compiler_process, "_load", lambda: 1000.0)
     with pytest.raises(CompilerHangs, match=r"longer than 0\.5 seconds"):

@@ -58,11 +58,11 @@ ONE = answer([1.0])["result"]
     (answer([1.0]), {"absent": "ops.mod"}, "absent there"),
     (answer([1.0]), answer([2.0], unsteady=True), "unsteady"),
 ])
-def test_what_two_answers_are_found_to_be(ours: dict[str, Any], theirs: dict[str, Any], kind: str) -> None:
+def test_how_two_answers_compare(ours: dict[str, Any], theirs: dict[str, Any], kind: str) -> None:
     assert importlib.import_module("judging").judged(ours, theirs).kind == kind
 
 
-def test_of_random_numbers_the_form_alone_is_compared() -> None:
+def test_random_results_are_compared_by_form_only() -> None:
     judged = importlib.import_module("judging").judged
     assert judged(answer([1.0]), answer([2.0]), of_chance=True).kind == "drawn"
     assert judged(answer([1.0]), answer([2]), of_chance=True).kind == "drawn"

@@ -112,7 +112,7 @@ def test_a_dataset_knows_the_state_of_its_latest_iterator() -> None:
 @pytest.mark.parametrize("state", [
     3, {}, {"epoch": 0, "position": 0}, {"epoch": 0, "position": -1, "seed": 0}, {"epoch": 0, "position": 1.5, "seed": 0},
 ])
-def test_a_state_that_is_none_is_refused(state: Any) -> None:
+def test_an_invalid_state_is_refused(state: Any) -> None:
     dataset = numbers(2)
     with pytest.raises((TypeError, ValueError)):
         dataset.load_state_dict(state)

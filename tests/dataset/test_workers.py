@@ -25,7 +25,7 @@ def _process(b: Any) -> int:
     return os.getpid()
 
 
-def test_who_works_where() -> None:
+def test_which_operations_run_in_workers() -> None:
     """Operations that ask for processes run in several; other operations, and sources that ask for none, run in this one."""
     here = os.getpid()
     assert set(values(numbers(8).map(_process, "b"))) == {here}

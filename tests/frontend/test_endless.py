@@ -30,7 +30,7 @@ ENDLESS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("function", ENDLESS)
-def test_what_does_not_end_is_refused(function: Callable[[Any], Any]) -> None:
+def test_infinite_iterators_are_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(CompileError, match="an infinite iterator would be consumed") as caught:
         ms.jit(function)(Tensor(1.0))
     assert caught.value.diagnostic.code == "E202"
@@ -49,5 +49,5 @@ ENDING: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("function", ENDING)
-def test_what_ends_is_gone_through(function: Callable[[Any], Any]) -> None:
+def test_finite_iterators_are_unrolled(function: Callable[[Any], Any]) -> None:
     assert ms.jit(function)(Tensor(1.0)) == function(Tensor(1.0))

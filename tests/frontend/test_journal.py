@@ -14,7 +14,7 @@ from adjoint.diagnostics import At
 from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace, ObjectPlace
 
 
-def test_changes_of_a_branch_are_taken_back() -> None:
+def test_changes_of_a_branch_are_undone() -> None:
     journal, items, names, holder, cell, space = Journal(), [1, 2], {"a": 1}, SimpleNamespace(x=1), CellType(5), {"g": 1}
     journal.open()
     journal.touch(ContentsPlace(items))

@@ -180,7 +180,7 @@ def test_too_many_positional_patterns() -> None:
         f(Tensor(1.0), Point(1, 2))
 
 
-def test_what_is_no_class() -> None:
+def test_a_pattern_that_is_no_class() -> None:
     @adjoint.jit
     def f(x, kind):
         match x:

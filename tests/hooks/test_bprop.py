@@ -172,7 +172,7 @@ def test_a_list_that_is_changed_after_the_call():
 
 
 @pytest.mark.parametrize("change", [lambda t: t.append(t[0]), lambda t: t.reverse(), lambda t: t.pop()])
-def test_a_bprop_says_nothing_of_a_list_that_construct_changes(change):
+def test_bprop_and_a_list_that_construct_changes(change):
     cell = Structured(lambda t, y: change(t) or t[0] * y, lambda t, y, dout: None)
     f = lambda x: cell([x, x + 1], x)  # noqa: E731
     with pytest.raises(RuntimeError, match="an argument of construct is written in place"):

@@ -725,7 +725,7 @@ DRAWN = re.compile(r"<mindspore\.common\.initializer\.\w+ object at 0x>")
 
 
 @pytest.mark.parametrize("expression", TEXTS)
-def test_texts_of_cells(expression: str) -> None:
+def test_printed_forms_of_cells(expression: str) -> None:
     """As MindSpore prints them, except that default initial values print as None, not as an address."""
     net = nn.SequentialCell()
     net.w = Parameter(Tensor([3.0, 4.0]), name="w")

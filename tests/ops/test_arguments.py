@@ -158,7 +158,7 @@ def test_a_tensor_too_large_for_the_machine(make: Any) -> None:
     assert ops.zeros((2,)).tolist() == [0, 0]
 
 
-def test_nothing_is_a_tensor_too() -> None:
+def test_tensors_without_elements() -> None:
     """No elements: every op that has a meaning then gives it."""
     assert ops.relu(EMPTY).shape == ops.softmax(EMPTY).shape == (0, 3)
     assert ops.matmul(EMPTY, ops.ones((3, 4))).shape == (0, 4)

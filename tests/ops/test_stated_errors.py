@@ -143,7 +143,7 @@ def test_the_error_of_two_operands(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_rests_are_exact(dtype: str) -> None:
+def test_remainders_are_exact(dtype: str) -> None:
     """`fmod` for any quotient, and `%` and `//` as Python has them."""
     random = np.random.default_rng(2)
     numbers = halves("float16").asnumpy() if dtype == "float16" else arguments(dtype)

@@ -297,7 +297,7 @@ def test_a_new_array_and_a_new_object_each_step() -> None:
     assert size_of(function._graphs) <= 300
 
 
-def test_ids_that_come_again() -> None:
+def test_reused_ids() -> None:
     """Cells, functions and tensors made in a loop get each other's ids; graphs do not confuse them."""
     ms.set_context(mode=ms.GRAPH_MODE)
     holder: dict[str, Any] = {}
@@ -315,7 +315,7 @@ def test_ids_that_come_again() -> None:
         assert cell(X).asnumpy()[0, 0] == i / 4
 
 
-def test_memory_stays_where_it_is() -> None:
+def test_memory_does_not_grow() -> None:
     """Memory of a lowering is freed at once, also after many."""
 
     rate = 0.0

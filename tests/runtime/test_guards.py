@@ -539,7 +539,7 @@ def test_a_cell_with_guards_is_freed_by_reference_counting() -> None:
     assert not guards.holds() and guards.broken()
 
 
-def test_what_is_gone_is_never_again(net: Net) -> None:
+def test_a_new_object_is_not_mistaken_for_a_freed_one(net: Net) -> None:
     """A new object at the address of a freed one is not mistaken for it."""
     namespace: dict[str, Any] = {"cell": nn.ReLU(), "thing": Slotted()}
     guards = guards_of(lambda g: [g.of_name(namespace, name) for name in namespace])

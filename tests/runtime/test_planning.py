@@ -61,7 +61,7 @@ def test_pieces() -> None:
 
 
 @pytest.mark.parametrize(("identities", "shown"), [(True, {0, 4, 5}), (False, set())])
-def test_what_python_meets(identities: bool, shown: set[int]) -> None:
+def test_which_values_python_sees(identities: bool, shown: set[int]) -> None:
     """In a graph, a returned argument and the values of hosts are tensors; in an adjoint none are, since hosts get new tensors."""
     assert {i for i, slot in enumerate(plan(identities=identities).slots) if slot.shown} == shown
 

@@ -224,7 +224,7 @@ def test_names_and_folders_by_functions(tmp_path: Path) -> None:
         model().train(1, BATCHES, ModelCheckpoint(lambda run: "a/b"))
 
 
-def test_files_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One file for each 10 seconds, and of those of the last minutes the oldest is kept."""
     now = [0.0]
     monkeypatch.setattr("adjoint.train.callback.checkpoint.time.time", lambda: now[0])
