@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from added_ops import taken_back
 
 import adjoint as ms
-from adjoint.ir.op import registry
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -59,23 +59,21 @@ def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, mo
     # For the programs that a document starts, from another directory.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
     document = path.read_text(encoding="utf-8")
-    here, ops = Path.cwd(), dict(registry())
+    here = Path.cwd()
     name = str(path.relative_to(ROOT))
     # Messages show the lines of files that are there.
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
     os.chdir(tmp_path)
     try:
-        outputs = run(document, name)
+        with taken_back():
+            outputs = run(document, name)
     finally:
         os.chdir(here)
         linecache.cache.pop(name, None)
         ms.set_context(mode=ms.PYNATIVE_MODE)
         ms.communication.release()  # a document may have called `init`
         ms.reset_auto_parallel_context()
-        # A document may add an op; the other tests go on without it.
-        for name in set(registry()) - set(ops):
-            del registry()[name]  # type: ignore[attr-defined]
     if request.config.getoption("--update-golden"):
         for start, end, text in reversed(outputs):
             document = document[:start] + text + document[end:]
@@ -95,8 +93,8 @@ def test_the_lesson_can_be_pasted_into_a_prompt(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "displayhook", lambda value: None)
-    ops, prompt, printed, complaints = dict(registry()), code.InteractiveConsole(), "", io.StringIO()
-    try:
+    prompt, printed, complaints = code.InteractiveConsole(), "", io.StringIO()
+    with taken_back():
         for block in _BLOCK.finditer(document):
             if block[1] == "text":
                 assert _PLACE.sub("", printed).rstrip() == _PLACE.sub("", block[2]).rstrip()
@@ -106,9 +104,6 @@ def test_the_lesson_can_be_pasted_into_a_prompt(tmp_path: Path, monkeypatch: pyt
                     prompt.push(line)
             printed = stream.getvalue()
             assert not complaints.getvalue(), block[2]
-    finally:
-        for name in set(registry()) - set(ops):
-            del registry()[name]  # type: ignore[attr-defined]
 
 
 def test_an_untrue_output_is_noticed() -> None:

@@ -15,7 +15,7 @@ __all__ = ["give_names"]
 
 def give_names(kind: type[Op]) -> None:
     """Put the functions and Primitives of an op into `adjoint.ops`, and give Tensor its methods; raise TypeError if a name is taken."""
-    names, ops = published(kind), sys.modules[__package__]
+    names, ops = published(kind), sys.modules["adjoint.ops"]
     taken = [f"ops.{name}" for name in (*names.functions, *names.primitives) if name in vars(ops)]
     taken += [f"Tensor.{name}" for name in names.methods if hasattr(Tensor, name)]
     if taken:

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from added_ops import taken_back
 
 import adjoint as ms
 from adjoint import Tensor, ops
 from adjoint.ir.op import operation, registry
 from adjoint.ir.ops.elementwise import Unary
 from adjoint.ir.public import Public
-from adjoint.ops import functional, operations
+from adjoint.ops import functional
 
 OPS = Path(ops.__file__).parent
 
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    """Take back the ops that a test has added, and their names."""
-    spaces = (ops, functional, operations, Tensor)
-    before, kinds = [set(vars(space)) for space in spaces], set(registry())
-    yield
-    for space, names in zip(spaces, before, strict=True):
-        for name in set(vars(space)) - names:
-            delattr(space, name)
-    for name in set(registry()) - kinds:
-        del registry()[name]  # type: ignore[attr-defined]
+    with taken_back():
+        yield
 
 
 def test_what_a_class_describes_is_there() -> None:
@@ -169,3 +166,31 @@ def test_a_signature_that_does_not_fit_is_refused(signature: str) -> None:
             public = Public(signature)
 
     assert "scaled" not in registry()
+
+
+def test_a_file_of_the_users(tmp_path: Path) -> None:
+    """The first file of docs/adding-an-op.md, outside of the package: in a program, in GRAPH_MODE, and as C."""
+    page = (OPS.parents[1] / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
+    (tmp_path / "cube.py").write_text(page.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(OPS.parents[1])}
+
+    def said(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert said("program.py").split() == ["8.0", "12.0", "12.0"] * 2
+    c = said("-m", "adjoint", "dump-ir", "cube.py:energy", "--args", "f32[3]", "--stage", "c", "--standalone")
+    assert "x[i] * x[i] * x[i]" in c and "int energy(" in c and "int energy_grad(" in c
+
+
+PROGRAM = """
+import adjoint as ms
+from cube import energy
+
+for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+    ms.set_context(mode=mode)
+    x = ms.Tensor(2.0)
+    print(energy(x), ms.grad(energy)(x), ms.grad(ms.grad(energy))(x))
+"""
