@@ -34,12 +34,14 @@ from adjoint.ir.print import listing, print_module
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import PassDiffs, Pipeline
+from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.entry import parsed, run_instead
+from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.jit import jit
-from adjoint.runtime.inspection.stages import OPTIMISING, adjoint_of, expanded, kernels, plans, standalone, wanted
+from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -64,9 +66,9 @@ Show a program at its stages:
   parsed     the graph that `jit` and GRAPH_MODE run: the source is parsed for inputs of the types in --args; control flow that depends
              on tensors is in it, prints and hooks stand where they run
   optimised  the same after {OPTIMISING}: the same values and effects.
-             It is for looking and running; gradients are taken of the parsed one
+             It is what runs while nothing is recorded and none of the user's code runs in it; gradients are taken of the parsed one
   plan       what is run, in order: launches of kernels, calls of Python, control flow, and the slots that each reads, fills and frees;
-             of the parsed graph, or of what --passes leave; it is for reading, and not among all
+             of the graph as it runs while no gradient of it is taken, or of what --passes leave; it is for reading, and not among all
   adjoint    the gradient: a forward copy and the reverse pass, by the arguments and parameters in --wrt, hooks standing in it
   c          one kernel for each different computation of both, with the lines that it serves
   forward    with --trace, in the place of parsed: what one run on example inputs did, the branch that it took and what its
@@ -185,7 +187,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             if chosen.stage == "optimised":
                 shown = after
     if chosen.stage == "plan":
-        yield "plan", plans(shown), []
+        yield "plan", plan_of(program.graph) if program.graph is not None and shown is program.module else plans(shown), []
     if chosen.run:
         yield "results", program.run(shown, symbol), []
     if chosen.stage not in ("adjoint", "c", "all"):
@@ -243,12 +245,14 @@ class _Program:
     symbol   of its function
     run      runs a module that passes have made of it on the example inputs; returns as text what its function prints and returns
     trained  for each parameter of the module, whether it is trained
+    graph    the graph of a parsed function
     """
 
     module: Module
     symbol: str
     run: Callable[[Module, str], str]
     trained: Mapping[str, bool] = field(default_factory=dict)
+    graph: Graph | None = None
 
 
 def _program(chosen: argparse.Namespace) -> _Program:
@@ -294,7 +298,7 @@ def _program(chosen: argparse.Namespace) -> _Program:
                         "`adjoint dump-ir FILE.ir --run`")
         return _printed(lambda *given: run_instead(made, module, given), inputs)
 
-    return _Program(graph.module, graph.symbol, run_graph, trained)
+    return _Program(graph.module, graph.symbol, run_graph, trained, graph)
 
 
 def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:

@@ -187,6 +187,11 @@ class Op(metaclass=_OpClass):
         """Return True if the op defines `lower`."""
         return type(self).lower is not Op.lower
 
+    @property
+    def may_fail(self) -> bool:
+        """Return True if the op's kernel may stop with a status."""
+        return type(self).failure is not Op.failure
+
     @classmethod
     def attributes(cls) -> tuple[str, ...]:
         """Return the names of the attributes, in order, without `symbol` and `results`, which text writes elsewhere."""

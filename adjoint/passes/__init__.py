@@ -27,6 +27,11 @@ Gradients:
     differentiate     gradients inside of functions
     autodiff          gradients of functions: `grad`, `pair`
     lift_state        parameters become arguments, writes become results
+
+Before a graph runs:
+
+    order             whether gradients that are expanded are summed as in eager mode
+    optimising        the passes that make a graph fast
 """
 
 from adjoint.passes import autodiff, cse, dce, differentiate, inline, lift_state, simplify, specialize

@@ -1,6 +1,7 @@
 """Dead code: nodes without effects whose results nothing uses are removed.
 
     live(y = op(x))   some y is used by what is live, or op's effect is WRITES or HOST
+    live(y = op(x))   with `failing`: also if op may fail, as an index may be out of range
     live(region)      a region op stays for its effects or for results that are used; of an `if` or a cell only the results
                       that are used stay, of a loop those carried values that a used one depends on
 
@@ -41,14 +42,17 @@ def must_stay(node: Node, module: Module | None = None, called: tuple[str, ...] 
     return op.effect in (Effect.WRITES, Effect.HOST)
 
 
-def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None) -> list[Node]:
-    """Return the nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside."""
+def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None, *, failing: bool = False) -> list[Node]:
+    """Return the nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside.
+
+    failing  also keep nodes that may fail
+    """
     used: set[Value] = {atom for atom in results if isinstance(atom, Value)}
     kept: list[Node] = []
     for node in reversed(nodes):
-        if any(value in used for value in node.results) or must_stay(node, module):
+        if any(value in used for value in node.results) or must_stay(node, module) or (failing and _may_fail(node)):
             if isinstance(node.op, RegionOp) and node.regions:
-                node = _trimmed(node, used, module)
+                node = _trimmed(node, used, module, failing)
                 for region in node.regions:
                     used.update(free_of(region))
             used.update(atom for atom in node.operands if isinstance(atom, Value))
@@ -56,27 +60,31 @@ def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None
     return kept[::-1]
 
 
-def _trimmed(node: Node, used: set[Value], module: Module | None) -> Node:
+def _may_fail(node: Node) -> bool:
+    return node.op.may_fail or any(_may_fail(inner) for region in node.regions for inner in region.nodes)
+
+
+def _trimmed(node: Node, used: set[Value], module: Module | None, failing: bool) -> Node:
     """Return a node with regions, without unused results and without dead code inside."""
     match node.op:
         case If():
             kept = [i for i, value in enumerate(node.results) if value in used]
-            regions = [_region(r, r.params, [r.results[i] for i in kept], module) for r in node.regions]
+            regions = [_region(r, r.params, [r.results[i] for i in kept], module, failing) for r in node.regions]
             return _again(node, node.operands, regions, [node.results[i] for i in kept])
         case Cell() as op:
             outputs = len(node.results) - op.residuals
             kept = [i for i, value in enumerate(node.results) if i < outputs or value in used]
             (body,) = node.regions
-            region = _region(body, body.params, [body.results[i] for i in kept], module)
+            region = _region(body, body.params, [body.results[i] for i in kept], module, failing)
             trimmed = replace(op, residuals=len(kept) - outputs)
             return _again(replace(node, op=trimmed), node.operands, [region], [node.results[i] for i in kept])
         case For() | While():
-            return _trimmed_loop(node, used, module)
+            return _trimmed_loop(node, used, module, failing)
         case _:
             return node
 
 
-def _trimmed_loop(node: Node, used: set[Value], module: Module | None) -> Node:
+def _trimmed_loop(node: Node, used: set[Value], module: Module | None, failing: bool) -> Node:
     *tests, body = node.regions
     fixed = len(node.operands) - len(node.results)
     carried = body.params[len(body.params) - len(node.results) :]
@@ -84,7 +92,7 @@ def _trimmed_loop(node: Node, used: set[Value], module: Module | None) -> Node:
     while True:
         results = [body.results[i] for i in sorted(needed)]
         seen = {v for r in tests for v in free_of(replace(r, params=()))}
-        seen.update(free_of(replace(_region(body, (), results, module), params=())))
+        seen.update(free_of(replace(_region(body, (), results, module, failing), params=())))
         more = {i for i, param in enumerate(carried) if param in seen} | needed
         if more == needed:
             break
@@ -92,13 +100,13 @@ def _trimmed_loop(node: Node, used: set[Value], module: Module | None) -> Node:
     kept = sorted(needed)
     params = [*body.params[: len(body.params) - len(carried)], *(carried[i] for i in kept)]
     operands = [*node.operands[:fixed], *(node.operands[fixed + i] for i in kept)]
-    regions = [_region(r, params, r.results, module) for r in tests]
-    regions.append(_region(body, params, [body.results[i] for i in kept], module))
+    regions = [_region(r, params, r.results, module, failing) for r in tests]
+    regions.append(_region(body, params, [body.results[i] for i in kept], module, failing))
     return _again(node, operands, regions, [node.results[i] for i in kept])
 
 
-def _region(region: Region, params: Sequence[Value], results: Sequence[Atom], module: Module | None) -> Region:
-    return Region(tuple(params), tuple(living(region.nodes, results, module)), tuple(results), region.loc)
+def _region(region: Region, params: Sequence[Value], results: Sequence[Atom], module: Module | None, failing: bool) -> Region:
+    return Region(tuple(params), tuple(living(region.nodes, results, module, failing=failing)), tuple(results), region.loc)
 
 
 def _again(node: Node, operands: Sequence[Atom], regions: Sequence[Region], results: Sequence[Value]) -> Node:
@@ -107,10 +115,14 @@ def _again(node: Node, operands: Sequence[Atom], regions: Sequence[Region], resu
 
 @dataclass(frozen=True)
 class DeadCode(Pass):
-    """`dce`: removes nodes whose results nothing uses and whose effect is PURE or READS."""
+    """`dce`: removes nodes whose results nothing uses and whose effect is PURE or READS.
+
+    failing  whether nodes stay that may fail: the function then raises what it raised before
+    """
 
     name: ClassVar[str] = "dce"
+    failing: bool = False
 
     def on_function(self, function: Function, module: Module) -> Function:
-        body = _region(function.body, function.params, function.body.results, module)
+        body = _region(function.body, function.params, function.body.results, module, self.failing)
         return replace(function, body=body)

@@ -94,8 +94,15 @@ _trees: dict[str, ast.expr] = {}
 
 def _parsed(text: str) -> ast.expr:
     if text not in _trees:
-        _trees[text] = ast.parse(text, mode="eval").body
+        _trees[text] = _Numbers().visit(ast.parse(text, mode="eval").body)
     return _trees[text]
+
+
+class _Numbers(ast.NodeTransformer):
+    """Makes one constant of a number with its sign."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.Constant:
+        return ast.Constant(ast.literal_eval(node))
 
 
 def _match(pattern: ast.expr, atom: Atom, made: Definitions, bindings: Bindings) -> bool:
@@ -104,8 +111,8 @@ def _match(pattern: ast.expr, atom: Atom, made: Definitions, bindings: Bindings)
             return number(atom, made) is (name == "true")
         case ast.Name(id=name):
             return same_atom(bindings.setdefault(name, atom), atom)
-        case ast.Constant() | ast.UnaryOp():
-            wanted = ast.literal_eval(pattern)
+        case ast.Constant(value=wanted):
+            assert isinstance(wanted, (int, float))
             found = number(atom, made)
             if found is None or not isinstance(atom.type, TensorType):
                 return False

@@ -13,9 +13,10 @@ from adjoint import Parameter, Tensor, nn, ops
 from adjoint.diagnostics import user_place
 from adjoint.ir.core import walk
 from adjoint.ir.print import print_module
+from adjoint.passes.optimising import optimised
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.graphs.entry import parsed
-from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, optimised, wanted
+from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, wanted
 
 
 class LeNet(nn.Cell):

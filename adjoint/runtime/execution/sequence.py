@@ -37,7 +37,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 _new = object.__new__
 
-__all__ = ["Bound", "Form", "Maker", "Sequence", "computing"]
+__all__ = ["Bound", "Faster", "Form", "Maker", "Sequence", "computing"]
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,35 @@ Maker = Callable[[Bound], Step | None]
 """Makes the step of a node that calls Python; returns None if the node only runs its region."""
 
 
+@dataclass(frozen=True)
+class Faster:
+    """A faster function with the same parameters, results and effects.
+
+    plan  makes its plan; None if there is no such function
+    fits  True if it may run on these arguments now
+    """
+
+    plan: Callable[[], Plan | None]
+    fits: Callable[[Listed[Tensor]], bool]
+
+
 class Sequence:
     """A plan that is ready to run.
 
     makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
     state   tensors by symbol, which the accesses of straight pieces read and write
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
+    faster  what runs instead when nothing is recorded or logged, if there is such a function
     """
 
     def __init__(
         self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *, sited: bool = True,
+        faster: Faster | None = None,
     ):
-        self.plan, self.makers, self.state, self.sited = plan, makers, state, sited
+        self.plan, self.makers, self.state, self.sited, self._faster = plan, makers, state, sited, faster
         self._types = [p.type for p in plan.function.params]
         self._quiet: Form | None = None
+        self._fastest: Form | None = None
         self._emitting: Form | None = None
         self._recording: Form | None = None
 
@@ -98,7 +113,8 @@ class Sequence:
         """Return the results without checking the arguments' types."""
         tape = run.tape
         if tape is None and run.plain:
-            form = self._quiet or self.quiet
+            faster = self._faster
+            form = self._quiet or self.quiet if faster is None or not faster.fits(arguments) else self._fastest or self.fastest
         else:
             form = self.emitting if tape is not None and tape.emits else self.recording
         if form.takes is None:
@@ -110,21 +126,30 @@ class Sequence:
     @property
     def quiet(self) -> Form:
         """Return the form that records and logs nothing."""
-        return self._quiet or self._form("_quiet", recording=False)
+        return self._quiet or self._form("_quiet", self.plan, recording=False)
+
+    @property
+    def fastest(self) -> Form:
+        """Return the form of the faster function; if there is none after all, the quiet form, from now on."""
+        plan = None if self._faster is None else self._faster.plan()
+        if plan is None:
+            self._faster = None
+            return self.quiet
+        return self._fastest or self._form("_fastest", plan, recording=False)
 
     @property
     def emitting(self) -> Form:
         """Return the form whose nodes are added to the graph that is being made."""
-        return self._emitting or self._form("_emitting", recording=True, emitting=True)
+        return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
 
     @property
     def recording(self) -> Form:
         """Return the form in which every value is a tensor and nodes are recorded."""
-        return self._recording or self._form("_recording", recording=True)
+        return self._recording or self._form("_recording", self.plan, recording=True)
 
-    def _form(self, name: str, **kind: bool) -> Form:
+    def _form(self, name: str, plan: Plan, **kind: bool) -> Form:
         # No lock: two threads may both make a form, and one is kept.  At a fork another thread could hold a lock.
-        form = _Binder(self, **kind).form()
+        form = _Binder(self, plan, **kind).form()
         setattr(self, name, form)
         return form
 
@@ -169,9 +194,9 @@ class _Binder:
     recording  True if every position in the block being bound holds a tensor
     """
 
-    def __init__(self, sequence: Sequence, *, recording: bool, emitting: bool = False):
-        self.plan, self.makers, self.state, self.sited = sequence.plan, sequence.makers, sequence.state, sequence.sited
-        self.slots, self.recording, self.emitting = sequence.plan.slots, recording, emitting
+    def __init__(self, sequence: Sequence, plan: Plan, *, recording: bool, emitting: bool = False):
+        self.plan, self.makers, self.state, self.sited = plan, sequence.makers, sequence.state, sequence.sited
+        self.slots, self.recording, self.emitting = plan.slots, recording, emitting
         self.template: list[Any] = [None] * len(self.slots)
         self.tensors: set[int] = set()
         self.constants: dict[int, int] = {}

@@ -44,7 +44,7 @@ class Entry:
 
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
-        self.sequence = bind(lowered.graph)
+        self.sequence = bind(lowered.graph, guarded=True)
         hosts = lowered.graph.hosts
         nodes = [*walk(lowered.graph.function.body)]
         self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)

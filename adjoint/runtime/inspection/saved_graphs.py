@@ -20,12 +20,13 @@ from typing import Any
 
 from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.print import print_module
+from adjoint.passes.optimising import optimised
 from adjoint.runtime.gradients.assembly import Assembled
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trace import host_text
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.inspection.stages import expanded, kernels, optimised
+from adjoint.runtime.inspection.stages import expanded, kernels
 from adjoint.runtime.process import context
 
 __all__ = ["save_adjoint", "save_graph"]

@@ -1,8 +1,8 @@
 """The stages of a program, from the parsed graph to the C: `adjoint dump-ir` shows them and `save_graphs` writes them.
 
     parsed      the graph from the frontend
-    optimised   the graph after `OPTIMISING`, with the same values and effects
-    plan        the order of execution: launches of kernels, calls of Python, control flow, and the slots of values
+    optimised   the graph after `passes.optimising`, with the same values and effects
+    plan        what runs while no gradient is taken: launches of kernels, calls of Python, control flow, and the slots of values
     adjoint     the forward copy and the reverse pass, with its hooks
     c           one kernel for each different computation, with the lines that use it
 """
@@ -25,22 +25,21 @@ from adjoint.passes.autodiff import Grad
 from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.lift_state import LiftState
 from adjoint.passes.manager import Observer, Pipeline
+from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.optimised import quiet_plan
 
-__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "plans", "standalone", "wanted"]
-
-OPTIMISING = "inline,differentiate,inline{plain=true},simplify,cse,dce"
-"""Passes that change neither values nor effects.  They run last: a gradient of their result would be summed in another order."""
-
-
-def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
-    """Return the module after the passes of `OPTIMISING`."""
-    return Pipeline.parse(OPTIMISING).run(module, observers)
-
+__all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
 
 def plans(module: Module) -> str:
     """Return the plans of a module's functions as text."""
     return "\n".join(plan_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
+
+
+def plan_of(graph: Graph) -> str:
+    """Return the plan as text by which a graph runs while no gradient is taken of it."""
+    return plan_text(quiet_plan(graph))
 
 
 def expanded(module: Module) -> Module:

@@ -8,11 +8,16 @@ from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers
 from adjoint.runtime.graphs.running.gradients import gradient_makers
 from adjoint.runtime.graphs.running.hosts import host_makers
+from adjoint.runtime.graphs.running.optimised import faster
 
 __all__ = ["bind"]
 
 
-def bind(graph: Graph) -> Sequence:
-    """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached."""
+def bind(graph: Graph, *, guarded: bool = False) -> Sequence:
+    """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
+
+    guarded  True if the caller has checked at each run that the cells have the hooks for which the graph was made
+    """
     makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
-    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state)
+    known = faster(graph) if guarded else None
+    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state, faster=known)

@@ -1,0 +1,120 @@
+"""The passes that make a graph fast without changing what it means.
+
+Values stay the same to the bit, and effects stay in their order.  The passes run last: a gradient of their result would be summed in
+another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from adjoint.diagnostics import CompileError
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Module, Value, walk
+from adjoint.ir.ops.control import Cell, For, Gradient, If, While
+from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.state import Read
+from adjoint.passes.inline import inlined
+from adjoint.passes.manager import Observer, Pipeline
+from adjoint.passes.order import reads_survive, sums_alike
+
+__all__ = ["OPTIMISING", "optimised", "optimised_alike"]
+
+OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}"
+
+
+def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
+    """Return the module after the passes of `OPTIMISING`."""
+    return Pipeline.parse(OPTIMISING).run(module, observers)
+
+
+def optimised_alike(function: Function, module: Module) -> Function | None:
+    """Return a function of a module after these passes, if eager mode gives the same bits, the same errors and the same new tensors.
+
+    None if a gradient could be summed in another order, if a parameter would be written while its old value is still needed, or if
+    there is no such gradient.
+    """
+    flat = inlined(function, module)
+    if not sums_alike(flat):
+        return None
+    try:
+        made = optimised(Module(module.params, module.hosts, {**module.functions, function.symbol: flat})).functions[function.symbol]
+    except CompileError:
+        return None
+    return _with_new_results(flat, made) if reads_survive(made) else None
+
+
+# -- which results are new tensors -----------------------------------------------------------------------------------------
+_Tensor = int | str | Value
+"""What stands for one tensor: the position of an argument, the symbol of a parameter, or the value whose node makes it."""
+
+
+def _with_new_results(before: Function, after: Function) -> Function:
+    """Return `after` with a new tensor for each result that is one in `before`: algebra may have made it that of another value."""
+    old, new = _Tensors(before), _Tensors(after)
+    b = Builder()
+    results: list[Atom] = []
+    made: list[tuple[set[_Tensor], set[_Tensor]]] = []
+    for then, now in zip(before.body.results, after.body.results, strict=True):
+        were, are = old.of(then), new.of(now)
+        known = {x for x in are if not isinstance(x, Value)} <= were
+        alone = all(are.isdisjoint(others) or not were.isdisjoint(others_were) for others_were, others in made)
+        if known and alone:
+            results.append(now)
+            made.append((were, are))
+        else:
+            copy: Value = b.emit(Identity(), now)
+            results.append(copy)
+            made.append((were, {copy}))
+    body = replace(after.body, nodes=(*after.body.nodes, *b.nodes), results=tuple(results))
+    return replace(after, body=body)
+
+
+class _Tensors:
+    """The tensors that the values of a function may be; cells, branches and loops pass them on."""
+
+    def __init__(self, function: Function):
+        self._passed: dict[Value, list[Atom]] = {}
+        self._named: dict[Value, _Tensor] = {p: i for i, p in enumerate(function.params)}
+        for node in walk(function.body):
+            match node.op:
+                case Read(symbol=symbol):
+                    self._named[node.result] = symbol
+                case Cell():
+                    (body,) = node.regions
+                    self._pass(node.operands, body.params)
+                    self._pass(body.results, node.results)
+                case Gradient():
+                    self._pass(node.regions[0].results, node.results)
+                case If():
+                    for branch in node.regions:
+                        self._pass(branch.results, node.results)
+                case For() | While():
+                    body = node.regions[-1]
+                    count = len(node.results)
+                    for carried in (node.operands[len(node.operands) - count :], body.results):
+                        self._pass(carried, body.params[len(body.params) - count :])
+                    self._pass(body.params[len(body.params) - count :], node.results)
+                case _:
+                    pass
+
+    def _pass(self, atoms: Sequence[Atom], values: Sequence[Value]) -> None:
+        for atom, value in zip(atoms, values, strict=False):
+            self._passed.setdefault(value, []).append(atom)
+
+    def of(self, atom: Atom) -> set[_Tensor]:
+        """Return the tensors that an atom may be; none for a constant, which is a new tensor at each run."""
+        found: set[_Tensor] = set()
+        left, seen = [atom], set[Atom]()
+        while left:
+            at = left.pop()
+            if not isinstance(at, Value) or at in seen:
+                continue
+            seen.add(at)
+            if at in self._passed:
+                left += self._passed[at]
+            else:
+                found.add(self._named.get(at, at))
+        return found

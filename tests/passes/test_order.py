@@ -1,0 +1,126 @@
+"""Which functions may run with their gradients expanded, and that the optimised function returns the same tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+from adjoint.ir.core import walk
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.parse import parse_module
+from adjoint.passes.optimising import optimised_alike
+
+
+def expanded(text: str) -> bool:
+    module = parse_module(text)
+    function = optimised_alike(module.functions["f"], module)
+    assert function is None or not any(isinstance(node.op, Differentiated) for node in walk(function.body))
+    return function is not None
+
+
+REGION = """
+param @w : f32
+func @f(x: f32, c: bool) -> (f32, f32) {{
+  y: f32, x': f32 = gradient of=1 carry (u: f32 = x) {{
+{}
+    yield r
+  }}
+  return y, x'
+}}
+"""
+IN_CELLS = """
+    k: f32 = cell "k" carry (v: f32 = u) {
+      s: f32 = sin(v)
+      yield s
+    }
+    r: f32 = mul(k, u)"""
+BRANCH = """
+    b: f32 = if c {
+      n: f32 = neg(u)
+      yield n
+    } else {
+      yield u
+    }
+    r: f32 = mul(b, u)"""
+LOOP = """
+    b: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (v: f32 = u) {
+      n: f32 = mul(v, v)
+      yield n
+    }
+    r: f32 = mul(b, 2.0_f32)"""
+WRITTEN = """
+    write! @w(u)
+    a: f32 = read @w
+    r: f32 = mul(a, u)"""
+ONLY_WRITTEN = """
+    a: f32 = read @w
+    d: f32 = add(a, 1.0_f32)
+    write! @w(d)
+    r: f32 = mul(u, u)"""
+OLD_VALUE = """
+    a: f32 = read @w
+    d: f32 = add(a, 1.0_f32)
+    write! @w(d)
+    r: f32 = mul(u, a)"""
+IN_A_GRADIENT = """
+    q: f32, u': f32 = gradient of=1 carry (v: f32 = u) {
+      s: f32 = mul(v, v)
+      yield s
+    }
+    r: f32 = mul(u', u)"""
+
+
+@pytest.mark.parametrize(("region", "may"), [
+    (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (BRANCH, False), (LOOP, False), (WRITTEN, False), (OLD_VALUE, False)])
+def test_what_may_be_expanded(region: str, may: bool) -> None:
+    assert expanded(REGION.format(region)) is may
+
+
+def test_control_flow_around_a_gradient_may_stay() -> None:
+    """What is not differentiated is not summed."""
+    assert expanded("""
+func @f(x: f32) -> f32 {
+  z: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (a: f32 = x) {
+    y: f32, x': f32 = gradient of=1 carry (u: f32 = a) {
+      s: f32 = mul(u, u)
+      yield s
+    }
+    yield x'
+  }
+  return z
+}
+""")
+
+
+def test_a_recorded_function_stays() -> None:
+    assert not expanded("""
+func @f(x: f32) -> f32 {
+  y: f32, t: trace<f32 -> f32> = record of=1 carry (u: f32 = x) {
+    s: f32 = mul(u, u)
+    yield s
+  }
+  p: f32 = pull!(t, y)
+  return p
+}
+""")
+
+
+def test_what_may_fail_stays() -> None:
+    """An index out of range is reported even if nothing uses what it selects."""
+    module = parse_module("func @f(x: f32[3], i: i64) -> f32[3] {\n g: f32 = gather(x, i, axis=0)\n s: f32[3] = sin(x)\n return x\n}")
+    function = optimised_alike(module.functions["f"], module)
+    assert function is not None and [node.op.name for node in function.body.nodes] == ["gather"]
+
+
+@pytest.mark.parametrize(("body", "results", "names"), [
+    (" a: f32 = neg(x)\n b: f32 = neg(a)", "b", ["identity"]),  # the value of x, but not x
+    (" a: f32 = sin(x)\n b: f32 = sin(x)", "a, b", ["sin", "identity"]),
+    (" a: f32 = sin(x)", "a, a", ["sin"]),
+    (" a: f32 = read @w\n b: f32 = neg(a)\n d: f32 = neg(b)", "a, d", ["read", "identity"]),
+    (' a: f32 = cell "k" carry (v: f32 = x) {\n yield v\n }', "a", []),  # a cell passes on the tensor that it is given
+    (" a: f32 = if true {\n yield x\n } else {\n b: f32 = sin(x)\n yield b\n }", "a, x", []),
+])
+def test_results_are_the_same_tensors(body: str, results: str, names: list[str]) -> None:
+    types = ", ".join(["f32"] * len(results.split(",")))
+    module = parse_module(f"param @w : f32\nfunc @f(x: f32) -> ({types}) {{\n{body}\n return {results}\n}}")
+    function = optimised_alike(module.functions["f"], module)
+    assert function is not None and [node.op.name for node in function.body.nodes] == names
