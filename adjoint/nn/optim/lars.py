@@ -73,8 +73,8 @@ class LARS(Optimizer):
 
     def construct(self, gradients: Any) -> Any:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
-        self.check_gradients(gradients)
-        of_parameters = self._of_parameters(self.settings())
+        self._check(gradients)
+        of_parameters = self._of_parameters(self._settings())
         return self.opt(tuple(
             self._scaled(gradient, *settings) if chosen else gradient
             for gradient, settings, chosen in zip(self.scale_grad(gradients), of_parameters, self.lars_flag, strict=True)))

@@ -326,31 +326,31 @@ class Optimizer(Cell):
 
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
-        self.check_gradients(gradients)
-        self.update(gradients, self.settings())
+        self._check(gradients)
+        self._update(gradients, self._settings())
         return True
 
-    def update(self, gradients: Sequence[Tensor], settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]) -> None:
+    def _update(self, gradients: Sequence[Tensor], settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]) -> None:
         """Take a step with these learning rates and weight decays."""
         self.begin()
         for index, (gradient, (parameter, rate, decay)) in enumerate(zip(gradients, self._of_parameters(settings), strict=True)):
             self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, decay)
         self.global_step.overwrite(self.global_step + 1)
 
-    def settings_keys(self) -> list[tuple[_Group, DType]]:
+    def _settings_keys(self) -> list[tuple[_Group, DType]]:
         """Return the groups with the dtypes that their parameters are computed in."""
         return list(dict.fromkeys([(group, p.dtype.compute) for p, group in zip(self._parameters, self._group_of, strict=True)]))
 
-    def settings(self) -> dict[tuple[_Group, DType], tuple[Tensor, Tensor]]:
-        """Return the learning rate and weight decay of the coming step for each of `settings_keys`, as 0-d tensors of the dtype."""
+    def _settings(self) -> dict[tuple[_Group, DType], tuple[Tensor, Tensor]]:
+        """Return the learning rate and weight decay of the coming step for each of `_settings_keys`, as 0-d tensors of the dtype."""
         return {(group, dtype): (self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype))
-                for group, dtype in self.settings_keys()}
+                for group, dtype in self._settings_keys()}
 
-    def has_settings_of_the_step(self) -> bool:
+    def _computes_settings(self) -> bool:
         """Return True if a learning rate or weight decay is computed for each step."""
         return any(not isinstance(group.learning_rate, Parameter) or isinstance(group.weight_decay, Cell) for group in self._groups)
 
-    def chosen_by_name(self) -> list[Parameter]:
+    def _chosen_by_name(self) -> list[Parameter]:
         """Return the parameters whose names say whether they decay."""
         return [p for p, group in zip(self._parameters, self._group_of, strict=True) if group.filtered and group.weight_decay != 0]
 
@@ -374,7 +374,7 @@ class Optimizer(Cell):
         self.exec_weight_decay = self.need_scale = False
         self.loss_scale, self.reciprocal_scale = 1.0, Tensor(1.0, F32)
 
-    def check_gradients(self, gradients: tuple[Any, ...]) -> None:
+    def _check(self, gradients: tuple[Any, ...]) -> None:
         """Raise ValueError or TypeError unless there is a gradient for each parameter."""
         name = type(self).__name__
         if len(gradients) != len(self._parameters):

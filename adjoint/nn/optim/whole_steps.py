@@ -28,12 +28,12 @@ _NUMBERS = (bool, int, float, str)
 class Steps(Protocol):
     """What is called of an optimiser."""
 
-    def check_gradients(self, gradients: tuple[Any, ...]) -> None: ...
-    def has_settings_of_the_step(self) -> bool: ...
-    def settings_keys(self) -> Sequence[tuple[Any, DType]]: ...
-    def settings(self) -> Mapping[Any, tuple[Tensor, Tensor]]: ...
-    def update(self, gradients: Sequence[Tensor], settings: Any) -> None: ...
-    def chosen_by_name(self) -> Sequence[Parameter]: ...
+    def _check(self, gradients: tuple[Any, ...]) -> None: ...
+    def _computes_settings(self) -> bool: ...
+    def _settings_keys(self) -> Sequence[tuple[Any, DType]]: ...
+    def _settings(self) -> Mapping[Any, tuple[Tensor, Tensor]]: ...
+    def _update(self, gradients: Sequence[Tensor], settings: Any) -> None: ...
+    def _chosen_by_name(self) -> Sequence[Parameter]: ...
 
 
 class WholeSteps:
@@ -99,16 +99,16 @@ class _WholeStep:
         self.epoch = epoch.now
         self.attributes = _attributes(optimizer)
         self.methods = tuple(getattr(type(optimizer), name) for name in _METHODS)
-        self.names = [(parameter, parameter.name) for parameter in optimizer.chosen_by_name()]
-        self.dynamic = optimizer.has_settings_of_the_step()
-        keys = optimizer.settings_keys() if self.dynamic else []
+        self.names = [(parameter, parameter.name) for parameter in optimizer._chosen_by_name()]
+        self.dynamic = optimizer._computes_settings()
+        keys = optimizer._settings_keys() if self.dynamic else []
         count = len(types)
 
         def code(given: Sequence[Tensor]) -> None:
             gradients, settings = tuple(given[:count]), given[count:]
-            optimizer.check_gradients(gradients)
+            optimizer._check(gradients)
             pairs = zip(keys, zip(settings[::2], settings[1::2], strict=True), strict=True)
-            optimizer.update(gradients, dict(pairs) if self.dynamic else optimizer.settings())
+            optimizer._update(gradients, dict(pairs) if self.dynamic else optimizer._settings())
 
         self.procedure: Procedure = traced(code, [*types, *(scalar(dtype) for _, dtype in keys for _ in range(2))])
 
@@ -129,7 +129,7 @@ class _WholeStep:
 
     def run(self, optimizer: Steps, gradients: Sequence[Tensor]) -> None:
         if self.dynamic:
-            gradients = [*gradients, *(x for pair in optimizer.settings().values() for x in pair)]
+            gradients = [*gradients, *(x for pair in optimizer._settings().values() for x in pair)]
         self.procedure.run(gradients)
 
 

@@ -195,8 +195,8 @@ def _holds_others(node: Node) -> bool:
 
 
 def _last_uses(region: Region, own_params: bool, accesses: bool) -> dict[int, list[Value]]:
-    """Return, by the index of a node, the values of this region that the node uses last, if they are large or the value of state: a
-    reference to the memory of state would keep a write from using it again."""
+    """Return, by the index of a node, the values of this region that the node uses last: large ones, and those of state, whose memory a
+    later write may then use again."""
     last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
     for index, node in enumerate(region.nodes):
         last.update(dict.fromkeys(node.results, index))
