@@ -23,11 +23,11 @@ from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "KernelText", "Stage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "unit_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class KernelStage:
     """One C function, and the sizes that it is launched with.
 
     function  its name in the text
@@ -59,7 +59,7 @@ class KernelText:
     name: str
     text: str
     headers: tuple[str, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[KernelStage, ...]
     scratch: tuple[int, ...]
     pack: str
     dtype: DType
@@ -123,7 +123,7 @@ def lower(
     used: set[str] = set()
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
     functions = kernel.functions(name)
-    stages = tuple(Stage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True))
+    stages = tuple(KernelStage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True))
     for function, stage in zip(functions, stages, strict=True):
         if private and not stage.units:
             continue

@@ -11,7 +11,7 @@ Each part is given the parts that it uses, so the order below is the order of th
     Decisions       truth, choices between values
     Conditions      `and`, `or`, `not`, comparisons
     Names           names
-    Access          attributes and items
+    MemberAccess    attributes and items
     PythonCalls     calls that are not parsed
     Instances       instances of classes                                      how many `__init__`s of cells run
     Functions       definitions, and calls of the user's functions
@@ -47,7 +47,7 @@ from adjoint.frontend.code.loop_statements import LoopStatements
 from adjoint.frontend.code.patterns import Patterns
 from adjoint.frontend.code.statements import Statements
 from adjoint.frontend.control.loops import Looping
-from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.access import MemberAccess
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.iterators import Iterators
@@ -82,7 +82,7 @@ class Lowerer:
         decisions = Decisions(world, stack, objects, operators, branching, run)
         conditions = Conditions(world, stack, objects, operators, iterators, decisions, run)
         names = Names(world, stack, objects)
-        access = Access(world, stack, objects, operators, run)
+        access = MemberAccess(world, stack, objects, operators, run)
         python = PythonCalls(world, stack, objects, iterators, run)
         instances = self._instances = Instances(world, objects, operators, python, run)
         functions = Functions(world, stack, objects, branching, decisions, run)

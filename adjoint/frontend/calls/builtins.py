@@ -15,7 +15,7 @@ from adjoint.frontend.changes.journal import AttributePlace, ContentsPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.branches import Difference
 from adjoint.frontend.control.loops import Looping
-from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.access import MemberAccess
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.iterators import Iterators
 from adjoint.frontend.operations.operators import Operators
@@ -32,7 +32,7 @@ class Builtins:
     """The parts that the functions here use."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
-                 access: Access, python: PythonCalls, run: Runner):
+                 access: MemberAccess, python: PythonCalls, run: Runner):
         self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
         self.iterators, self.branching, self.access, self.python, self.run = iterators, branching, access, python, run
 

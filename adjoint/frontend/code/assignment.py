@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.frontend.changes.journal import ContentsPlace
 from adjoint.frontend.changes.objects import Objects
-from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.access import MemberAccess
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.iterators import Iterators
 from adjoint.frontend.operations.names import Names
@@ -24,7 +24,7 @@ class Assignment:
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, names: Names,
-        access: Access, run: Runner,
+        access: MemberAccess, run: Runner,
     ):
         self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
         self.iterators, self.names, self.access, self.run = iterators, names, access, run

@@ -16,7 +16,7 @@ from adjoint.frontend.calls.functions import Functions
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.code.comprehensions import Comprehensions
 from adjoint.frontend.code.conditions import Conditions
-from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.access import MemberAccess
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.iterators import Iterators
@@ -36,7 +36,7 @@ class Expressions:
 
     def __init__(
         self, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
-        conditions: Conditions, names: Names, access: Access, functions: Functions, comprehensions: Comprehensions, run: Runner,
+        conditions: Conditions, names: Names, access: MemberAccess, functions: Functions, comprehensions: Comprehensions, run: Runner,
     ):
         self.stack, self.objects, self.operators, self.iterators = stack, objects, operators, iterators
         self.decisions, self.conditions, self.names, self.access = decisions, conditions, names, access

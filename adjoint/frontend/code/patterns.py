@@ -18,7 +18,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import ContentsPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.code.conditions import Conditions
-from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.access import MemberAccess
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.runner import Runner
@@ -35,7 +35,7 @@ class Patterns:
     """Matches patterns."""
 
     def __init__(
-        self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: Access,
+        self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: MemberAccess,
         run: Runner,
     ):
         self.world, self.stack, self.objects, self.decisions = world, stack, objects, decisions

@@ -17,10 +17,10 @@ from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.values.chosen import check, chosen
 from adjoint.frontend.world import World
 
-__all__ = ["Access"]
+__all__ = ["MemberAccess"]
 
 
-class Access:
+class MemberAccess:
     """Reads and writes attributes and items."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
