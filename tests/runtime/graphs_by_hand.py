@@ -103,10 +103,10 @@ def squared(cell):
         text = text.replace("a1", "a").replace("y1", "y")
 
     def forward_pre(*given):
-        return fire_forward_pre(cell, cell._hooks, given, {})[0]
+        return fire_forward_pre(cell, (given, {}))[0]
 
     def forward(output, *given):
-        return fire_forward(cell, cell._hooks, given, {}, output)
+        return fire_forward(cell, (given, {}), output)
 
     return made(text, hosts={"cell.pre": site(cell), "cell.forward_pre": forward_pre, "cell.forward": forward}, cells=[site(cell)])
 

@@ -90,3 +90,30 @@ def test_another_forward_makes_another_graph() -> None:
     assert compiled(Tensor(3.0)).asnumpy() == 9
     own.forward = staticmethod(lambda ctx, x: x + 1)
     assert compiled(Tensor(3.0)).asnumpy() == 4
+
+
+def test_an_error_names_the_line_of_its_own_call() -> None:
+    """Two calls in one function are two steps of the trie, also where they are given the same."""
+    fails = False
+
+    def backward(ctx, gradient):
+        if fails:
+            raise ValueError("mine")
+        return gradient
+
+    own = function(squared, backward)
+
+    def either(x, first):
+        if first:
+            return own.apply(x)
+        return own.apply(x)
+
+    gradient = grad(either)
+    gradient(Tensor(3.0), True), gradient(Tensor(3.0), False)
+    fails = True
+    lines: list[str] = []
+    for first in (True, False):
+        with pytest.raises(ValueError, match="mine") as raised:
+            gradient(Tensor(3.0), first)
+        lines.append(raised.value.__notes__[0].rpartition(":")[2])
+    assert int(lines[1]) - int(lines[0]) == 1

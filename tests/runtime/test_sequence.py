@@ -20,7 +20,7 @@ from adjoint.runtime.execution.run import Deviation
 from adjoint.runtime.gradients import adjoints as program
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.hooks.firing import fire_forward_pre
+from adjoint.runtime.hooks.firing import fire_forward
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.random_keys import next_key
@@ -428,11 +428,11 @@ def test_the_line_of_hooks_and_of_what_they_record(placed):
     graph, hosts, file = placed
     cell = nn.ReLU()
 
-    def hook(cell, args):
+    def hook(cell, args, output):
         raise ValueError("mine")
 
-    cell.register_forward_pre_hook(hook)
-    hosts["raise"] = functools.partial(fire_forward_pre, cell, cell._hooks, kwargs={})
+    cell.register_forward_hook(hook)
+    hosts["raise"] = functools.partial(fire_forward, cell, ((), {}))
     f = function(graph)
     with pytest.raises(ValueError) as raised:
         f(T(1, 2), N(1, np.int64))

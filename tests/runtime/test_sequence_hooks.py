@@ -243,7 +243,7 @@ func @f(x: f32[2]) -> f32[2] {
   y1: f32[2] = apply! @forward(y, z)
   return y1
 }
-""", hosts={"fail": fail, "forward": lambda y, z: fire_forward(cell, cell._hooks, (z, None), {}, y)},
+""", hosts={"fail": fail, "forward": lambda y, z: fire_forward(cell, ((z, None), {}), y)},
         cells=[CellSite(lambda: cell, lambda tensors: ((tensors[0], None), {}), lambda tensors: tensors[0], Slots.of(cell))]))
     for run in (f, lambda x: cell(x * x, None), ms.grad(f), ms.grad(lambda x: cell(x * x, None))):
         with pytest.raises(KeyError, match="mine"):

@@ -322,7 +322,7 @@ class Optimizer(Cell):
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
                 return True
             return self.construct(*args, **kwargs)
-        return self._call(args, kwargs)
+        return super().__call__(*args, **kwargs)
 
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)

@@ -1,4 +1,4 @@
-"""The Cell: its attributes and values, its precision, the tensors that cross its boundary, a `bprop` of its own.
+"""The Cell: its attributes and values, its call with hooks, its precision, the tensors that cross its boundary, a `bprop` of its own.
 
     attributes        the `__dict__` of a cell, which detects writes
     boundary          the tensors of a call that get new names inside the cell
@@ -6,6 +6,7 @@
     custom_bprop      the arguments of a `bprop`, and the check of its result
     inputs            the inputs that `set_inputs` declares, and the check of a call against them
     precision         computing in another float type: `to_float`
+    calling           the one way to call a cell: the order of its hooks around construct, and its region on a tape
     values            buffers, `state_dict` and `load_state_dict`
     cell              the Cell
 """

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.runtime.tensor.structure import items, leaves, like
+from adjoint.runtime.tensor.structure import items, leaves, like, replaced
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["are_tensors", "held_by", "is_nested", "shown", "top_level", "with_top_level"]
+__all__ = [
+    "are_tensors", "call_with", "held_by", "inputs", "is_nested", "outputs", "result_with", "shown", "top_level", "with_top_level",
+]
+
+_Leaves = type | tuple[type, ...]
+"""The classes of values that may cross a boundary: Tensor, and in graphs the run-time numbers too."""
 
 
 def are_tensors(values: Sequence[Any]) -> bool:
@@ -39,13 +44,43 @@ def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
     return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
 
 
+# -- the values that cross; `ruled` means that the cell has a `bprop` -----------------------------------------------------
+def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
+    """Return the values of a call that get new names inside."""
+    if not ruled:
+        return top_level(args)
+    return args if not kwargs and are_tensors(args) else leaves((args, kwargs), of)
+
+
+def call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], ruled: bool,
+              of: _Leaves = Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments with `new` in place of their `inputs`."""
+    if not ruled:
+        return with_top_level(args, new), kwargs
+    return (tuple(new), kwargs) if not kwargs and are_tensors(args) else replaced((args, kwargs), new, of)
+
+
+def outputs(output: Any, ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
+    """Return the values of a result that get new names outside."""
+    return leaves(output, of) if ruled else top_level(output)
+
+
+def result_with(output: Any, new: Sequence[Any], ruled: bool, of: _Leaves = Tensor) -> Any:
+    """Return the result with `new` in place of its `outputs`."""
+    return replaced(output, new, of) if ruled else with_top_level(output, new)
+
+
+# -- questions about a call ------------------------------------------------------------------------------------------------
 def shown(value: Any) -> Sequence[int]:
     """Return the numbers of the tensors at the top level among all tensors of positional arguments, or of a result."""
     if isinstance(value, Tensor):
         return (0,)
+    parts = items(value) or ()
+    if are_tensors(parts):
+        return range(len(parts))
     found: list[int] = []
     count = 0
-    for part in items(value) or ():
+    for part in parts:
         if isinstance(part, Tensor):
             found.append(count)
             count += 1

@@ -9,18 +9,15 @@ from typing import Any, Self
 from adjoint.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime.cells.attributes import Attributes
-from adjoint.runtime.cells.boundary import are_tensors, held_by, shown, top_level, with_top_level
-from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.cells.calling import EAGER, call
 from adjoint.runtime.cells.inputs import declared
-from adjoint.runtime.cells.precision import cast_floats, cast_parameter, computing, stored
+from adjoint.runtime.cells.precision import cast_parameter, stored
 from adjoint.runtime.cells.values import CellValues
-from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
-from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register, subject_of
+from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import Recorder, state
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, by_name, has_generated_name
-from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Cell"]
@@ -192,12 +189,9 @@ class Cell(CellValues):
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._direct and state.tracer is None and not graph_mode.mode:
-            return self.construct(*args, **kwargs)
-        return self._call(args, kwargs)
-
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tracer = state.tracer
+        if self._direct and tracer is None and not graph_mode.mode:
+            return self.construct(*args, **kwargs)
         if tracer is not None and tracer.emits is True:
             return tracer.call_cell(self, args, kwargs)
         if not self._called:
@@ -208,62 +202,7 @@ class Cell(CellValues):
         if graph_mode.mode:
             return graph_mode.run_cell(self, args, kwargs)
         hooks = self._hooks
-        if hooks is not None and hooks.forward_pre:
-            args, kwargs = fire_forward_pre(self, hooks, args, kwargs)
-        tape = state.tracer  # read again: a hook may have switched gradients off
-        try:
-            if tape is not None and tape.emits is False:
-                output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
-            elif self._compute is None:
-                output = self.construct(*args, **kwargs)
-            else:
-                output = self._computed(args, kwargs)
-        except Exception:
-            if hooks is not None:
-                fire_always(self, hooks, args, kwargs)
-            raise
-        if hooks is None:
-            return output
-        if hooks.forward:
-            output = fire_forward(self, hooks, args, kwargs, output)
-        if tape is not None and tape.emits is False and hooks.backward_pre:
-            tensors = top_level(output)
-            output = with_top_level(output, tape.outputs(self, tensors)) if tensors else output
-        return output
-
-    def _computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run construct in the float type that `to_float` asked for."""
-        assert self._compute is not None
-        with computing(self, self._compute) as cast:
-            output = self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
-            return output if self._result is None else cast_floats(output, self._result)
-
-    def _recorded(self, tape: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
-        """Run construct as a region of the tape: arguments and results get new names."""
-        ruled = self.bprop is not None
-        rule = Rule(self, args, kwargs) if ruled else None
-        if ruled:
-            flat = not kwargs and are_tensors(args)
-            tensors, seen = (args, range(len(args))) if flat else (leaves((args, kwargs), Tensor), shown(args))
-            names = tape.enter(self, tensors, hooked, rule, seen)
-            args, kwargs = (tuple(names), kwargs) if flat else replaced((args, kwargs), names, Tensor)
-        else:
-            names = tape.enter(self, top_level(args), hooked, None)
-            args = with_top_level(args, names)
-        slots, held = ([tape.slot_of(x) for x in names], held_by(args, kwargs)) if ruled else (None, None)
-        try:
-            output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
-            if ruled and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
-                raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
-                                   "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
-        except BaseException:
-            tape.leave((), ruled)
-            raise
-        if rule is None:
-            return with_top_level(output, tape.leave(top_level(output)))
-        outside = tape.leave(leaves(output, Tensor), True, shown(output))
-        rule.returned(output)
-        return replaced(output, outside, Tensor)
+        return EAGER.construct(self, (args, kwargs)) if hooks is None else call(EAGER, self, hooks, (args, kwargs))
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def _slots(self) -> CellHooks:

@@ -14,7 +14,7 @@ from adjoint.ir.ops.host import Bprop
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import TensorType
-from adjoint.runtime.cells.boundary import are_tensors
+from adjoint.runtime.cells.boundary import are_tensors, shown
 from adjoint.runtime.cells.nested_gradients import Unlike, gradients_like, paired
 from adjoint.runtime.hooks.firing import noting
 from adjoint.runtime.hooks.handles import Hooked, subject_of
@@ -22,15 +22,16 @@ from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import GAPS, Gap, emptied, items, leaves, refilled
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["Rule"]
+__all__ = ["Rule", "WithBprop"]
 
 
 class WithBprop(Hooked, Protocol):
     """The members of a Cell that its custom `bprop` needs."""
 
-    bprop: Callable[..., Any] | None
     takes_absent: bool
 
+    @property
+    def bprop(self) -> Callable[..., Any] | None: ...
     @property
     def construct(self) -> Callable[..., Any]: ...
 
@@ -41,16 +42,21 @@ class Rule:
     `bprop` is called with the arguments of construct in the order of its parameters (defaults filled in), then with construct's
     result, then with the cotangent of the result, in the same structure: zeros where nothing flows, 0 for a number, None for
     anything else.
+
+    shown          the indices of the tensors among the arguments that backward hooks see
+    shown_results  the same for the result; empty before `returned`
     """
 
+    shown_results: Sequence[int] = ()
+
     def __init__(self, cell: WithBprop, args: tuple[Any, ...], kwargs: dict[str, Any]):
-        self.cell = cell
+        self.cell, self.shown = cell, shown(args)
         self._args, self._kwargs = emptied((args, kwargs), Tensor) if kwargs else (emptied(args, Tensor), kwargs)
         self._output: Any = None
 
     def returned(self, output: Any) -> None:
         """Construct has returned `output`."""
-        self._output = emptied(output, Tensor)
+        self._output, self.shown_results = emptied(output, Tensor), shown(output)
 
     def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
         """Return the gradients of the tensors in the arguments, of `types`; `given` are the operands of `bprop!`."""

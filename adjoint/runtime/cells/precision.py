@@ -19,7 +19,7 @@ from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["cast_floats", "cast_parameter", "computing", "stored"]
+__all__ = ["WithPrecision", "cast_floats", "cast_parameter", "in_precision", "stored"]
 
 
 class WithParameters(Protocol):
@@ -29,6 +29,15 @@ class WithParameters(Protocol):
 
     @property
     def _params(self) -> Mapping[str, Tensor]: ...
+
+
+class WithPrecision(WithParameters, Protocol):
+    """The members of a Cell that running its construct in another float type needs."""
+
+    @property
+    def _compute(self) -> DType | None: ...
+    @property
+    def _result(self) -> DType | None: ...
 
 
 def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
@@ -56,6 +65,14 @@ def cast_floats(value: Any, dtype: DType) -> Any:
 
 def _cast(x: Any, dtype: DType) -> Any:
     return apply(Cast(dtype), x) if isinstance(x, Tensor) and x.dtype.is_float and x.dtype is not dtype else x
+
+
+def in_precision(cell: WithPrecision, construct: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return `construct(*args, **kwargs)`, computed in the float type that `to_float` asked for."""
+    assert cell._compute is not None
+    with computing(cell, cell._compute) as cast:
+        output = construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
+        return output if cell._result is None else cast_floats(output, cell._result)
 
 
 class computing:  # read as a statement: `with computing(cell, dtype) as cast:`

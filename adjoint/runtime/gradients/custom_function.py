@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjoint.runtime.cells.calling import EAGER
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.gradients.tape import Tape
@@ -124,7 +125,7 @@ class Function:
         if graph is not None:
             output, kept = graph.call_cell(cell, (needs, *args), {})
         elif any(needs) and isinstance(tape, Tape):
-            output, kept = cell._recorded(tape, (needs, *args), {}, False)
+            output, kept = EAGER.construct(cell, ((needs, *args), {}))
         else:
             output, kept = cell.construct(needs, *args)
         entries = list(output) if isinstance(output, tuple) else [output]

@@ -112,10 +112,10 @@ class PausedTape:
         """Return a cell's results unchanged: its backward pre hooks do not run."""
         return list(results)
 
-    def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any, shown: Sequence[int] | None = None) -> list[Tensor]:
+    def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:
         """Enter a cell: its arguments get no new names."""
         return list(arguments)
 
-    def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
+    def leave(self, results: Sequence[Tensor], rule: Any) -> list[Tensor]:
         """Leave a cell: its results get no new names."""
         return list(results)

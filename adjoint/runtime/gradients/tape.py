@@ -29,7 +29,9 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Identity, NoGrad
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.types import TensorType
+from adjoint.runtime.cells.calling import Eager
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.custom_bprop import Rule
 from adjoint.runtime.execution.recording import Recording
 from adjoint.runtime.gradients.extended import Extended
 from adjoint.runtime.gradients.path import Path
@@ -46,7 +48,7 @@ _HELD_AS_NAME = 4
 
 _frame, _new = sys._getframe, object.__new__
 
-_RUNS_CONSTRUCT = Cell._recorded.__code__
+_RUNS_CONSTRUCT = Eager.construct.__code__
 """The code object that calls `enter`, construct and `leave`."""
 
 
@@ -460,10 +462,10 @@ class Tape:
         return made
 
     # -- cells ------------------------------------------------------------------------------------------------------
-    def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Any, shown: Sequence[int] | None = None) -> list[Tensor]:
+    def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Rule | None) -> list[Tensor]:
         """Enter a cell; return new names for its tensor arguments, used inside.
 
-        shown  the indices of the arguments that backward hooks see; None for all
+        hooked  True if it has backward hooks; `rule` is the call of its `bprop`, if it has one
         """
         slots = self.slots
         if rule is not None:
@@ -473,9 +475,9 @@ class Tape:
         operands = tuple([slots.get(id(x), -1) for x in arguments])
         call = CellCall(cell, tuple([s >= 0 for s in operands]))
         if self.site is None:
-            call.instruction = self._instruction(sys._getframe(4))  # skips `Cell.__call__` and its callees
-        if shown is not None:
-            call.shown = shown, ()
+            call.instruction = self._instruction(sys._getframe(3))  # above `Eager.construct` and its caller
+        if rule is not None:
+            call.shown = rule.shown, ()
         self.calls.append(call)
         if hooked:
             self.hosts.append(call)
@@ -494,18 +496,18 @@ class Tape:
                 inside[i] = self._renamed(arguments[i])
         return inside
 
-    def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
-        """Leave the cell entered last; return new names for its tensor results, used outside; `shown` as for `enter`."""
+    def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
+        """Leave the cell entered last; return new names for its tensor results, used outside; `rule` as for `enter`."""
         slots = self.slots
-        if rule:
+        if rule is not None:
             for x in results:
                 if id(x) not in slots:
                     self._leaf(x)
         operands = tuple([slots.get(id(x), -1) for x in results])
         call = self.calls.pop()
         call.outputs = tuple([s >= 0 for s in operands])
-        if shown is not None and call.shown is not None:
-            call.shown = call.shown[0], shown
+        if rule is not None:
+            call.shown = rule.shown, rule.shown_results
         key = ("exit", operands)
         step = self._step(key)
         if step is None:

@@ -1,8 +1,7 @@
-"""Steps of a graph's cells.
+"""Steps of a graph's cells: the moves of `cells.calling` while a graph runs.
 
-A cell's step does the same as `Cell._call`.  Hooks that existed when the graph was made have nodes of their own around the cell's,
-except for the backward hooks, which the tape runs.  Hooks that were added later run here, inline, as long as their results fit the
-graph.
+Hooks that existed when the graph was made have nodes of their own around the cell's, except for the backward hooks, which the tape
+runs.  Hooks that were added later run here, inline, as long as their results fit the graph.
 """
 
 from __future__ import annotations
@@ -10,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
-from adjoint.runtime.cells.boundary import shown, top_level
+from adjoint.runtime.cells.boundary import inputs, outputs
+from adjoint.runtime.cells.calling import call
+from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule
-from adjoint.runtime.execution.run import Block, Deviation, Entered, InlineHooks, Run, Step
+from adjoint.runtime.execution.run import Deviation, Entered, InlineHooks, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
-from adjoint.runtime.graphs.graph import CellSite, Graph
+from adjoint.runtime.graphs.graph import CellSite, Graph, Slots
 from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
-from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import Recorder
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["cell_makers"]
+__all__ = ["GraphCell", "cell_makers"]
 
 
 def cell_makers(graph: Graph) -> dict[type[Op], Maker]:
@@ -39,172 +38,173 @@ def cell_makers(graph: Graph) -> dict[type[Op], Maker]:
 
 
 def _step(bound: Bound, site: CellSite) -> Step:
-    node, results, (block,), (yielded,), params = bound.node, bound.results, bound.blocks, bound.yields, bound.params
-    call = _Call(node, bound.site, site, block, params, yielded)
+    results, (block,), (yielded,), params = bound.results, bound.blocks, bound.yields, bound.params
+    cell = GraphCell(bound, site)
     reference, entries, exits = site.reference, tuple(zip(bound.operands, params, strict=True)), tuple(zip(yielded, results, strict=True))
 
-    def cell(values: list[Any], run: Run) -> None:
+    def step(values: list[Any], run: Run) -> None:
         owner = reference() or site.cell
-        hooks = owner._hooks
-        if hooks is None and run.tape is None and run.plain:
+        if owner._hooks is None and run.tape is None and run.plain:
             for operand, param in entries:
                 values[param] = values[operand]
             block.run(values, run)
             for result, out in exits:
                 values[out] = values[result]
             return
-        values[results.start : results.stop] = call.run(values, run, [values[i] for i in bound.operands], hooks)
+        values[results.start : results.stop] = cell.run(owner, values, run, [values[i] for i in bound.operands])
 
-    return cell
+    return step
 
 
-class _Call:
-    """The step of a call of a cell, with its hooks and its bprop."""
+_Given = tuple[Sequence[Tensor], list[Any], Run]
+"""The arguments of one call: the tensors that enter the cell's region, and the list of values and the run of the graph."""
 
-    def __init__(self, node: Node, recorded_at: Node | None, site: CellSite, block: Block, params: tuple[int, ...],
-                 yielded: tuple[int, ...]):
-        op = node.op
+_Made = tuple[Sequence[Tensor], Run]
+"""The result of one call: the tensors that leave the cell's region, and the run."""
+
+
+class GraphCell:
+    """The moves of the calls that one node of a graph makes."""
+
+    def __init__(self, bound: Bound, site: CellSite):
+        op, results = bound.node.op, bound.yields[0]
         assert isinstance(op, CellOp)
-        self.node, self.site, self.block, self.params = node, site, block, params
-        self.recorded_at = recorded_at
-        count = len(yielded) - op.residuals
-        self.outputs, self.residuals = yielded[:count], yielded[count:]
-        self.taken = [atom.type for atom in node.operands]
-        self.given = [value.type for value in node.results[:count]]
+        self.node, self.site, self.block, self.params, self.recorded_at = bound.node, site, bound.blocks[0], bound.params, bound.site
+        count = len(results) - op.residuals
+        self.outputs, self.residuals = results[:count], results[count:]
+        self.taken = [atom.type for atom in bound.node.operands]
+        self.given = [value.type for value in bound.node.results[:count]]
+        pattern = site.pattern
+        self.late = Slots(not pattern.forward_pre, not pattern.forward, not pattern.backward_pre and site.recorded)
+        """The slots whose hooks have no node of their own."""
 
-    def run(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Any]:
-        node = self.node
-        if not self.site.pattern.forward_pre and (hooks is not None or not run.plain):
-            given = self.before(run, given, hooks)
-        try:
-            results = self.inside(values, run, given, hooks)
-        except Deviation:
-            raise
-        except Exception:
-            self.always(hooks, given)
-            raise
-        residuals = [values[i] for i in self.residuals]
-        if hooks is None:
-            return [*results, *residuals]
-        pattern = self.site.pattern
-        if not pattern.forward:
-            results = self.after(run, given, hooks, results)
-        if run.tape is not None and self.site.recorded and not pattern.backward_pre:
-            entry = run.next_inline("backward_pre")
-            if entry is not None:
-                results = list(entry)
-            elif hooks.backward_pre and not run.replaying:
-                if pattern.forward:
-                    # The node of the forward hooks comes later, and these hooks run after it.
-                    raise Deviation(node, results, "backward_pre")
-                run.tape.site = self.recorded_at
-                results = run.tape.outputs(self.site.cell, results)
-                run.tape.site = None
-                self.inline(run, "backward_pre", results)
-        return [*results, *residuals]
+    def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
+        """Return the results of the node."""
+        given = tensors, values, run
+        made, _ = self.construct(cell, given) if cell._hooks is None else call(self, cell, self.late, given)
+        return [*made, *[values[i] for i in self.residuals]]
 
-    def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
-        """Run the region, as `Cell._recorded` runs construct."""
+    # -- the region -------------------------------------------------------------------------------------------------------
+    def construct(self, cell: Cell, given: _Given) -> _Made:
+        """Run the region, on a tape under new names."""
+        tensors, values, run = given
         tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
         if entered is None:
-            entered = self.entered(tape, given, hooks)
-            run.keep(entered)
+            entered = run.keep(self._entered(cell, tape, tensors))
         for place, x in zip(self.params, entered, strict=True):
             values[place] = x
         try:
             self.block.run(values, run)
         except Deviation as deviation:
-            deviation.unwind.append(lambda: self.abandoned(tape, entered.rule is not None, hooks, given))
+            deviation.unwind.append(lambda: self._abandoned(cell, tape, entered.rule, tensors))
             raise
         except BaseException:
-            self.left(tape, (), entered.rule is not None)
+            self._left(tape, (), entered.rule)
             raise
         left = run.taken(tuple)
         if left is None:
             results = [values[i] for i in self.outputs]
-            output = None if entered.rule is None else self.site.output(results)
-            left = run.keep(tuple(self.left(tape, results, entered.rule is not None, output)))
             if entered.rule is not None:
-                entered.rule.returned(output)
-        return list(left)
+                entered.rule.returned(self.site.output(results))
+            left = run.keep(tuple(self._left(tape, results, entered.rule)))
+        return left, run
 
-    def entered(self, tape: Recorder | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
+    def _entered(self, cell: Cell, tape: Recorder | None, tensors: Sequence[Tensor]) -> Entered:
         if tape is None:
-            return Entered(given)
+            return Entered(tensors)
         # Looked up at each run: a bprop may be set, a hook registered or removed at any time.
-        cell = self.site.cell
-        args, kwargs = self.site.arguments(given) if cell.bprop is not None else ((), {})
-        rule = Rule(cell, args, kwargs) if cell.bprop is not None else None
-        tensors, numbers = _parted(given, self.site.numbers)
+        rule = None if cell.bprop is None else Rule(cell, *self.site.arguments(tensors))
+        entering, numbers = _parted(tensors, self.site.numbers)
         tape.site = self.recorded_at
-        inside = tape.enter(cell, tensors, bool(hooks is not None and hooks.backward), rule, shown(args) if rule is not None else None)
+        inside = tape.enter(cell, entering, self._has_hooks(cell, "backward"), rule)
         tape.site = None
         entered = Entered(_together(inside, numbers))
         entered.rule = rule
         return entered
 
-    def left(self, tape: Recorder | None, results: Sequence[Tensor], ruled: bool, output: Any = None) -> Sequence[Tensor]:
+    def _left(self, tape: Recorder | None, results: Sequence[Tensor], rule: Rule | None) -> Sequence[Tensor]:
         if tape is None:
             return results
-        tensors, numbers = _parted(results, self.site.results)
+        leaving, numbers = _parted(results, self.site.results)
         tape.site = self.recorded_at
-        outside = tape.leave(tensors, ruled, shown(output) if ruled else None)
+        outside = tape.leave(leaving, rule)
         tape.site = None
         return _together(outside, numbers)
 
-    def abandoned(self, tape: Recorder | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
-        """Clean up after a region that will not finish."""
-        self.left(tape, (), ruled)
-        self.always(hooks, given)
+    def _abandoned(self, cell: Cell, tape: Recorder | None, rule: Rule | None, tensors: Sequence[Tensor]) -> None:
+        """Clean up after a run that left the graph inside of the region and does not go on in another graph."""
+        self._left(tape, (), rule)
+        self._always(cell, tensors)
 
-    def always(self, hooks: CellHooks | None, given: list[Tensor]) -> None:
-        """Run the forward hooks with `always_call` after the region has raised."""
-        if hooks is not None:
-            args, kwargs = self.site.arguments(given)
-            called_at(self.recorded_at, fire_always, self.site.cell, hooks, args, kwargs)
-
-    # -- hooks that were added after the graph was made
-    def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
+    # -- hooks that were added after the graph was made -------------------------------------------------------------------
+    def forward_pre(self, cell: Cell, given: _Given) -> _Given:
+        tensors, values, run = given
         entry = run.next_inline("forward_pre")
         if entry is not None:
-            return list(entry)
-        if hooks is None or not hooks.forward_pre or run.replaying:
+            return entry, values, run
+        if not self._has_hooks(cell, "forward_pre") or run.replaying:
             return given
-        node = self.node
         if self.site.nested:
             # The hooks see tensors outside of the cell's boundary: they need a node of their own.
-            raise Deviation(node, None, "forward_pre")
-        args, kwargs = self.site.arguments(given)
-        new_args, new_kwargs = called_at(self.recorded_at, fire_forward_pre, self.site.cell, hooks, args, kwargs)
-        tensors = leaves((new_args, new_kwargs), Tensor) if self.site.ruled else top_level(new_args)
-        fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
-        self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
+            raise Deviation(self.node, None, "forward_pre")
+        called = called_at(self.recorded_at, fire_forward_pre, cell, self.site.arguments(tensors))
+        tensors = inputs(*called, self.site.ruled)
+        fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), called)
+        self._keep(run, "forward_pre", tensors if fits else leaves(called, Tensor))
         if not fits:
-            raise Deviation(node, (new_args, new_kwargs), "forward_pre")
-        return tensors
+            raise Deviation(self.node, called, "forward_pre")
+        return tensors, values, run
 
-    def after(self, run: Run, given: list[Tensor], hooks: CellHooks, results: list[Tensor]) -> list[Tensor]:
+    def forward(self, cell: Cell, given: _Given, output: _Made) -> _Made:
+        results, run = output
         entry = run.next_inline("forward")
         if entry is not None:
-            return list(entry)
-        if not hooks.forward or run.replaying:
-            return results
-        node = self.node
+            return entry, run
+        if not self._has_hooks(cell, "forward") or run.replaying:
+            return output
         if self.site.nested:
-            raise Deviation(node, None, "forward")
-        args, kwargs = self.site.arguments(given)
-        expected = self.site.output(results)
-        output = called_at(self.recorded_at, fire_forward, self.site.cell, hooks, args, kwargs, expected)
-        tensors = leaves(output, Tensor) if self.site.ruled else top_level(output)
-        fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), output)
-        self.inline(run, "forward", tensors if fits else leaves(output, Tensor))
+            raise Deviation(self.node, None, "forward")
+        found = called_at(self.recorded_at, fire_forward, cell, self.site.arguments(given[0]), self.site.output(results))
+        tensors = outputs(found, self.site.ruled)
+        fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), found)
+        self._keep(run, "forward", tensors if fits else leaves(found, Tensor))
         if not fits:
-            raise Deviation(node, output, "forward")
-        return tensors
+            raise Deviation(self.node, found, "forward")
+        return tensors, run
+
+    def backward_pre(self, cell: Cell, output: _Made) -> _Made:
+        results, run = output
+        if run.tape is None:
+            return output
+        entry = run.next_inline("backward_pre")
+        if entry is not None:
+            return entry, run
+        if not self._has_hooks(cell, "backward_pre") or run.replaying:
+            return output
+        if self.site.pattern.forward:
+            # The node of the forward hooks comes later, and these hooks run after it.
+            raise Deviation(self.node, results, "backward_pre")
+        run.tape.site = self.recorded_at
+        behind = run.tape.outputs(cell, results)
+        run.tape.site = None
+        self._keep(run, "backward_pre", behind)
+        return behind, run
+
+    def failed(self, cell: Cell, given: _Given, raised: Exception) -> None:
+        if not isinstance(raised, Deviation):
+            self._always(cell, given[0])
+
+    def _always(self, cell: Cell, tensors: Sequence[Tensor]) -> None:
+        if self._has_hooks(cell, "forward"):
+            called_at(self.recorded_at, fire_always, cell, self.site.arguments(tensors))
 
     @staticmethod
-    def inline(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:
+    def _has_hooks(cell: Cell, slot: str) -> bool:
+        return cell._hooks is not None and bool(getattr(cell._hooks, slot))
+
+    @staticmethod
+    def _keep(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:
         entry = InlineHooks(tensors)
         entry.slot = slot
         run.keep(entry)

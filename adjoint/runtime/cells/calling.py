@@ -1,0 +1,137 @@
+"""The one way to call a Cell with its hooks.
+
+    arguments -> forward pre hooks -> construct -> forward hooks -> backward pre hooks -> result
+
+`call` holds this order, and what happens when construct raises.  How each step is done depends on what runs the cell, which makes the
+*moves* (`Moves`):
+
+    Eager                                   the steps are done now; construct is recorded as a region if the thread has a tape
+    graphs.running.cells.GraphCell          the steps of a graph's cell, with hooks that were added after the graph was made
+    graphs.lowering.cell_calls.LoweredCall  the steps become nodes of a graph that is being made
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from adjoint.runtime.cells.boundary import call_with, held_by, inputs, outputs, result_with, top_level, with_top_level
+from adjoint.runtime.cells.custom_bprop import Rule, WithBprop
+from adjoint.runtime.cells.precision import WithPrecision, in_precision
+from adjoint.runtime.hooks.firing import CallArguments, fire_always, fire_forward, fire_forward_pre
+from adjoint.runtime.hooks.handles import subject_of
+from adjoint.runtime.process.tracer import state
+
+__all__ = ["EAGER", "Callee", "Eager", "FilledSlots", "Moves", "call"]
+
+_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
+
+
+class Callee(WithBprop, WithPrecision, Protocol):
+    """The members of a Cell that its call needs."""
+
+
+class FilledSlots(Protocol):
+    """Which hooks a call runs: each attribute is true if there may be hooks in that slot.  They are read when their turn comes."""
+
+    @property
+    def forward_pre(self) -> object: ...
+    @property
+    def forward(self) -> object: ...
+    @property
+    def backward_pre(self) -> object: ...
+
+
+class Moves(Protocol[_Given, _Result]):
+    """The steps of a call, as one way of running does them; `given` and `output` are what represents arguments and result there."""
+
+    def forward_pre(self, cell: Any, given: _Given, /) -> _Given:
+        """Run the forward pre hooks; return the arguments that they leave."""
+        ...
+
+    def construct(self, cell: Any, given: _Given, /) -> _Result:
+        """Run construct between the entry and the end of the cell's region, in its precision."""
+        ...
+
+    def failed(self, cell: Any, given: _Given, raised: Exception, /) -> None:
+        """Run the forward hooks with `always_call` after construct has raised."""
+        ...
+
+    def forward(self, cell: Any, given: _Given, output: _Result, /) -> _Result:
+        """Run the forward hooks; return the result that they leave."""
+        ...
+
+    def backward_pre(self, cell: Any, output: _Result, /) -> _Result:
+        """Let the backward pre hooks see the gradients of the result; return the result under its new names."""
+        ...
+
+
+def call(moves: Moves[_Given, _Result], cell: Any, slots: FilledSlots, given: _Given) -> _Result:
+    """Call a cell with its hooks, and return what the caller gets."""
+    if slots.forward_pre:
+        given = moves.forward_pre(cell, given)
+    try:
+        output = moves.construct(cell, given)
+    except Exception as raised:
+        moves.failed(cell, given, raised)
+        raise
+    if slots.forward:
+        output = moves.forward(cell, given, output)
+    if slots.backward_pre:
+        output = moves.backward_pre(cell, output)
+    return output
+
+
+class Eager:
+    """The moves of a call that runs now; `given` is (positional arguments, keyword arguments)."""
+
+    forward_pre = staticmethod(fire_forward_pre)
+    forward = staticmethod(fire_forward)
+
+    @staticmethod
+    def construct(cell: Callee, given: CallArguments) -> Any:
+        """Run construct; if the thread has a tape, as a region of it: arguments and results get new names.
+
+        RuntimeError if a cell with a `bprop` writes one of its arguments in place.
+        """
+        args, kwargs = given
+        tape = state.tracer  # read here: a forward pre hook may have switched gradients off
+        if tape is None or tape.emits is True:
+            return cell.construct(*args, **kwargs) if cell._compute is None else in_precision(cell, cell.construct, args, kwargs)
+        hooks = cell._hooks
+        hooked = hooks is not None and bool(hooks.backward)
+        rule = None if cell.bprop is None else Rule(cell, args, kwargs)
+        if rule is None:
+            names = tape.enter(cell, top_level(args), hooked, None)
+            args = with_top_level(args, names)
+        else:
+            names = tape.enter(cell, inputs(args, kwargs, True), hooked, rule)
+            args, kwargs = call_with(args, kwargs, names, True)
+        slots, held = (None, None) if rule is None else ([tape.slot_of(x) for x in names], held_by(args, kwargs))
+        try:
+            output = cell.construct(*args, **kwargs) if cell._compute is None else in_precision(cell, cell.construct, args, kwargs)
+            if rule is not None and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
+                raise RuntimeError(f"For {subject_of(cell)}, which has a 'bprop', an argument of construct is written in place: the "
+                                   "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
+        except BaseException:
+            tape.leave((), rule)
+            raise
+        if rule is None:
+            return with_top_level(output, tape.leave(top_level(output), None))
+        rule.returned(output)
+        return result_with(output, tape.leave(outputs(output, True), rule), True)
+
+    @staticmethod
+    def failed(cell: Callee, given: CallArguments, raised: Exception) -> None:
+        fire_always(cell, given)
+
+    @staticmethod
+    def backward_pre(cell: Callee, output: Any) -> Any:
+        tape = state.tracer
+        if tape is None or tape.emits is True:
+            return output
+        tensors = top_level(output)
+        return with_top_level(output, tape.outputs(cell, tensors)) if tensors else output
+
+
+EAGER = Eager()
