@@ -2,6 +2,7 @@
 
     python benchmarks/run.py                                     ours alone
     python benchmarks/run.py --torch ENV/bin/python --rounds 5   both in turns, with the ratio ours / torch's
+    python benchmarks/run.py --before TREE --cases matmul        this tree and another checkout of it in turns
 
 Each framework runs in a worker process; all but the one that is measured are stopped, and they take turns, round after
 round.  The best sample of each counts: what is left of it is the program, not the machine's other work.
@@ -28,13 +29,19 @@ HERE = Path(__file__).parent
 
 
 class Worker:
-    """A process that holds one framework's workloads and times one of them when it is told to."""
+    """A process that holds one framework's workloads and times one of them when it is told to.
 
-    def __init__(self, name: str, python: str, threads: int):
+    tree  the checkout of adjoint that it imports, if not the one that is installed
+    """
+
+    def __init__(self, name: str, python: str, threads: int, tree: str | None = None):
         self.name = name
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "ADJOINT_NUM_THREADS": str(threads)}
+        if tree is not None:
+            environment["PYTHONPATH"] = tree
+        script = "workloads_torch.py" if name == "torch" else "workloads_adjoint.py"
         self.process = subprocess.Popen(
-            [python, str(HERE / f"workloads_{name}.py"), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [python, str(HERE / script), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment)
         self.cases: list[str] = self._answer()
         self.process.send_signal(signal.SIGSTOP)
@@ -93,6 +100,7 @@ def startup(pythons: dict[str, str], rounds: int, out: list[tuple[str, dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", help="an interpreter that has PyTorch")
+    parser.add_argument("--before", help="another checkout of adjoint")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
     parser.add_argument("--threads", type=int, default=2)
@@ -102,6 +110,9 @@ def main() -> None:
     pythons = {"adjoint": sys.executable, **({"torch": chosen.torch} if chosen.torch else {})}
 
     workers = [Worker(name, python, chosen.threads) for name, python in pythons.items()]
+    if chosen.before:
+        workers.append(Worker("before", sys.executable, chosen.threads, str(Path(chosen.before).resolve())))
+    names = [worker.name for worker in workers]
     rows: list[tuple[str, dict[str, float], str]] = []
     try:
         for case in [c for c in workers[0].cases if chosen.cases in c]:
@@ -117,11 +128,12 @@ def main() -> None:
     if not chosen.cases:
         startup(pythons, min(chosen.rounds, 3), rows)
 
-    table = Table("case", *pythons, "ratio", title=f"best of {chosen.rounds} rounds, {chosen.threads} threads")
+    ratios = [f"adjoint / {name}" for name in names[1:]]
+    table = Table("case", *names, *ratios, title=f"best of {chosen.rounds} rounds, {chosen.threads} threads")
     for case, best, unit in rows:
-        cells = [f"{best[name]:.3g} {unit}" if name in best else "-" for name in pythons]
-        ratio = f"{best['adjoint'] / best['torch']:.2f}" if "torch" in best else "-"
-        table.add_row(case, *cells, ratio)
+        cells = [f"{best[name]:.3g} {unit}" if name in best else "-" for name in names]
+        ratios = [f"{best['adjoint'] / best[name]:.2f}" if name in best else "-" for name in names[1:]]
+        table.add_row(case, *cells, *ratios)
     Console().print(table)
     if chosen.json:
         Path(chosen.json).write_text(json.dumps([{"case": c, "unit": u, **b} for c, b, u in rows], indent=1))

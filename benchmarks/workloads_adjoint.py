@@ -28,6 +28,15 @@ def cases():
     for n in (32, 64, 128, 256, 512, 1024):
         p, q = (Tensor(generator.standard_normal((n, n)).astype(np.float32)) for _ in range(2))
         found[f"matmul n={n}"] = lambda p=p, q=q: ops.matmul(p, q)
+    left, right = (Tensor(generator.standard_normal(shape).astype(np.float32)) for shape in ((1024, 64), (64, 1024)))
+    found["matmul 1024 x 1024, k=64"] = lambda: ops.matmul(left, right)
+    turned, columns = (Tensor(generator.standard_normal((1024, n)).astype(np.float32)) for n in (1024, 64))
+    of_transposed = ops.MatMul(transpose_a=True)
+    found["matmul 1024 x 64, k=1024, a transposed"] = lambda: of_transposed(turned, columns)
+    images, filters = (Tensor(generator.standard_normal(shape).astype(np.float32)) for shape in ((8, 64, 56, 56), (64, 64, 3, 3)))
+    convolution = ms.grad(lambda x, w: ops.conv2d(x, w, pad_mode="pad", padding=1), (0, 1))
+    found["convolution 8x64x56x56, 3x3"] = lambda: ops.conv2d(images, filters, pad_mode="pad", padding=1)
+    found["convolution 8x64x56x56, 3x3, with both gradients"] = lambda: convolution(images, filters)
     many = Tensor(generator.standard_normal(100000).astype(np.float32))
     for function in (ops.exp, ops.sigmoid, ops.tanh):
         found[f"{function.__name__} of 100000 floats"] = lambda function=function: function(many)
@@ -46,4 +55,4 @@ def cases():
 
 if __name__ == "__main__":
     ms.set_context(num_threads=int(sys.argv[1]))
-    serve(cases())
+    serve(cases(), int(sys.argv[1]))

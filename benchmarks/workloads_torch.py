@@ -25,6 +25,16 @@ def cases():
     for n in (32, 64, 128, 256, 512, 1024):
         p, q = (torch.from_numpy(generator.standard_normal((n, n)).astype(np.float32)) for _ in range(2))
         found[f"matmul n={n}"] = lambda p=p, q=q: p @ q
+    left, right = (torch.from_numpy(generator.standard_normal(shape).astype(np.float32)) for shape in ((1024, 64), (64, 1024)))
+    found["matmul 1024 x 1024, k=64"] = lambda: left @ right
+    turned, columns = (torch.from_numpy(generator.standard_normal((1024, n)).astype(np.float32)) for n in (1024, 64))
+    found["matmul 1024 x 64, k=1024, a transposed"] = lambda: turned.T @ columns
+    images, filters = (
+        torch.from_numpy(generator.standard_normal(shape).astype(np.float32)) for shape in ((8, 64, 56, 56), (64, 64, 3, 3)))
+    leaves, ones = (images.clone().requires_grad_(), filters.clone().requires_grad_()), torch.ones(8, 64, 56, 56)
+    found["convolution 8x64x56x56, 3x3"] = lambda: torch.conv2d(images, filters, padding=1)
+    found["convolution 8x64x56x56, 3x3, with both gradients"] = lambda: torch.autograd.grad(
+        torch.conv2d(*leaves, padding=1), leaves, ones)
     many = torch.from_numpy(generator.standard_normal(100000).astype(np.float32))
     for function in (torch.exp, torch.sigmoid, torch.tanh):
         found[f"{function.__name__} of 100000 floats"] = lambda function=function: function(many)
@@ -43,4 +53,4 @@ def cases():
 
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[1]))
-    serve(cases())
+    serve(cases(), int(sys.argv[1]))
