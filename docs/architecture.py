@@ -109,7 +109,9 @@ def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
 # -- journeys -----------------------------------------------------------------------------------------------------------
 def journeys() -> dict[str, str]:
     """Return for each journey the functions that it passes, in the order in which each is first entered, by files."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    # What runs often has fused kernels: from the first run, so that the lists do not depend on how quick the compiler is.
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "ADJOINT_BACKGROUND_COMPILE": "wait", "PYTHONPATH": path}
     done = subprocess.run([sys.executable, str(Path(__file__).with_name("journeys.py"))], stdout=subprocess.PIPE, text=True, check=True,
                           env=environment)
     return {name: _journey([(file, function) for file, function in calls]) for name, calls in json.loads(done.stdout).items()}

@@ -29,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
         _owned.append(kept)
         os.environ["ADJOINT_TEST_CACHE"] = kept  # worker processes of this run share it
     os.environ["ADJOINT_CACHE_DIR"] = kept
+    # Tests of fused kernels ask for them: else thousands of graphs that run a few times would have theirs compiled.
+    os.environ.setdefault("ADJOINT_BACKGROUND_COMPILE", "0")
     if sys.dont_write_bytecode:
         # Hundreds of processes are started, and each would compile what it imports: they keep it where nobody else sees it.
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.path.join(kept, "bytecode")

@@ -19,13 +19,14 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
-from adjoint.codegen.compiler_process import CompilerError
+from adjoint.codegen.compiler_process import CompilerError, Limit
 from adjoint.codegen.emit import KernelText
+from adjoint.codegen.toolchain import LIMIT
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.ir.types import DType
 
@@ -34,6 +35,9 @@ __all__ = ["KernelCache", "stop_compiling"]
 UNIT_SIZE: Final = 6000
 """Characters of kernels in one unit, about twelve simple ones: larger units spread the compiler's start-up time, smaller units are ready
 sooner."""
+
+BACKGROUND: Final = replace(LIMIT, niceness=10)
+"""For compilers that nobody waits for."""
 
 
 # ---- units ---------------------------------------------------------------------------------------------------------------
@@ -98,16 +102,19 @@ def _units(name: str, kernels: dict[str, KernelText]) -> list[_Unit]:
 
 
 class _Crew:
-    """Threads that compile, as many as there are processors; they end when there is nothing to do."""
+    """Threads that compile; they end when there is nothing to do.
 
-    def __init__(self, work: Callable[[Any], None]):
+    most  how many there are at most; by default as many as processors
+    """
+
+    def __init__(self, work: Callable[[Any], None], most: int = 0):
         self._work = work
         self._lock = threading.Lock()
         self._waiting: deque[Any] = deque()
         self._threads = 0
         self._alive: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._stopped = False
-        self._most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._most = most or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
     def add(self, tasks: Iterable[Any], *, first: bool) -> None:
         """Queue tasks: before all others, or after them."""
@@ -178,6 +185,7 @@ class KernelCache:
         self.workshop.forget_threads()
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)
+        self._later = _Crew(lambda task: task(), most=1)
 
     def get(self, kernel: KernelText) -> tuple[Any, ...]:
         """Return one function for each stage of the kernel.  Raise CompilerFailure if the compiler rejects it."""
@@ -189,6 +197,34 @@ class KernelCache:
         if functions is None:
             functions = self._made(kernel, key)
         return self._functions.setdefault(kernel.text, functions)
+
+    def later(self, task: Callable[[], None]) -> None:
+        """Run a task that must not raise in another thread, after those given before.  It is dropped if the process ends."""
+        self._later.add([task], first=False)
+
+    def prepare(self, kernels: Iterable[KernelText], *, waited_for: bool) -> None:
+        """Compile those kernels that are missing; raises nothing: `get` does.
+
+        waited_for  True: by all processors; False: by one compiler at a low priority, one at a time of all processes that share the cache
+        """
+        missing: dict[str, KernelText] = {}
+        for kernel in kernels:
+            key = self.workshop.key(kernel.text, kernel.headers)
+            if kernel.text not in self._functions and self._found(kernel, key) is None:
+                missing[key] = kernel
+        units = _units("fused", missing)
+        with self._lock:
+            for unit in units:
+                unit.kernels = {key: kernel for key, kernel in unit.kernels.items()
+                                if key not in self._failures and self._pending.setdefault(key, unit) is unit}
+        if waited_for:
+            self._crew.add(units, first=True)
+            for unit in units:
+                unit.done.wait()
+            return
+        for unit in units:
+            with self.workshop.store.scratch.turn("background", compiler_process.stopping.is_set):
+                self._compile(unit, BACKGROUND)
 
     def _found(self, kernel: KernelText, key: str) -> tuple[Any, ...] | None:
         addresses = self.workshop.functions(key, len(kernel.stages))
@@ -276,9 +312,13 @@ class KernelCache:
                 units = [] if task in self._planned else self._plan(*task, {})
             self._crew.add(units, first=False)
             return
+        self._compile(task, LIMIT)
+
+    def _compile(self, task: _Unit, limit: Limit) -> None:
+        """Compile a unit.  Never raises."""
         try:
             source, named = task.source()
-            self.workshop.make(task.name, source, named)
+            self.workshop.make(task.name, source, named, limit=limit)
         except Exception as problem:
             task.problem = problem
         with self._lock:
@@ -289,6 +329,7 @@ class KernelCache:
 
     def _stop(self) -> None:
         self._crew.stop()
+        self._later.stop()
 
 
 _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
@@ -301,6 +342,7 @@ def stop_compiling() -> None:
     compiler_process.end_all()
     for cache in list(_caches):
         cache._crew.wait()
+        cache._later.wait()
 
 
 def _in_child() -> None:

@@ -32,7 +32,8 @@ SLICE: Final = 0.5
 _GUARD: Final = """
 exec 3<&0 </dev/null
 ulimit -S -t "$1" 2>/dev/null
-shift
+[ "$2" = 0 ] || renice -n "$2" -p $$ >/dev/null 2>&1
+shift 2
 { read _ <&3; kill -9 0; } >/dev/null 2>&1 &
 watcher=$!
 "$@" 3<&-
@@ -51,10 +52,12 @@ class Limit:
     processor  processor time of each of its processes
     waiting    time spent waiting: all of the time in which the compiler sleeps; of the time in which it wants a processor or a disk, the
                part that it would need on a machine of its own, a tenth where ten processes want each processor
+    niceness   how much lower than that of this process its priority is
     """
 
     processor: int
     waiting: float
+    niceness: int = 0
 
 
 class CompilerError(Exception):
@@ -103,7 +106,7 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
         raise CompilerError(command, f"the compiler could not be started: {problem}") from problem
     try:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "adjoint", str(limit.processor), *command],
+            ["/bin/sh", "-c", _GUARD, "adjoint", str(limit.processor), str(limit.niceness), *command],
             stdin=reading,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

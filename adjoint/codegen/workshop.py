@@ -184,7 +184,8 @@ class Workshop:
             return None
         return found if len(found) == count else None
 
-    def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = ()) -> None:
+    def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = (),
+             limit: Limit = LIMIT) -> None:
         """Compile a unit and record its kernels, (key, functions) each; raise CompilerError if the compiler rejects it.
 
         If a directory turns out to be full or read-only, the next one is used.
@@ -194,7 +195,7 @@ class Workshop:
         while True:
             store = self.store
             try:
-                return self._make(store, name, source, kernels, extra)
+                return self._make(store, name, source, kernels, extra, limit)
             except OSError as problem:
                 self._retreat(store, problem.strerror or str(problem))
             except UntrustedError as problem:
@@ -205,13 +206,13 @@ class Workshop:
                 self._retreat(store, reason)
 
     def _make(
-        self, store: Store, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...]
+        self, store: Store, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...], limit: Limit
     ) -> None:
         unit = f"{name}-{self.key(source)[:16]}"
         with store.scratch.turn(unit, stopping.is_set):
             if all(self.functions(key, len(functions)) is not None for key, functions in kernels):
                 return  # another process has made it in the meantime
-            library = _compiled(self.toolchain, store, unit, source + table_text(kernels), extra)
+            library = _compiled(self.toolchain, store, unit, source + table_text(kernels), extra, limit)
             for key, _ in kernels:
                 store.add_entry(key, library)
             store.tidy(self._limit)

@@ -23,6 +23,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
+from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
@@ -170,7 +171,7 @@ class Interpreter:
                     if not self.truth(self.region(test, environment)[0]):
                         return carried
                     carried = self.region(body, environment)
-            case Cell():
+            case Cell() | Fused():
                 (body,) = node.regions
                 environment.update(zip(body.params, operands, strict=True))
                 return self.region(body, environment)

@@ -105,7 +105,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
+    "FUSED": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
 }
 
 
@@ -419,6 +419,12 @@ class _FunctionReader:
         loc = self._module.location(block.children[0], tree)
         return _op("cell", **attributes), initial, (self._region(block, params),), loc
 
+    def _fused(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
+        carry, block = tree.children
+        params, initial = self._carried(carry)
+        loc = self._module.location(block.children[0], tree)
+        return _op("fused"), initial, (self._region(block, params),), loc
+
     def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         of, by, sens, carry, block = tree.children
         cotangents = [self._atom(token) for token in sens.children] if sens is not None else []
@@ -657,6 +663,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "for": _FunctionReader._for,
     "while": _FunctionReader._while,
     "cell": _FunctionReader._cell,
+    "fused": _FunctionReader._fused,
     "gradient": _FunctionReader._gradient,
     "record": _FunctionReader._record,
 }

@@ -134,11 +134,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The plan of a function; the first slots are those of its parameters."""
+    """The plan of a function; the first slots are those of its parameters.
+
+    identities  True if tensors keep their identity: an argument that is returned is the same object
+    accesses    True if reads and writes of state are made between launches, not by Python
+    """
 
     function: Function
     slots: tuple[Slot, ...]
     body: Block
+    identities: bool = True
+    accesses: bool = False
 
     @property
     def params(self) -> range:

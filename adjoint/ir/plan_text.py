@@ -13,6 +13,7 @@ A slot in an arena is followed by its offset in bytes.
 
 from __future__ import annotations
 
+from adjoint.ir.core import Node
 from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Plan, Straight
 from adjoint.ir.print import listing
 
@@ -63,10 +64,18 @@ class _Text:
 
     def node(self, piece: Launch | Access | HostCall | Control, indent: str) -> None:
         """Return the line of a node in the IR, with its slots."""
-        tokens = self.listing.lines[self.listing.line_of[piece.node]]
-        line = " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
+        line = self.line(piece.node)
         moved = " <- ".join(slots for slots in (self.results(piece.results), _slots(piece.operands)) if slots)
         self.lines.append((indent + line, "; ".join(filter(None, (moved, f"frees {_slots(piece.freed)}" if piece.freed else "")))))
+        if isinstance(piece, Launch):
+            # The nodes of a fused node are in one kernel, and their values in no slot.
+            inside = [self.line(node) for region in piece.node.regions for node in region.nodes]
+            self.lines += [(f"{indent}  {text}", "") for text in inside]
+
+    def line(self, node: Node) -> str:
+        """Return the line of a node in the IR."""
+        tokens = self.listing.lines[self.listing.line_of[node]]
+        return " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
 
     def results(self, slots: tuple[int, ...]) -> str:
         offsets = [self.plan.slots[slot].offset for slot in slots]

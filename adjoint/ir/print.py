@@ -33,8 +33,8 @@ MARGIN: Final = 75
 
 KEYWORDS: Final = frozenset(
     {
-        "at", "by", "carry", "cell", "do", "else", "false", "for", "func", "gradient", "host", "if", "in", "inf", "nan", "none", "of",
-        "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple", "unknown", "vjp",
+        "at", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in", "inf", "nan", "none",
+        "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple", "unknown", "vjp",
         "while", "with", "yield", *DTYPES,
     }
 )
@@ -287,6 +287,12 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
+    def _fused(self, node: Node, results: list[Printable], depth: int) -> None:
+        (body,) = node.regions
+        self._open(depth, [*results, "fused", *self._carry(body.params, node.operands), " {"], body, node.loc)
+        self._block(body, "yield", depth + 1)
+        self._write(depth, ["}"])
+
     def _gradient(self, node: Node, results: list[Printable], depth: int) -> None:
         (body,) = node.regions
         op: Any = node.op
@@ -348,6 +354,7 @@ _FORMS: Final = {
     "for": _Form(1, _FunctionPrinter._for),
     "while": _Form(2, _FunctionPrinter._while),
     "cell": _Form(1, _FunctionPrinter._cell),
+    "fused": _Form(1, _FunctionPrinter._fused),
     "gradient": _Form(1, _FunctionPrinter._gradient),
     "record": _Form(1, _FunctionPrinter._gradient),
 }

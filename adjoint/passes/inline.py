@@ -1,6 +1,7 @@
 """Inlining: a call becomes the nodes of its function.
 
     y = call @f(a)                   [x := a] nodes of @f;  y := results of @f
+    y = fused carry (x = a) { R }    [x := a] R
     y = cell carry (x = a) { R }     [x := a] R, only where it is asked for: a cell is a boundary of gradients
 
 Before gradients only calls are inlined, and not those of a function with a pullback of its own. A cell without hooks and `bprop` means
@@ -16,7 +17,9 @@ from typing import ClassVar
 from adjoint.diagnostics import Derived, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, walk
+from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Cell
+from adjoint.ir.ops.fused import Fused
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
@@ -30,7 +33,7 @@ def inlined(function: Function, module: Module, *, cells: bool = False, plain: b
     plain  also unpack cells without hooks and `bprop` (after gradients)
     rules  also inline functions that have a pullback of their own (after gradients)
     """
-    if not any(isinstance(node.op, Call) or ((cells or plain) and isinstance(node.op, Cell)) for node in walk(function.body)):
+    if not any(isinstance(node.op, Call) or _opens(node.op, cells=cells, plain=plain) for node in walk(function.body)):
         return function
     rewriter = _Inliner(module, cells=cells, plain=plain, rules=rules, around=(function.symbol,))
     return replace(function, body=rewriter.body(function.body))
@@ -41,6 +44,11 @@ def inlined_region(region: Region, module: Module, around: str) -> Region:
     if not any(isinstance(node.op, Call) for node in walk(region)):
         return region
     return _Inliner(module, cells=False, plain=False, rules=False, around=(around,)).body(region)
+
+
+def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
+    """Return True if the nodes of the op's region are put in its place."""
+    return isinstance(op, Fused) or (isinstance(op, Cell) and (cells or (plain and not op.symbol and not op.rule)))
 
 
 class _Inliner(Rewriter):
@@ -64,7 +72,7 @@ class _Inliner(Rewriter):
                 inner = _Inliner(self._module, cells=self._cells, plain=self._plain, rules=self._rules, around=around, at=b.loc)
                 body, known = called.body, dict(zip(called.params, operands, strict=True))
                 inner.nodes(b, body.nodes, known)
-            case Cell(symbol=symbol, rule=rule) if self._cells or (self._plain and not symbol and not rule):
+            case Cell() | Fused() if _opens(node.op, cells=self._cells, plain=self._plain):
                 (body,) = node.regions
                 known.update(zip(body.params, operands, strict=True))
                 self.nodes(b, body.nodes, known)
@@ -75,7 +83,7 @@ class _Inliner(Rewriter):
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """`inline`: calls become the nodes of their functions.
+    """`inline`: calls and fused nodes become the nodes that they stand for.
 
     cells  whether cells are unpacked as well; only after gradients
     plain  whether cells without hooks and `bprop` are; only after gradients

@@ -164,7 +164,7 @@ class _Stage(_Scope):
         self._close()
         if kind is None:
             done = (*body, Return(Integer(0, I32)))
-            self.kernel._stages.append((self.units, max(1, self.grain), done))
+            self.kernel._stages.append((self.units, max(1, self.grain // self.kernel.work), done))
 
 
 class _LoopStage(_Stage):
@@ -207,6 +207,8 @@ class Kernel:
 
     def __init__(self, *, specialized: bool = False):
         self.specialized = specialized
+        self.work = 1
+        """How many times longer a unit takes than the grain of its stage says: an operand's elements may be computed as they are read."""
         self.titles: dict[str, str] = {}
         """The shape of each described buffer, as the comment over the function shows it."""
         self._buffers: list[Buffer] = []

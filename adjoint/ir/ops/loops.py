@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = [
-    "ELEMENTS_PER_THREAD", "StridedAccess", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "grain_of",
-    "row_counters", "row_major",
+    "ELEMENTS_PER_THREAD", "StridedAccess", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "emit_maps",
+    "grain_of", "row_counters", "row_major",
 ]
 
 ELEMENTS_PER_THREAD = 32768
@@ -97,19 +97,35 @@ def emit_map(
     onto: tuple[Sequence[int], StridedAccess] | None = None,
     uniform: bool = True,
 ) -> None:
-    """Emit the stage `out[i] = element([x[...], y[...], ...])`; `cost` is that of an element in additions of float32.
+    """Emit the stage `out[i] = element([x[...], y[...], ...])`; for the arguments see `emit_maps`."""
+    emit_maps(k, [out], operands, lambda elements: [element(elements)], cost, onto=onto, uniform=uniform)
 
-    `onto` is the shape of the part of `out` that is written, and how it is accessed; None for all of `out`.  `uniform`: the C code reads an
-    operand that is constant along the last axis at a fixed index; otherwise at a run-time stride, which is 0.
+
+def emit_maps(
+    k: Kernel,
+    outs: Sequence[Buffer],
+    operands: Sequence[StridedAccess],
+    elements: Callable[[list[Any]], Sequence[Any]],
+    cost: int = 1,
+    *,
+    onto: tuple[Sequence[int], StridedAccess] | None = None,
+    uniform: bool = True,
+) -> None:
+    """Emit the stage `out[i], ... = elements([x[...], y[...], ...])` for results of one shape.
+
+    cost     that of an element, in additions of float32
+    onto     the shape of the part of the results that is written, and how it is accessed; None for all of them
+    uniform  True: the C code reads an operand that is constant along the last axis at a fixed index; otherwise at a run-time stride, 0
     """
-    shape = out.shape if onto is None else onto[0]
+    shape = outs[0].shape if onto is None else onto[0]
     accesses = operands if onto is None else [*operands, onto[1]]
     dims, strides = collapsed(shape, [access.strides for access in accesses])
     *outer, inner = dims
     if onto is None:
         for access, own in zip(operands, strides, strict=True):
             k.describe(access.buffer, _described(own, rank=len(dims)))
-        k.describe(out, "n" if not outer else "..., m")
+        for out in outs:
+            k.describe(out, "n" if not outer else "..., m")
 
     starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
     known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in strides]
@@ -135,7 +151,8 @@ def emit_map(
                 if len(operands) > 1 and (access.buffer.dtype in (F16, BF16) or len(operands) > 2):
                     value = k.let(value, f"{access.buffer.name}_value")
             values.append(value)
-        k.store(out, index if onto is None else places[-1], element(values))
+        for out, value in zip(outs, elements(values), strict=True):
+            k.store(out, index if onto is None else places[-1], value)
 
     grain = max(1, ELEMENTS_PER_THREAD // cost)
     if not outer:

@@ -2,6 +2,7 @@
 
     buffers    which values live in the arena of their piece, and where
     planning   makes the plan of a function
+    tiers      fused kernels for a sequence that runs often
     sequence   a plan bound to memory, which runs graphs, adjoints and IR text
     recording  the ops of a straight piece, recorded by one call
     run        the parts of one run: blocks of steps, the log, the note on an exception

@@ -37,7 +37,7 @@ def with_arenas(plan: Plan) -> Plan:
     layout = _Layout(plan.slots)
     body = layout.block(plan.body)
     slots = tuple(replace(slot, offset=layout.offsets[i]) if i in layout.offsets else slot for i, slot in enumerate(plan.slots))
-    return Plan(plan.function, slots, body)
+    return replace(plan, slots=slots, body=body)
 
 
 class _Layout:

@@ -15,6 +15,7 @@ from typing import Any
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Slot, Straight
 from adjoint.runtime.execution.run import Block, Deviation, Run, Step
@@ -91,7 +92,7 @@ def _access(each: Access, operands: Sequence[int], tensors: Collection[int], sta
 
 def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> Step:
     node = each.node
-    kernel = plan_for(node.op, [tensor_type(x) for x in node.operands]).run
+    kernel = plan_for(kernel_op(node), [tensor_type(x) for x in node.operands]).run
     given = tuple((i, i in tensors) for i in operands)
     made = tuple((i, tensor_type(v), i in tensors) for i, v in zip(each.results, node.results, strict=True))
     several, stopped, freed = len(made) != 1, isinstance(node.op, StopGradient), each.freed

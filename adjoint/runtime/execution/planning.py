@@ -19,6 +19,7 @@ from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_o
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
+from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
@@ -46,7 +47,7 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
     planner.spread()
     slots = tuple(Slot(name, type_, literal, i in planner.shown, state=planner.read.get(i))
                   for i, (name, type_, literal) in enumerate(planner.slots))
-    return with_arenas(Plan(function, slots, body))
+    return with_arenas(Plan(function, slots, body, identities, accesses))
 
 
 class _Planner:
@@ -122,7 +123,7 @@ class _Planner:
             results = tuple(self.define(value) for value in node.results)
             last = dying.get(index, ())
             freed = tuple(self.slot_of[value] for value in last)
-            if isinstance(node.op, RegionOp):
+            if isinstance(node.op, RegionOp) and not isinstance(node.op, Fused):
                 piece: Piece | None = self.control(node, operands, results, freed)
             elif self.accesses and isinstance(node.op, (Read, Write)):
                 piece = None

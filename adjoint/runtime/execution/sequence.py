@@ -4,8 +4,9 @@
     sequence.run([x, y], Run(tape))          any number of times, from several threads
 
 It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python code
-sees are held as memory.  In the recording form every value is a tensor, and every node is recorded on the tape as in eager mode: so
-gradients, hooks and gradients of gradients are those of eager mode.  In the emitting form nodes become nodes of another graph.
+sees are held as memory; a sequence that runs often gets one with fused kernels.  In the recording form every value is a tensor, and
+every node is recorded on the tape as in eager mode: so gradients, hooks and gradients of gradients are those of eager mode.  In the
+emitting form nodes become nodes of another graph.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
+from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.process.location import site_of
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, constant
@@ -94,8 +96,8 @@ class Sequence:
     ):
         self.plan, self.makers, self.state, self.sited, self._faster = plan, makers, state, sited, faster
         self._types = [p.type for p in plan.function.params]
-        self._quiet: Form | None = None
-        self._fastest: Form | None = None
+        self._quiet: Runnable | None = None
+        self._fastest: Runnable | None = None
         self._emitting: Form | None = None
         self._recording: Form | None = None
 
@@ -124,18 +126,31 @@ class Sequence:
         return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
 
     @property
-    def quiet(self) -> Form:
+    def quiet(self) -> Runnable:
         """Return the form that records and logs nothing."""
-        return self._quiet or self._form("_quiet", self.plan, recording=False)
+        return self._quiet or self._tiered("_quiet", self.plan)
 
     @property
-    def fastest(self) -> Form:
+    def fastest(self) -> Runnable:
         """Return the form of the faster function; if there is none after all, the quiet form, from now on."""
         plan = None if self._faster is None else self._faster.plan()
         if plan is None:
             self._faster = None
             return self.quiet
-        return self._fastest or self._form("_fastest", plan, recording=False)
+        return self._fastest or self._tiered("_fastest", plan)
+
+    def _tiered(self, name: str, plan: Plan) -> Runnable:
+        form = FirstForm(self.bound(plan), plan, self, name)
+        self.use(name, form)
+        return form
+
+    def bound(self, plan: Plan) -> Runnable:
+        """Return a form of a plan that records and logs nothing."""
+        return _Binder(self, plan, recording=False).form()
+
+    def use(self, name: str, form: Runnable) -> None:
+        """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
+        setattr(self, name, form)
 
     @property
     def emitting(self) -> Form:

@@ -19,6 +19,7 @@ from typing import Any
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.conversion import StopGradient
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Slot, Straight
 from adjoint.ir.types import TensorType
@@ -54,7 +55,7 @@ def table_step(
     plans: dict[Launch, OpPlan] = {}
     for launch in piece.launches:
         try:
-            plan = plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands])
+            plan = plan_for(kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands])
         except BaseException as raised:
             run.note(raised, launch.node)
             raise

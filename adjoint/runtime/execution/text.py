@@ -11,6 +11,7 @@ from adjoint.ir.core import Module, Node, walk
 from adjoint.ir.interpret import Interpreter, sizes_of
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Differentiated
+from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.parse import parse_module
@@ -159,6 +160,11 @@ def load_ir(
         from adjoint.passes.differentiate import Differentiate
 
         module = Differentiate().on_module(module)
+    if any(isinstance(node.op, Fused) for function in module.functions.values() for node in walk(function.body)):
+        # Imported only for a text with fused nodes, which are fused again where it runs.
+        from adjoint.passes.inline import Inline
+
+        module = Inline().on_module(module)
     values: dict[str, Tensor] = {}
     given = state or {}
     for symbol, type_ in module.params.items():

@@ -18,28 +18,42 @@ from adjoint.codegen.standalone import ExportedFunction, standalone_text
 from adjoint.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Write
+from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
 from adjoint.ir.types import TensorType
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.differentiate import Differentiate
+from adjoint.passes.fuse import Fuse, fused
 from adjoint.passes.lift_state import LiftState
 from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.optimised import quiet_plan
+from adjoint.runtime.process.context import background_compile
 
 __all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
 
+
 def plans(module: Module) -> str:
     """Return the plans of a module's functions as text."""
-    return "\n".join(plan_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
+    return "\n".join(_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
 
 
 def plan_of(graph: Graph) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it."""
-    return plan_text(quiet_plan(graph))
+    return _text(quiet_plan(graph))
+
+
+def _text(plan: Plan) -> str:
+    """Return a plan as text; after that of the first runs that with fused nodes, if there are any and fusing is not off."""
+    text = plan_text(plan)
+    together = fused(plan.function) if background_compile() else plan.function
+    if together is plan.function:
+        return text
+    return f"{text}\nafter some runs\n{plan_text(planned(together, identities=plan.identities, accesses=plan.accesses))}"
 
 
 def expanded(module: Module) -> Module:
@@ -102,15 +116,20 @@ def _written(module: Module, symbol: str) -> set[str]:
 
 
 def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Yield each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it."""
+    """Yield each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it.
+
+    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.
+    """
     found: dict[str, dict[str, Any]] = {}
-    for module in modules:
+    together = [Fuse().on_module(module) for module in modules] if background_compile() else []
+    for module in (*modules, *together):
         for function in module.functions.values():
             for node in walk(function.body):
                 atoms = (*node.operands, *node.results)
-                if not node.op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
+                op = kernel_op(node)
+                if not op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
                     continue
-                lowered = lower(node.op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
+                lowered = lower(op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
                 fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text}
                 entry = found.setdefault(lowered.text, fresh)
                 served = _served(node)
@@ -148,4 +167,6 @@ def _served(node: Node) -> str:
     place = user_place(node.loc)
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
-    return f"{node.op.name}({types}) -> {results}" + (" at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else "")
+    held = "".join(f" {inner.op.name}" for region in node.regions for inner in region.nodes)
+    what = f"{node.op.name}({types}) -> {results}" + (f" of{held}" if held else "")
+    return what + (" at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else "")

@@ -20,8 +20,8 @@ from adjoint.runtime.process.tracer import emitter
 from adjoint.settings import SETTINGS, Setting
 
 __all__ = [
-    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "check_device", "get_context", "get_current_device",
-    "hook_signature", "in_force", "launch_blocking", "on_change", "set_context", "set_device",
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "background_compile", "call_depth", "check_device", "get_context",
+    "get_current_device", "hook_signature", "in_force", "launch_blocking", "on_change", "set_context", "set_device",
 ]
 
 GRAPH_MODE = 0
@@ -43,6 +43,7 @@ _KNOWN: dict[str, Any] = {
     "max_call_depth": 1000,
     "deterministic": "ON",
     "program_cache_bytes": None,
+    "background_compile": None,
 }
 """Supported settings with their defaults, including those whose only behaviour is always in force here."""
 
@@ -89,6 +90,10 @@ def set_context(**settings: Any) -> None:
     save_graphs_path     the directory for these files, created if missing; the current one by default
     program_cache_bytes  the approximate limit, in bytes, of cached gradients, graphs and plans; the least recently used are evicted,
                          and made again when needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
+
+    background_compile   True: after the third run of a graph or a gradient its elementwise operators are fused into kernels of their own,
+                         which are compiled by one process at a low priority and then used, with the same bits; False: not;
+                         "wait": before the first run, which waits for them; default ADJOINT_BACKGROUND_COMPILE (1, 0 or wait) or True
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
@@ -168,6 +173,12 @@ def _checked(name: str, value: Any) -> Any:
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
                                 f"but got {value!r} of type {type(value).__name__}.")
+        case "background_compile":
+            if not isinstance(value, (bool, str)):
+                raise TypeError(f"For 'set_context', the argument 'background_compile' must be a bool or 'wait', "
+                                f"but got {value!r} of type {type(value).__name__}.")
+            if isinstance(value, str) and value != "wait":
+                raise ValueError(f"For 'set_context', the argument 'background_compile' must be True, False or 'wait', but got {value!r}.")
         case "save_graphs_path" if not value:
             raise ValueError("For 'set_context', the argument 'save_graphs_path' must be a non-empty str.")
         case "save_graphs":
@@ -198,6 +209,8 @@ def get_context(attr_key: str) -> Any:
 def _setting(name: str) -> Any:
     if name == "hook_signature":
         return hook_signature()
+    if name == "background_compile":
+        return background_compile()
     if name == "num_threads" and _settings["num_threads"] is None:
         return default_threads()
     if name == "program_cache_bytes":
@@ -251,6 +264,20 @@ def in_force() -> list[tuple[Setting, Any, str]]:
                 value = str(wrong)
         found.append((setting, value, origin))
     return found
+
+
+def background_compile() -> bool | str:
+    """Return True, False or "wait"; ValueError if ADJOINT_BACKGROUND_COMPILE is none of 1, 0 and wait."""
+    chosen = _settings["background_compile"]
+    if chosen is not None:
+        return chosen
+    text = os.environ.get("ADJOINT_BACKGROUND_COMPILE", "") or "1"
+    if text not in _BACKGROUND:
+        raise ValueError(f"ADJOINT_BACKGROUND_COMPILE must be 1, 0 or wait, but got {text!r}.")
+    return _BACKGROUND[text]
+
+
+_BACKGROUND: dict[str, bool | str] = {"1": True, "0": False, "wait": "wait"}
 
 
 def call_depth() -> int:

@@ -1,0 +1,219 @@
+"""Fused: a region of elementwise ops, and at most one reduction of what they compute, as one kernel.
+
+    z: f32, c: f32[8] = fused carry (x: f32[8] = a, y: f32[8] = b) {
+      c.1: f32[8] = tanh(x)
+      d: f32[8] = mul(c.1, y)
+      z.1: f32 = mean(d, axes=[0])
+      yield z.1, c.1
+    }
+
+The kernel reads each operand once and keeps what is between the nodes in registers.  It computes each element by the ops' own
+`scalar`, rounded to the dtype of each node, and a reduction by its own `lower`, which reads a `_Virtual` buffer: its elements are
+computed where they are read.  So the results have the same bits as those of the nodes one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adjoint.ir.core import Literal, Value, free_of, tensor_type
+from adjoint.ir.kernel.c_ast import Expr, Name, Operand, expression
+from adjoint.ir.kernel.operands import Buffer
+from adjoint.ir.op import Op, family, mistake, operation
+from adjoint.ir.ops.control import RegionOp
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.loops import broadcast_access, emit_maps
+from adjoint.ir.ops.reduce import Reduction
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar
+
+if TYPE_CHECKING:
+    from adjoint.ir.core import Node, Region
+    from adjoint.ir.kernel import Kernel
+
+__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op"]
+
+
+def is_map(node: Node) -> bool:
+    """Return True if a node may be one of those of a fused kernel that compute element by element."""
+    if not _static(node):
+        return False
+    op = node.op
+    return isinstance(op, Broadcast) or (isinstance(op, Elementwise) and type(op).scalar is not Elementwise.scalar)
+
+
+def is_reduction(node: Node) -> bool:
+    """Return True if a node may be the last of a fused kernel: it reads each element once, in the order of `Reduction`."""
+    return isinstance(node.op, Reduction) and type(node.op).lower is Reduction.lower and _static(node)
+
+
+def _static(node: Node) -> bool:
+    types = [x.type for x in (*node.operands, *node.results)]
+    return len(node.results) == 1 and all(isinstance(t, TensorType) and t.is_static for t in types)
+
+
+def cost_of(op: Op) -> int:
+    """Return the time for one element, in additions of float32."""
+    return op.cost if isinstance(op, Elementwise) else 1
+
+
+@operation
+class Fused(RegionOp):
+    """Nodes that are computed by one kernel: `y: f32[3] = fused carry (x: f32[3] = a) { ... yield y1 }`.
+
+    It computes what its region computes, to the bit.
+
+    operands  tensors
+    region    parameters: the operands, and it sees nothing else; nodes: elementwise ops and `broadcast`s that all have results of one
+              shape, then perhaps one reduction of one of these; yields the results
+    result    what the region yields
+    gradient  that of the nodes which the pass `inline` puts in its place
+    errors    TypeError when the parameters do not have the operands' types; ValueError when the region holds other nodes
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        if len(regions) != 1:
+            raise mistake(self, "regions", "1 region", len(regions), TypeError)
+        (body,) = regions
+        if [p.type for p in body.params] != list(operands):
+            expected = ", ".join(map(str, operands))
+            raise mistake(self, "parameters", f"({expected})", f"({', '.join(str(p.type) for p in body.params)})", TypeError)
+        if free_of(body):
+            raise mistake(self, "region", "closed: it sees its parameters only", f"a use of {free_of(body)[0].hint}")
+        maps = body.nodes[:-1] if body.nodes and is_reduction(body.nodes[-1]) else body.nodes
+        for node in maps:
+            if not is_map(node):
+                raise mistake(self, "region", "elementwise ops, then at most one reduction", node.op.name)
+        shapes = {tensor_type(node.result).shape for node in maps}
+        shapes |= {tensor_type(node.operands[0]).shape for node in body.nodes[len(maps) :]}
+        if not maps or len(shapes) != 1:
+            raise mistake(self, "region", "ops on elements of one shape", f"{len(shapes)} shapes")
+        return tuple(atom.type for atom in body.results)
+
+
+def kernel_op(node: Node) -> Op:
+    """Return the op that computes a node by kernels: of a fused node that of its region, else its own."""
+    return FusedKernel.of(node.regions[0]) if isinstance(node.op, Fused) else node.op
+
+
+@family
+class FusedKernel(Op):
+    """The region of a fused node as an op without regions, so that equal regions of different graphs share plans and kernels.
+
+    Values have numbers: those of the operands, then those of the steps' results.
+
+    operands  how many there are
+    steps     op and operands of each node; an operand is the number of a value, or a literal as (dtype, number)
+    results   the numbers of the values that it yields
+    """
+
+    operands: int
+    steps: tuple[tuple[Op, tuple[Any, ...]], ...]
+    results: tuple[Any, ...]
+    name: ClassVar[str] = "fused"
+    variadic: ClassVar[bool] = True
+
+    @staticmethod
+    def of(region: Region) -> FusedKernel:
+        """Return the op of a region."""
+        numbers: dict[Value, int] = {value: i for i, value in enumerate(region.params)}
+
+        def number(atom: Any) -> Any:
+            return (atom.type.dtype, atom.value) if isinstance(atom, Literal) else numbers[atom]
+
+        steps = []
+        for node in region.nodes:
+            steps.append((node.op, tuple(map(number, node.operands))))
+            numbers[node.result] = len(numbers)
+        return FusedKernel(len(region.params), tuple(steps), tuple(map(number, region.results)))
+
+    @property
+    def reduction(self) -> Reduction | None:
+        """Return the reduction that it ends with, if there is one."""
+        last = self.steps[-1][0]
+        return last if isinstance(last, Reduction) else None
+
+    @property
+    def cost(self) -> int:
+        """Return the time for one element, in additions of float32."""
+        return max(1, sum(cost_of(op) for op, _ in self.steps))
+
+    def types(self, operands: Sequence[Type]) -> list[Type]:
+        """Return the type of each value."""
+        types = list(operands)
+        for op, given in self.steps:
+            types += op.result_types([scalar(x[0]) if isinstance(x, tuple) else types[x] for x in given], ())
+        return types
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        types = self.types(operands)
+        return tuple(scalar(x[0]) if isinstance(x, tuple) else types[x] for x in self.results)
+
+    def lower(self, k: Kernel, *buffers: Buffer) -> None:
+        operands, outs = buffers[: self.operands], buffers[self.operands :]
+        types = self.types([buffer.type for buffer in operands])
+        reduction = self.reduction
+        if reduction is None:
+            shape = outs[0].shape
+            accesses = [broadcast_access(buffer, shape) for buffer in operands]
+
+            def computed(elements: list[Expr]) -> list[Expr]:
+                values = self._elements(k, elements, types)
+                return [values[number] for number in self.results]
+
+            uniform = all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
+            emit_maps(k, outs, accesses, computed, self.cost, uniform=uniform)
+            return
+        last = len(types) - 1
+        (reduced,) = self.steps[-1][1]
+        total = outs[self.results.index(last)]
+        stored = [(out, number) for out, number in zip(outs, self.results, strict=True) if number != last]
+
+        def element(index: Expr) -> Expr:
+            index = k.let(index, "e")
+            read = [k.let(buffer[0 if buffer.count == 1 else index], f"{buffer.name}_value") for buffer in operands]
+            values = self._elements(k, read, types)
+            for out, number in stored:
+                k.store(out, index, values[number])
+            return values[reduced]
+
+        k.work = self.cost
+        type_ = types[reduced]
+        assert isinstance(type_, TensorType)
+        reduction.lower(k, _Virtual(type_, "element", element), total)
+
+    def _elements(self, k: Kernel, operands: Sequence[Expr], types: Sequence[Type]) -> list[Expr]:
+        """Return each value of the maps for one element, from that element of each operand."""
+        values = [x if isinstance(x, Name) else k.let(x, "value") for x in operands]
+        for op, given in self.steps:
+            if isinstance(op, Reduction):
+                break
+            type_ = types[len(values)]
+            assert isinstance(type_, TensorType)
+            scalars = [k.literal(x[1], x[0]) if isinstance(x, tuple) else values[x] for x in given]
+            if isinstance(op, Broadcast):
+                values.append(scalars[0])
+                continue
+            assert isinstance(op, Elementwise)
+            value = op.scalar(k, *scalars)
+            if type_.dtype in (F16, BF16):
+                value = k.cast(value, type_.dtype)
+            values.append(k.let(value, op.name))
+        return values
+
+
+class _Virtual(Buffer):
+    """A buffer whose elements are computed where they are read.
+
+    compute  index -> element
+    """
+
+    __slots__ = ("compute",)
+
+    def __init__(self, type_: TensorType, name: str, compute: Callable[[Expr], Expr]):
+        super().__init__(type_, name, -1, written=False)
+        self.compute = compute
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return self.compute(expression(index, I64))

@@ -1,0 +1,354 @@
+"""Fusing: elementwise nodes over the same elements, and a reduction of what they compute, become one `fused` node.
+
+    c = tanh(x)          z, c = fused carry (x1 = x, y1 = y) {
+    d = mul(c, y)          c1 = tanh(x1); d1 = mul(c1, y1); z1 = mean(d1)
+    z = mean(d)            yield z1, c1
+                         }                                          where c is used elsewhere, and d is not
+
+Groups never span a node that has effects or regions.  Between two such nodes:
+
+    level     Each node has one: 0 if nothing uses it here, else the lowest that the nodes using it allow. The same level as theirs
+              where both may be in one kernel, one less otherwise.  So a path that leaves a group never returns to it.
+    group     Nodes of one level over elements of one shape that use each other's results or read the same large value; cut where
+              a kernel would become too large for the processor's registers.
+    reduction A group ends in at most one, and only if its operands all have the group's shape or one element.
+    again     A cheap value is computed again in a group that uses it, if the group reads what it is computed from anyway.
+
+Work and memory are linear in the number of nodes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from adjoint.diagnostics import InternalError
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
+from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import TensorType
+from adjoint.passes.cse import same_key
+from adjoint.passes.manager import Pass
+
+__all__ = ["Fuse", "fused"]
+
+_COST = 128
+"""The most that the nodes of one kernel may cost for an element, in additions of float32."""
+_OPERANDS = 16
+"""The most values that one kernel reads."""
+_CHEAP = 8
+"""A value that costs less may be computed again."""
+_WRITTEN_OUT = (0, 1, -1, 2, 0.5)
+"""Numbers that are part of a kernel; others are operands of it, so that a number computed from a shape needs no kernel of its own."""
+
+Accept = Callable[[Node], bool]
+"""Returns False for a fused node whose nodes are to stay as they are."""
+
+
+def fused(function: Function, accept: Accept = lambda node: True) -> Function:
+    """Return the function with fused nodes; itself if there is nothing to fuse.  Results of nodes stay the same values."""
+    body = _region(function.body, accept)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _region(region: Region, accept: Accept) -> Region:
+    nodes = [_inside(node, accept) for node in region.nodes]
+    users = _users(nodes, region.results)
+    out: list[Node] = []
+    begin = 0
+    for end in range(len(nodes) + 1):
+        if end == len(nodes) or not _movable(nodes[end]):
+            out += _Stretch(nodes[begin:end], begin, users, accept).fused() if end - begin > 1 else nodes[begin:end]
+            out += nodes[end : end + 1]
+            begin = end + 1
+    same = len(out) == len(region.nodes) and all(a is b for a, b in zip(out, region.nodes, strict=True))
+    return region if same else replace(region, nodes=tuple(out))
+
+
+def _inside(node: Node, accept: Accept) -> Node:
+    """Return a node with what can be fused in its regions; results and parameters stay the same values.
+
+    What is differentiated is recorded node by node.
+    """
+    if isinstance(node.op, (Fused, Differentiated)):
+        return node
+    regions = tuple(_region(region, accept) for region in node.regions)
+    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
+
+
+def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
+    """Return the indices of the nodes that use each value; `len(nodes)` where the region yields it."""
+    users: dict[Value, list[int]] = {}
+    for index, node in enumerate(nodes):
+        for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
+            if isinstance(atom, Value):
+                users.setdefault(atom, []).append(index)
+    for atom in results:
+        if isinstance(atom, Value):
+            users.setdefault(atom, []).append(len(nodes))
+    return users
+
+
+def _movable(node: Node) -> bool:
+    if node.regions or node.op.effect is not Effect.PURE:
+        return False
+    return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
+
+
+class _Stretch:
+    """Pure nodes without regions, one after the other; each is called by its index.
+
+    maker    the node that makes a value
+    outside  for each node, True if its results are used outside of the stretch
+    spaces   for each node the shape of the elements that it computes, None for one that cannot be in a group
+    users    for each node those that use its results; `identity` and its like are skipped where a group can do without them
+    """
+
+    def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
+        self.nodes, self.accept = nodes, accept
+        self.maker = {value: i for i, node in enumerate(nodes) for value in node.results}
+        here = range(begin, begin + len(nodes))
+        self.outside = [any(user not in here for value in node.results for user in users.get(value, ())) for node in nodes]
+        self.reduces = [is_reduction(node) for node in nodes]
+        self.spaces = [_space(node) for node in nodes]
+        self.renamed: dict[Value, Atom] = {}
+        for node in nodes:
+            if isinstance(node.op, (Identity, StopGradient, NoGrad)):
+                (x,) = node.operands
+                self.renamed[node.result] = self.renamed.get(x, x) if isinstance(x, Value) else x
+        self.users: list[list[int]] = [[] for _ in nodes]
+        for i in reversed(range(len(nodes))):
+            if nodes[i].results and nodes[i].results[0] in self.renamed and not self.users[i] and not self.outside[i]:
+                continue
+            for maker in self.makers(self.operands(i)):
+                self.users[maker].append(i)
+
+    def fused(self) -> list[Node]:
+        """Return the nodes, those of each group as one."""
+        groups = self.groups(self.levels())
+        while groups:
+            grouping = _Grouping(self, groups)
+            refused = [group for group, node in zip(groups, grouping.made, strict=True) if node is not None and not self.accept(node)]
+            if not refused:
+                return grouping.ordered()
+            groups = [group for group in groups if group not in refused]
+        return self.nodes
+
+    def operands(self, i: int) -> tuple[Atom, ...]:
+        """Return what a node reads as a member of a group: of `identity` and its like their operand."""
+        given = self.nodes[i].operands
+        return given if self.spaces[i] is None else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
+
+    def makers(self, atoms: Sequence[Atom]) -> list[int]:
+        """Return the nodes of this stretch that make these values."""
+        return list(dict.fromkeys(self.maker[x] for x in atoms if isinstance(x, Value) and x in self.maker))
+
+    def joins(self, i: int, user: int) -> bool:
+        """Return True if a node and one that uses its result may be in one kernel."""
+        return self.spaces[i] is not None and self.spaces[i] == self.spaces[user] and not self.reduces[i]
+
+    def levels(self) -> list[int]:
+        """Return the level of each node: see the module's docstring."""
+        level = [0] * len(self.nodes)
+        for i in reversed(range(len(self.nodes))):
+            level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
+        return level
+
+    def groups(self, level: list[int]) -> list[list[int]]:
+        """Return the groups of at least two nodes, in order."""
+        joined = list(range(len(self.nodes)))
+
+        def root(i: int) -> int:
+            while joined[i] != i:
+                joined[i] = joined[joined[i]]
+                i = joined[i]
+            return i
+
+        readers: dict[tuple[Value, int], int] = {}
+        for i, space in enumerate(self.spaces):
+            if space is None:
+                continue
+            for user in self.users[i]:
+                if self.joins(i, user) and level[i] == level[user]:
+                    joined[root(user)] = root(i)
+            for x in self.operands(i):
+                if isinstance(x, Value) and tensor_type(x).shape == space:
+                    joined[root(i)] = root(readers.setdefault((x, level[i]), i))
+        components: dict[int, list[int]] = {}
+        for i, space in enumerate(self.spaces):
+            if space is not None:
+                components.setdefault(root(i), []).append(i)
+        return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
+
+    def cut(self, component: list[int]) -> list[list[int]]:
+        """Return nodes of one level as groups that are small enough, with at most one reduction each."""
+        groups: list[list[int]] = []
+        of: dict[int, list[int]] = {}
+        read: set[Value] = set()
+        cost = 0
+        for i in component:
+            if self.reduces[i]:
+                continue
+            own = {x for x in self.operands(i) if isinstance(x, Value)}
+            new = {x for x in own if of.get(self.maker.get(x, -1)) is not groups[-1]} if groups else own
+            if not groups or cost + cost_of(self.nodes[i].op) > _COST or len(read | new) > _OPERANDS:
+                groups.append([])
+                cost, read, new = 0, set(), own
+            groups[-1].append(i)
+            of[i] = groups[-1]
+            cost += cost_of(self.nodes[i].op)
+            read |= new
+        for i in component:
+            if self.reduces[i]:
+                group = next((of[maker] for maker in self.makers(self.operands(i)) if maker in of), None)
+                if group is not None and not self.reduces[group[-1]] and all(self.flat(member) for member in group):
+                    group.append(i)
+        return groups
+
+    def flat(self, i: int) -> bool:
+        """Return True if all that a node reads has the shape of its elements, or one element."""
+        return all(tensor_type(x).shape == self.spaces[i] or math.prod(tensor_type(x).sizes) == 1 for x in self.operands(i))
+
+
+class _Grouping:
+    """A stretch with groups chosen.
+
+    members  for each group its nodes, and those that it computes again
+    stored   the nodes whose results are used outside of their group
+    live     for each group the members that something uses
+    made     for each group the fused node; None for a group of which less than two nodes are left
+    """
+
+    def __init__(self, stretch: _Stretch, groups: list[list[int]]):
+        self.stretch, self.groups = stretch, groups
+        self.group_of = {i: number for number, group in enumerate(groups) for i in group}
+        self.members = [self._with_cheap(group) for group in groups]
+        self.stored: set[int] = set()
+        self.live: list[set[int]] = [set() for _ in groups]
+        self._store([i for i, outside in enumerate(stretch.outside) if outside])
+        self.made = [self._node(number) if len(self.live[number]) > 1 else None for number in range(len(groups))]
+
+    def _with_cheap(self, group: list[int]) -> set[int]:
+        """Return the members of a group with the cheap nodes that it computes again."""
+        stretch, members = self.stretch, set(group)
+        space, reduces = stretch.spaces[group[0]], stretch.reduces[group[-1]]
+        read = {x for i in group for x in stretch.operands(i)}
+        for i in sorted(stretch.makers(list(read)), reverse=True):
+            node = stretch.nodes[i]
+            if i in members or stretch.spaces[i] != space or stretch.reduces[i] or cost_of(node.op) >= _CHEAP:
+                continue
+            near = isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value))
+            if near and (stretch.flat(i) or not reduces):
+                members.add(i)
+        return members
+
+    def _store(self, left: list[int]) -> None:
+        """Mark these nodes as stored, and all that they need as stored or live."""
+        stretch = self.stretch
+        inside: list[tuple[int, int]] = []
+        while left or inside:
+            if inside:
+                number, i = inside.pop()
+                if i in self.live[number]:
+                    continue
+                self.live[number].add(i)
+                for maker in stretch.makers(stretch.operands(i)):
+                    if maker in self.members[number]:
+                        inside.append((number, maker))
+                    else:
+                        left.append(maker)
+                continue
+            i = left.pop()
+            if i in self.stored:
+                continue
+            self.stored.add(i)
+            if i in self.group_of:
+                inside.append((self.group_of[i], i))
+            else:
+                left += stretch.makers(stretch.nodes[i].operands)
+
+    def _node(self, number: int) -> Node:
+        """Return the fused node of a group."""
+        stretch, inner = self.stretch, Builder()
+        known: dict[Value, Value] = {}
+        params: dict[Any, tuple[Value, Atom]] = {}
+
+        def inside(atom: Atom) -> Atom:
+            if isinstance(atom, Value) and atom in known:
+                return known[atom]
+            if isinstance(atom, Literal) and _written_out(atom):
+                return atom
+            hint = atom.hint if isinstance(atom, Value) else "number"
+            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
+
+        for i in sorted(self.live[number], key=lambda i: (stretch.reduces[i], i)):
+            node = stretch.nodes[i]
+            made = inner.emit_node(node.op, [inside(x) for x in stretch.operands(i)], hint=node.result.hint, loc=node.loc)
+            known[node.result] = made.result
+        results = [stretch.nodes[i].result for i in self.groups[number] if i in self.stored]
+        region = inner.finish([known[value] for value in results], [param for param, _ in params.values()])
+        given = [atom for _, atom in params.values()]
+        loc = stretch.nodes[stretch.maker[results[-1]]].loc
+        return Builder().emit_node(Fused(), given, regions=[region], results=results, loc=loc)
+
+    def ordered(self) -> list[Node]:
+        """Return the nodes in an order in which each follows those that it reads, else as near to the old order as that allows."""
+        stretch = self.stretch
+        units: list[tuple[int, Node]] = []
+        for number, group in enumerate(self.groups):
+            node = self.made[number]
+            units += [(i, stretch.nodes[i]) for i in group if i in self.stored] if node is None else [(max(group), node)]
+        units += [(i, node) for i, node in enumerate(stretch.nodes) if i in self.stored and i not in self.group_of]
+        maker = {value: unit for unit, (_, node) in enumerate(units) for value in node.results}
+        waiting = [0] * len(units)
+        next_units: list[list[int]] = [[] for _ in units]
+        for unit, (_, node) in enumerate(units):
+            for before in {maker[x] for x in node.operands if isinstance(x, Value) and x in maker}:
+                next_units[before].append(unit)
+                waiting[unit] += 1
+        ready = [(units[unit][0], unit) for unit, count in enumerate(waiting) if not count]
+        heapq.heapify(ready)
+        ordered: list[Node] = []
+        while ready:
+            _, unit = heapq.heappop(ready)
+            ordered.append(units[unit][1])
+            for following in next_units[unit]:
+                waiting[following] -= 1
+                if not waiting[following]:
+                    heapq.heappush(ready, (units[following][0], following))
+        if len(ordered) != len(units):
+            raise InternalError("fused nodes depend on each other")
+        return ordered
+
+
+def _space(node: Node) -> tuple[int, ...] | None:
+    """Return the shape of the elements that a node computes or reduces; None if it cannot be in a group."""
+    if is_reduction(node):
+        space = tensor_type(node.operands[0]).sizes
+    elif is_map(node) and not getattr(node.op, "aliases", False):
+        space = tensor_type(node.result).sizes
+    else:
+        return None
+    return space if math.prod(space) > 1 else None
+
+
+def _written_out(literal: Literal) -> bool:
+    """Return True if a number is part of the kernel's text."""
+    return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
+
+
+@dataclass(frozen=True)
+class Fuse(Pass):
+    """`fuse`: elementwise nodes over the same elements, and a reduction of what they compute, become one node."""
+
+    name: ClassVar[str] = "fuse"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return fused(function)

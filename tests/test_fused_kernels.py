@@ -1,0 +1,249 @@
+"""Fused kernels have the bits of the kernels of their nodes: every op, every dtype, NaN and -0.0, empty and broadcast shapes, threads."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import op_cases
+import pytest
+from op_cases import Case
+
+import adjoint as ms
+from adjoint.codegen.emit import KernelText, lower
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Function, Node, Value, tensor_type, walk
+from adjoint.ir.interpret import interpret
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.fused import Fused, is_map, is_reduction, kernel_op
+from adjoint.ir.ops.reduce import Reduction
+from adjoint.ir.print import print_function
+from adjoint.ir.storage import to_compute
+from adjoint.ir.types import BF16, F16, F32, F64, I32, TensorType, tensor
+from adjoint.passes.fuse import fused
+from adjoint.runtime.memory.machine import array_of, machine, memory_of
+from adjoint.runtime.memory.op_plans import plan_for
+
+Array = Any
+
+
+def compiled(texts: Sequence[KernelText]) -> None:
+    """Compile many kernels together, so that each test finds its own."""
+    kernels = machine().kernels
+    assert kernels is not None
+    kernels.prepare(texts, waited_for=True)
+
+
+def text_of(node: Node) -> KernelText:
+    return lower(kernel_op(node), [x.type for x in node.operands], [x.type for x in node.results])
+
+
+def run(op: Any, arrays: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    plan = plan_for(op, types)
+    made = plan.run(*[memory_of(np.ascontiguousarray(x)) for x in arrays])
+    return [array_of(m, t) for m, t in zip(made if len(plan.types) > 1 else (made,), plan.types, strict=True)]
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = ms.get_context("num_threads")
+    ms.set_context(num_threads=count)
+    try:
+        yield
+    finally:
+        ms.set_context(num_threads=before)
+
+
+# Each op by itself ------------------------------------------------------------------------------------------------------------
+
+
+def alone(case: Case) -> Node:
+    """A fused node that holds just this op; before a reduction `x if x == x else x`, which is x, NaN included."""
+    inner = Builder()
+    params = [Value(t, "x") for t in case.types]
+    given: list[Any] = list(params)
+    if isinstance(case.op, Reduction):
+        (x,) = params
+        given = [inner.select(inner.equal(x, x), x, x)]
+    region = inner.finish([inner.emit(case.op, *given)], params)
+    return Builder().emit_node(Fused(), [Value(t, "a") for t in case.types], regions=[region])
+
+
+@functools.cache
+def op_nodes() -> dict[str, tuple[Case, Node]]:
+    found: dict[str, tuple[Case, Node]] = {}
+    for case in op_cases.cases():
+        node = Builder().emit_node(case.op, [Value(t, "x") for t in case.types])
+        samples = op_cases.samples_of(type(case.op))
+        if case.sample is not samples[0] and case.sample is not samples[-1] and isinstance(case.op, Elementwise):
+            continue  # the first, and one with broadcast operands: `special` draws the numbers
+        maps = is_map(node) and not getattr(case.op, "aliases", False)
+        if maps or (is_reduction(node) and case.types[0].count):
+            found[case.name] = case, alone(case)
+    return found
+
+
+@functools.cache
+def all_compiled() -> None:
+    compiled([text_of(node) for _, node in op_nodes().values()])
+
+
+def special(case: Case) -> list[Array]:
+    """Operands of the case with infinities, NaN and both zeros among them, in all combinations of two."""
+    rng = np.random.default_rng(7)
+    found = case.arrays()
+    for array, type_ in zip(found, case.types, strict=True):
+        if type_.dtype.is_float and array.size:
+            some = op_cases.stored(rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.5], type_.sizes), type_)
+            array[...] = np.where(rng.random(type_.sizes) < 0.7, some, array)
+    return found
+
+
+def test_each_elementwise_op_and_each_reduction_is_tried() -> None:
+    tried = {type(case.op) for case, _ in op_nodes().values()}
+    every = {type(case.op) for case in op_cases.cases() if isinstance(case.op, (Elementwise, Reduction))}
+    assert {cls.name for cls in every - tried} == {"identity", "stop_gradient", "no_grad"}
+
+
+@pytest.mark.parametrize("name", op_nodes())
+def test_an_op_alone(name: str) -> None:
+    all_compiled()
+    case, node = op_nodes()[name]
+    for arrays in (case.arrays(), special(case)) if case.sample.smooth else (case.arrays(),):
+        (expected,) = run(case.op, arrays, case.types)
+        (found,) = run(kernel_op(node), arrays, case.types)
+        assert bits(found, case.results[0]) == bits(expected, case.results[0])
+
+
+# Made-up functions ------------------------------------------------------------------------------------------------------------
+
+
+UNARY = ("tanh", "sigmoid", "exp", "neg", "abs", "square", "sqrt", "relu", "sin")
+BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
+ON_INTEGERS = (("neg", "abs", "square", "sign"), ("add", "sub", "mul", "maximum", "floor_div", "mod"))
+SHAPES: tuple[tuple[int, ...], ...] = ((5,), (64,), (4100,), (3, 7), (6, 300), (2, 3, 5), (3, 2, 4, 4), (0, 3), (1, 6))
+DTYPES = (F32, F32, F32, F64, F16, BF16, I32)
+
+
+def smaller(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that broadcasts to `shape`: a number, a row, a column, one for each channel."""
+    kept = [dim if rng.random() < 0.5 else 1 for dim in shape]
+    return tuple(kept[int(rng.integers(0, len(shape) + 1)) :])
+
+
+def made_up(seed: int) -> Function:
+    """A function of elementwise ops over a few shapes, with broadcasts, reductions, comparisons, casts and numbers."""
+    rng = np.random.default_rng([12, seed])
+    dtype = DTYPES[seed % len(DTYPES)]
+    shape = SHAPES[int(rng.integers(len(SHAPES)))]
+    params = [Value(tensor(dtype, shape), "x"), Value(tensor(dtype, shape), "y"), Value(tensor(dtype, smaller(rng, shape)), "z"),
+              Value(tensor(dtype), "s"), Value(tensor(dtype, smaller(rng, shape)), "w")]
+    b = Builder()
+    atoms: list[Any] = list(params)
+
+    def pick() -> Any:
+        return atoms[max(0, len(atoms) - int(rng.geometric(0.3)))]
+
+    unary, binary = (UNARY, BINARY) if dtype.is_float else ON_INTEGERS
+    for _ in range(int(rng.integers(4, 26))):
+        x, y = pick(), pick()
+        match int(rng.integers(0, 14)):
+            case 0 | 1 | 2 | 3:
+                made = getattr(b, str(rng.choice(unary)))(x)
+            case 4:
+                made = b.mul(x, b.constant(float(rng.choice([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0])) if dtype.is_float else 3, dtype))
+            case 5:
+                made = b.select(b.less(x, y), x, y)
+            case 6 if dtype.is_float:
+                made = b.cast(b.cast(x, to=F16 if dtype is not F16 else F32), to=dtype)
+            case 7:
+                made = b.broadcast(x, to=tensor(dtype, shape))
+            case 8 | 9 if x.type.rank:
+                axes = tuple(sorted(rng.permutation(x.type.rank)[: int(rng.integers(1, x.type.rank + 1))].tolist()))
+                made = (b.sum if rng.random() < 0.7 else b.prod)(x, axes=axes, keepdims=True)
+            case 10:
+                made = b.identity(x)
+            case _:
+                made = getattr(b, str(rng.choice(binary)))(x, y)
+        atoms.append(made)
+    results = [atoms[-1], *(x for x in atoms[5:-1] if rng.random() < 0.15)]
+    return Function("f", b.finish(results, params))
+
+
+def inputs(function: Function, seed: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for param in function.params:
+        type_ = param.type
+        assert isinstance(type_, TensorType)
+        if not type_.dtype.is_float:
+            found.append(rng.integers(-9, 9, type_.sizes).astype(type_.dtype.array))
+            continue
+        array = op_cases.stored(rng.standard_normal(type_.sizes), type_)
+        if seed % 2:
+            some = op_cases.stored(rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan], type_.sizes), type_)
+            array = np.where(rng.random(type_.sizes) < 0.2, some, array)
+        found.append(np.ascontiguousarray(array).reshape(type_.sizes))
+    return found
+
+
+def computed(function: Function, arrays: Sequence[Array]) -> list[bytes]:
+    """The results of a function, one kernel for each of its nodes."""
+    values: dict[Any, Array] = dict(zip(function.params, arrays, strict=True))
+
+    def value(atom: Any) -> Array:
+        return values[atom] if isinstance(atom, Value) else op_cases.stored(atom.value, atom.type)
+
+    for node in function.body.nodes:
+        made = run(kernel_op(node), [value(x) for x in node.operands], [tensor_type(x) for x in node.operands])
+        values.update(zip(node.results, made, strict=True))
+    return [bits(value(x), x.type) for x in function.body.results]
+
+
+def bits(array: Array, type_: Any) -> bytes:
+    """The bits of an array, with one NaN for all: which of two NaNs an addition gives is up to the compiler."""
+    wide = to_compute(array, type_.dtype)
+    return np.where(wide != wide, np.float32(np.nan).astype(wide.dtype), wide).tobytes() if wide.dtype.kind == "f" else wide.tobytes()
+
+
+COUNT = 70
+
+
+@functools.cache
+def functions() -> list[tuple[Function, Function]]:
+    """Made-up functions, each also with fused nodes, whose kernels are compiled together."""
+    made = [(function, fused(function)) for function in map(made_up, range(COUNT))]
+    compiled([text_of(node) for _, function in made for node in function.body.nodes if isinstance(node.op, Fused)])
+    return made
+
+
+def test_made_up_functions_are_fused() -> None:
+    """Otherwise the tests below would compare nothing."""
+    counts = [sum(isinstance(node.op, Fused) for node in function.body.nodes) for _, function in functions()]
+    held = [node for _, function in functions() for node in walk(function.body)]
+    assert sum(count > 0 for count in counts) > COUNT * 2 // 3
+    assert sum(isinstance(node.op, Fused) and is_reduction(node.regions[0].nodes[-1]) for node in held) > COUNT // 10
+    assert any(len(node.results) > 1 for node in held if isinstance(node.op, Fused))
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_made_up_function(seed: int) -> None:
+    plain, together = functions()[seed]
+    for count in (1, 2):
+        with threads(count):
+            for draw in (0, 1):
+                arrays = inputs(plain, draw)
+                assert computed(together, arrays) == computed(plain, arrays), print_function(together)
+
+
+@pytest.mark.parametrize("seed", range(0, COUNT, 6))
+def test_the_meaning_is_the_same(seed: int) -> None:
+    plain, together = functions()[seed]
+    arrays = inputs(plain, 0)
+    for expected, found in zip(interpret(plain, arrays), interpret(together, arrays), strict=True):
+        assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+
+
