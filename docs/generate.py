@@ -5,7 +5,7 @@
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
     architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
-    *.pyi             in adjoint/ops, by stubs.py: what is made from the classes of ops
+    *.pyi             by stubs.py: the functions, Primitives and methods that are made from the classes of ops
 """
 
 from __future__ import annotations
@@ -267,7 +267,8 @@ PAGES: dict[str, Callable[[], str]] = {"ops.md": ops_page, "errors.md": errors_p
                                      "compatibility.md": compatibility_page,
                                      "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"],
                                      "../adjoint/ops/generated.pyi": STUBS["functions_stub"],
-                                     "../adjoint/ops/primitives/generated.pyi": STUBS["primitives_stub"]}
+                                     "../adjoint/ops/primitives/generated.pyi": STUBS["primitives_stub"],
+                                     "../adjoint/runtime/tensor/methods.pyi": STUBS["methods_stub"]}
 
 
 if __name__ == "__main__":

@@ -62,6 +62,32 @@ def primitives_stub() -> str:
     return HEAD.format(imports=_IMPORTS.format(", ".join(sorted(bases)), also=""), names=_listed(names)) + "\n".join(lines)
 
 
+def methods_stub() -> str:
+    """Return the text of runtime/tensor/methods.pyi."""
+    lines: list[str] = []
+    for kind, public in described():
+        own = parameters(kind, public).operands[0]
+        for name in public.method_names:
+            text = f"`ops.{public.name}` of this tensor{', written into it' if name.endswith('_') else ''}."
+            lines += [f"    {_definition(kind, public, name, drop=(own,))}", f'        """{text}"""', ""]
+    return METHODS.format("\n".join(lines[:-1]))
+
+
+METHODS = '''\
+"""Written by `make docs` from the classes of the ops, and compared with them by a test."""
+
+from typing import Any
+
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Methods"]
+
+class Methods:
+    """The methods of Tensor that are one op each, for editors and type checkers; `adjoint.ops` sets them."""
+
+{}
+'''
+
 _IMPORTS = """\
 {also}from typing import Any
 

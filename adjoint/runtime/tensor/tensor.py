@@ -38,6 +38,11 @@ from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
 from adjoint.runtime.tensor.promotion import common_dtype, nearest, scalar_dtype, working_dtype
 from adjoint.runtime.tensor.structure import leaves
 
+if TYPE_CHECKING:
+    from adjoint.runtime.tensor.methods import Methods  # pyright: ignore[reportMissingModuleSource] - it is a stub alone
+else:
+    Methods = object
+
 __all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "initializer", "promoted", "unshared", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -46,7 +51,7 @@ _ADD, _SUB, _MUL, _DIV = Add(), Sub(), Mul(), Div()
 _SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
 
 
-class Tensor:
+class Tensor(Methods):
     """An n-dimensional array of one dtype, at most 8 dimensions.
 
     input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
@@ -390,7 +395,7 @@ class Tensor:
 
     # -- set by `adjoint.ops` -----------------------------------------------------------------------------------------
     if TYPE_CHECKING:
-        # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators.
+        # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators; `methods.pyi` has those that are one op each.
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...

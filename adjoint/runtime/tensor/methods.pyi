@@ -1,0 +1,217 @@
+"""Written by `make docs` from the classes of the ops, and compared with them by a test."""
+
+from typing import Any
+
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Methods"]
+
+class Methods:
+    """The methods of Tensor that are one op each, for editors and type checkers; `adjoint.ops` sets them."""
+
+    def exp(self) -> Tensor:
+        """`ops.exp` of this tensor."""
+
+    def exp_(self) -> Tensor:
+        """`ops.exp` of this tensor, written into it."""
+
+    def exp2(self) -> Tensor:
+        """`ops.exp2` of this tensor."""
+
+    def expm1(self) -> Tensor:
+        """`ops.expm1` of this tensor."""
+
+    def log(self) -> Tensor:
+        """`ops.log` of this tensor."""
+
+    def log_(self) -> Tensor:
+        """`ops.log` of this tensor, written into it."""
+
+    def log2(self) -> Tensor:
+        """`ops.log2` of this tensor."""
+
+    def log10(self) -> Tensor:
+        """`ops.log10` of this tensor."""
+
+    def log1p(self) -> Tensor:
+        """`ops.log1p` of this tensor."""
+
+    def sin(self) -> Tensor:
+        """`ops.sin` of this tensor."""
+
+    def cos(self) -> Tensor:
+        """`ops.cos` of this tensor."""
+
+    def tan(self) -> Tensor:
+        """`ops.tan` of this tensor."""
+
+    def asin(self) -> Tensor:
+        """`ops.asin` of this tensor."""
+
+    def acos(self) -> Tensor:
+        """`ops.acos` of this tensor."""
+
+    def atan(self) -> Tensor:
+        """`ops.atan` of this tensor."""
+
+    def sinh(self) -> Tensor:
+        """`ops.sinh` of this tensor."""
+
+    def cosh(self) -> Tensor:
+        """`ops.cosh` of this tensor."""
+
+    def atan2(self, other: Any) -> Tensor:
+        """`ops.atan2` of this tensor."""
+
+    def tanh(self) -> Tensor:
+        """`ops.tanh` of this tensor."""
+
+    def tanh_(self) -> Tensor:
+        """`ops.tanh` of this tensor, written into it."""
+
+    def erf(self) -> Tensor:
+        """`ops.erf` of this tensor."""
+
+    def erfc(self) -> Tensor:
+        """`ops.erfc` of this tensor."""
+
+    def sigmoid(self) -> Tensor:
+        """`ops.sigmoid` of this tensor."""
+
+    def sigmoid_(self) -> Tensor:
+        """`ops.sigmoid` of this tensor, written into it."""
+
+    def add(self, other: Any) -> Tensor:
+        """`ops.add` of this tensor."""
+
+    def add_(self, other: Any) -> Tensor:
+        """`ops.add` of this tensor, written into it."""
+
+    def sub(self, other: Any) -> Tensor:
+        """`ops.sub` of this tensor."""
+
+    def sub_(self, other: Any) -> Tensor:
+        """`ops.sub` of this tensor, written into it."""
+
+    def mul(self, other: Any) -> Tensor:
+        """`ops.mul` of this tensor."""
+
+    def multiply(self, other: Any) -> Tensor:
+        """`ops.mul` of this tensor."""
+
+    def mul_(self, other: Any) -> Tensor:
+        """`ops.mul` of this tensor, written into it."""
+
+    def floor_divide(self, other: Any) -> Tensor:
+        """`ops.floor_divide` of this tensor."""
+
+    def floor_divide_(self, other: Any) -> Tensor:
+        """`ops.floor_divide` of this tensor, written into it."""
+
+    def remainder(self, other: Any) -> Tensor:
+        """`ops.remainder` of this tensor."""
+
+    def remainder_(self, other: Any) -> Tensor:
+        """`ops.remainder` of this tensor, written into it."""
+
+    def pow(self, exponent: Any) -> Tensor:
+        """`ops.pow` of this tensor."""
+
+    def neg(self) -> Tensor:
+        """`ops.neg` of this tensor."""
+
+    def negative(self) -> Tensor:
+        """`ops.neg` of this tensor."""
+
+    def abs(self) -> Tensor:
+        """`ops.abs` of this tensor."""
+
+    def absolute(self) -> Tensor:
+        """`ops.abs` of this tensor."""
+
+    def sign(self) -> Tensor:
+        """`ops.sign` of this tensor."""
+
+    def sign_(self) -> Tensor:
+        """`ops.sign` of this tensor, written into it."""
+
+    def sqrt(self) -> Tensor:
+        """`ops.sqrt` of this tensor."""
+
+    def rsqrt(self) -> Tensor:
+        """`ops.rsqrt` of this tensor."""
+
+    def square(self) -> Tensor:
+        """`ops.square` of this tensor."""
+
+    def maximum(self, other: Any) -> Tensor:
+        """`ops.maximum` of this tensor."""
+
+    def minimum(self, other: Any) -> Tensor:
+        """`ops.minimum` of this tensor."""
+
+    def floor(self) -> Tensor:
+        """`ops.floor` of this tensor."""
+
+    def floor_(self) -> Tensor:
+        """`ops.floor` of this tensor, written into it."""
+
+    def ceil(self) -> Tensor:
+        """`ops.ceil` of this tensor."""
+
+    def less(self, other: Any) -> Tensor:
+        """`ops.less` of this tensor."""
+
+    def lt(self, other: Any) -> Tensor:
+        """`ops.less` of this tensor."""
+
+    def less_equal(self, other: Any) -> Tensor:
+        """`ops.less_equal` of this tensor."""
+
+    def le(self, other: Any) -> Tensor:
+        """`ops.less_equal` of this tensor."""
+
+    def greater(self, other: Any) -> Tensor:
+        """`ops.greater` of this tensor."""
+
+    def gt(self, other: Any) -> Tensor:
+        """`ops.greater` of this tensor."""
+
+    def greater_equal(self, other: Any) -> Tensor:
+        """`ops.greater_equal` of this tensor."""
+
+    def ge(self, other: Any) -> Tensor:
+        """`ops.greater_equal` of this tensor."""
+
+    def equal(self, other: Any) -> Tensor:
+        """`ops.equal` of this tensor."""
+
+    def eq(self, other: Any) -> Tensor:
+        """`ops.equal` of this tensor."""
+
+    def not_equal(self, other: Any) -> Tensor:
+        """`ops.not_equal` of this tensor."""
+
+    def ne(self, other: Any) -> Tensor:
+        """`ops.not_equal` of this tensor."""
+
+    def isnan(self) -> Tensor:
+        """`ops.isnan` of this tensor."""
+
+    def isinf(self) -> Tensor:
+        """`ops.isinf` of this tensor."""
+
+    def isfinite(self) -> Tensor:
+        """`ops.isfinite` of this tensor."""
+
+    def logical_and(self, other: Any) -> Tensor:
+        """`ops.logical_and` of this tensor."""
+
+    def logical_or(self, other: Any) -> Tensor:
+        """`ops.logical_or` of this tensor."""
+
+    def logical_xor(self, other: Any) -> Tensor:
+        """`ops.logical_xor` of this tensor."""
+
+    def logical_not(self) -> Tensor:
+        """`ops.logical_not` of this tensor."""
