@@ -108,16 +108,16 @@ def _misfit(kind: type[Op], public: Public) -> TypeError:
 def _function(kind: type[Op], public: Public) -> Callable[..., Any]:
     operands, attributes, _ = parameters(kind, public)
     names = _operand_names(kind)
-    if len(names) != len(operands):
+    if len(names) != len(operands) or not all(map(str.isidentifier, (public.name, *operands))):
         raise _misfit(kind, public)
     pair = issubclass(kind, Elementwise) and len(operands) == 2
     brought = public.operands or ("promoted" if pair else "tensors")
     lines = [f"def made({public.signature.partition('(')[2]}:"]
     if attributes:
-        lines.append(f"    op = kind({_checked(kind, attributes)})")
+        lines.append(f"    _op = _kind({_checked(kind, attributes)})")
     values = ", ".join(_BROUGHT[brought].format(name) for name in operands)
-    lines.append(f"    return {'binary' if brought == 'promoted' else 'apply'}(op, {values})")
-    function = _maker("kind" if attributes else "op", *lines)(kind if attributes else kind())
+    lines.append(f"    return {'_binary' if brought == 'promoted' else '_apply'}(_op, {values})")
+    function = _maker("_kind" if attributes else "_op", *lines)(kind if attributes else kind())
     function.__name__ = function.__qualname__ = name = public.name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__doc__ = _documented(kind.__doc__ or "", dict(zip(names, operands, strict=True)), brought)
@@ -129,12 +129,12 @@ def _primitive(name: str, kind: type[Op], public: Public, function: Callable[...
     if not attributes:
         return plain(name, function)
     made = _maker(
-        "function",
-        "class made(Primitive):",
+        "_function",
+        "class made(_Primitive):",
         f"    def __init__(self, {written}):",
-        f"        Primitive.__init__(self, None, {_checked(kind, attributes, named=True)})",
+        f"        _Primitive.__init__(self, None, {_checked(kind, attributes, named=True)})",
         f"    def __call__(self, {', '.join(operands)}):",
-        f"        return function({', '.join((*operands, *(f'{attribute}=self.{attribute}' for attribute in attributes)))})",
+        f"        return _function({', '.join((*operands, *(f'{attribute}=self.{attribute}' for attribute in attributes)))})",
     )(function)
     made.__name__ = made.__qualname__ = name
     made.__doc__, made.__module__ = function.__doc__, "adjoint.ops.operations"
@@ -146,17 +146,18 @@ def _maker(free: str, *lines: str) -> Callable[[Any], Any]:
     """Compile a definition of `made`, once for all ops with the same text; return a function of the value of its free name."""
     text = "\n    ".join([f"def maker({free}):", *lines, "return made"])
     # In the directory of this package: tracebacks, and messages that show the line of the user, leave it out.
-    exec(compile(text, os.path.join(os.path.dirname(__file__), "<made by publish.py>"), "exec"), _SPACE)
-    return _SPACE.pop("maker")
+    defined: dict[str, Any] = {}
+    exec(compile(text, os.path.join(os.path.dirname(__file__), "<made by publish.py>"), "exec"), _SPACE, defined)
+    return defined["maker"]
 
 
 # Arguments --------------------------------------------------------------------------------------------------------------
 
 _BROUGHT = {
-    "tensors": "operand(op, {0}, '{0}')",
-    "floats": "float_tensor(op, {0}, '{0}')",
-    "to floats": "floating(operand(op, {0}, '{0}'))",
-    "to bools": "truth(op, '{0}', {0})",
+    "tensors": "_operand(_op, {0}, '{0}')",
+    "floats": "_float_tensor(_op, {0}, '{0}')",
+    "to floats": "_floating(_operand(_op, {0}, '{0}'))",
+    "to bools": "_truth(_op, '{0}', {0})",
     "promoted": "{0}",
 }
 """For each kind of operand how it is given to the op."""
@@ -189,16 +190,16 @@ def _checked(kind: type[Op], attributes: dict[str, dataclasses.Field[Any]], *, n
     written: list[str] = []
     for name, field in attributes.items():
         type_ = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
-        value = f"checks[{type_!r}]({kind.__name__!r}, {name!r}, {name})" if type_ in _CHECKS else name
+        value = f"_checks[{type_!r}]({kind.__name__!r}, {name!r}, {name})" if type_ in _CHECKS else name
         written.append(f"{name}={value}" if named else value)
     return ", ".join(written)
 
 
 _SPACE: dict[str, Any] = {
-    "__name__": "adjoint.ops", "Primitive": Primitive, "apply": apply, "binary": binary, "operand": operand,
-    "float_tensor": float_tensor, "floating": floating, "truth": truth, "checks": _CHECKS,
+    "__name__": "adjoint.ops", "_Primitive": Primitive, "_apply": apply, "_binary": binary, "_operand": operand,
+    "_float_tensor": float_tensor, "_floating": floating, "_truth": truth, "_checks": _CHECKS,
 }
-"""The names that functions refer to, besides those of their op."""
+"""The globals of functions; a parameter may have any name that does not begin with `_`."""
 
 
 # Documentation ----------------------------------------------------------------------------------------------------------

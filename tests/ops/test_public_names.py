@@ -168,6 +168,39 @@ def test_a_signature_that_does_not_fit_is_refused(signature: str) -> None:
     assert "scaled" not in registry()
 
 
+@pytest.mark.parametrize("signature", ["plain", "plain(x", "plain()", "plain(x, y)", "plain(x=1)", "plain(*x)", "(x)"])
+def test_a_signature_that_does_not_fit_an_op_without_attributes_is_refused(signature: str) -> None:
+    with pytest.raises(TypeError, match=r"op plain: the signature '.*' must have a name, a parameter"):
+        @operation
+        class Plain(Unary):
+            """x."""
+
+            public = Public(signature)
+
+    assert "plain" not in registry()
+
+
+def test_a_parameter_may_have_the_name_of_what_the_function_is_made_of() -> None:
+    @operation
+    class Doubled(Unary):
+        """x twice.
+
+        op        T[s], T a floating point type
+        """
+
+        kind: float = 2.0
+        public = Public("doubled(op, apply=2.0)")
+
+        def reference(self, x: Any) -> Any:
+            return self.kind * x
+
+        def scalar(self, k: Any, x: Any) -> Any:
+            return k.literal(self.kind, x.dtype) * x
+
+    space: Any = ops
+    assert space.doubled(Tensor(1.5)).item() == space.Doubled()(Tensor(1.5)).item() == 3.0
+
+
 def test_a_file_of_the_users(tmp_path: Path) -> None:
     """The first file of docs/adding-an-op.md, outside of the package: in a program, in GRAPH_MODE, and as C."""
     page = (OPS.parents[1] / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
