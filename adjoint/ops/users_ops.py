@@ -20,10 +20,10 @@ def give_names(kind: type[Op]) -> None:
     taken += [f"Tensor.{name}" for name in names.methods if hasattr(Tensor, name)]
     if taken:
         raise TypeError(f"op {kind.name}: the name {taken[0]} is taken; choose another one in `public`")
-    for place, given in ((functional, names.functions), (operations, names.primitives)):
-        for name, made in given.items():
-            setattr(ops, name, made)
-            setattr(place, name, made)
+    for own, given in ((functional, names.functions), (operations, names.primitives)):
+        for place in (ops, own):
+            vars(place).update(given)
+            place.__all__.extend(given)
     for name, function in names.methods.items():
         add_method(name, function)
 

@@ -206,6 +206,7 @@ def test_a_file_of_the_users(tmp_path: Path) -> None:
     page = (OPS.parents[1] / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
     (tmp_path / "cube.py").write_text(page.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "as_mindspore.py").write_text(AS_MINDSPORE, encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(OPS.parents[1])}
 
     def said(*arguments: str) -> str:
@@ -214,6 +215,7 @@ def test_a_file_of_the_users(tmp_path: Path) -> None:
         return done.stdout
 
     assert said("program.py").split() == ["8.0", "12.0", "12.0"] * 2
+    assert said("-m", "adjoint", "run", "as_mindspore.py").split() == ["8.0", "8.0"]
     c = said("-m", "adjoint", "dump-ir", "cube.py:energy", "--args", "f32[3]", "--stage", "c", "--standalone")
     assert "x[i] * x[i] * x[i]" in c and "int energy(" in c and "int energy_grad(" in c
 
@@ -226,4 +228,12 @@ for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
     ms.set_context(mode=mode)
     x = ms.Tensor(2.0)
     print(energy(x), ms.grad(energy)(x), ms.grad(ms.grad(energy))(x))
+"""
+
+AS_MINDSPORE = """
+import cube
+from mindspore import Tensor, ops
+from mindspore.ops import operations as P
+
+print(ops.cube(Tensor(2.0)), P.Cube()(Tensor(2.0)))
 """
