@@ -543,6 +543,18 @@ def test_made_up_control_flow(text: str) -> None:
     counts["made" if check(text) else "refused"] += 1
 
 
+@settings(made, max_examples=FUZZ // 10 or 4)
+@given(programs())
+def test_made_up_control_flow_with_fused_kernels(text: str) -> None:
+    note(text[len(HEAD):])
+    before = adjoint.get_context("background_compile")
+    adjoint.set_context(background_compile="wait")
+    try:
+        check(text)
+    finally:
+        adjoint.set_context(background_compile=before)
+
+
 def test_most_programs_are_graphs() -> None:
     """Most programs of the grammar can be made into graphs."""
     if not sum(counts.values()):

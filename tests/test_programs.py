@@ -275,6 +275,25 @@ def test_gradient_in_graph_mode(program: Program) -> None:
         agrees(program, fn, gradient_of(program, fn), gradient=True)
 
 
+@pytest.fixture
+def fused_at_once() -> Iterator[None]:
+    """Elementwise nodes are fused before the first run of a graph or a gradient."""
+    before = adjoint.get_context("background_compile")
+    adjoint.set_context(background_compile="wait")
+    yield
+    adjoint.set_context(background_compile=before)
+
+
+@pytest.mark.usefixtures("fused_at_once")
+@pytest.mark.parametrize("program", [p for p in PROGRAMS.values() if p.wrt is not None][::12], ids=lambda program: program.name)
+def test_with_fused_kernels(program: Program) -> None:
+    """A part of the corpus; ADJOINT_BACKGROUND_COMPILE=wait runs all tests so."""
+    fn = program.make()
+    agrees(program, fn, compiled(fn), gradient=False)
+    fn = program.make()
+    agrees(program, fn, gradient_of(program, fn, compiled(fn)), gradient=True)
+
+
 @every_program
 def test_text_of_the_graph(program: Program) -> None:
     """The graph is printed, parsed, and run by the executor, which knows nothing about Python."""

@@ -96,6 +96,18 @@ def test_a_chain_with_its_mean_is_one_kernel(plans: list[Any]) -> None:
     assert isinstance(launch.node.op, Fused)
 
 
+def test_a_chain_differentiated_as_a_whole_is_one_kernel(plans: list[Any]) -> None:
+    """Forward and backward pass; the loss too."""
+    given = tensors(3, 5002)
+    gradient = ms.value_and_grad(chain, (0, 1, 2))
+    expected = gradient(*given)
+    ms.set_context(background_compile="wait")
+    assert bits(ms.jit(lambda x, a, b: gradient(x, a, b))(*given)) == bits(expected)
+    large = [node for plan in plans if plan for node in plan.function.body.nodes if any(x.type.count > 1 for x in node.results)]
+    assert len(large) == 1 and isinstance(large[0].op, Fused)
+    assert {"tanh", "mean", "tanh_gradient"} <= {node.op.name for node in large[0].regions[0].nodes}
+
+
 def test_its_adjoint_is_one_kernel(plans: list[Any]) -> None:
     given = tensors(3, 5001)
     function = ms.value_and_grad(lambda x, a, b: chain(x, a, b) * 3.0, (0, 1, 2))
