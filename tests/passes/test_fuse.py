@@ -1,0 +1,108 @@
+"""What `fuse` puts into one kernel.  That the bits stay is the matter of tests/test_fused_kernels.py."""
+
+from __future__ import annotations
+
+from adjoint.ir.core import Module, Node
+from adjoint.ir.ops.fused import Fused
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.ir.verify import verify_module
+from adjoint.passes.manager import Pipeline
+
+
+def after(body: str, params: str = "x: f32[8], y: f32[8]", results: str = "f32[8]") -> Module:
+    text = f'param @w : f32[8]\nhost @h = "t:h"\nfunc @f({params}) -> {results} {{\n{body}\n}}\n'
+    module = Pipeline.parse("fuse").run(parse_module(text))
+    verify_module(module)
+    assert print_module(parse_module(print_module(module))) == print_module(module)
+    return module
+
+
+def nodes(module: Module) -> list[Node]:
+    return list(module.functions["f"].body.nodes)
+
+
+def held(module: Module) -> list[list[str]]:
+    """The ops that each fused node holds; of another node its own."""
+    return [[inner.op.name for inner in n.regions[0].nodes] if isinstance(n.op, Fused) else [n.op.name] for n in nodes(module)]
+
+
+def test_a_path_that_leaves_does_not_return() -> None:
+    """`c` uses `a`, also through the softmax, which is no part of a group: two kernels."""
+    module = after("""
+  a: f32[8] = exp(x)
+  b: f32[8] = exp(a)
+  s: f32[8] = softmax(b, axis=0)
+  c: f32[8] = mul(s, a)
+  d: f32[8] = tanh(c)
+  return d""")
+    assert held(module) == [["exp", "exp"], ["softmax"], ["mul", "tanh"]]
+    assert [len(node.results) for node in nodes(module)] == [2, 1, 1]
+
+
+def test_a_cheap_value_is_computed_again() -> None:
+    """`b` is read from `a`, which the second kernel reads anyway; `a`, an exponential, is stored."""
+    module = after("""
+  a: f32[8] = exp(x)
+  b: f32[8] = add(a, 1.0_f32)
+  s: f32[8] = softmax(b, axis=0)
+  c: f32[8] = mul(s, a)
+  d: f32[8] = mul(c, b)
+  return d""")
+    assert held(module) == [["exp", "add"], ["softmax"], ["add", "mul", "mul"]]
+
+
+def test_nothing_moves_over_python() -> None:
+    module = after("""
+  a: f32[8] = exp(x)
+  b: f32[8] = mul(a, y)
+  c: f32[8] = apply! @h(b)
+  d: f32[8] = mul(c, a)
+  e: f32[8] = tanh(d)
+  return e""")
+    assert held(module) == [["exp", "mul"], ["apply!"], ["mul", "tanh"]]
+
+
+def test_numbers_are_operands_unless_they_are_common() -> None:
+    module = after("""
+  a: f32[8] = mul(x, 0.125_f32)
+  b: f32[8] = mul(a, 2.0_f32)
+  c: f32[8] = add(b, -0.0_f32)
+  return c""")
+    (node,) = nodes(module)
+    assert [repr(operand) for operand in node.operands] == ["x: f32[8]", "0.125_f32", "-0.0_f32"]
+
+
+def test_small_shapes_stay_apart_and_one_reduction_ends_a_kernel() -> None:
+    module = after("""
+  a: f32[8] = exp(x)
+  s: f32 = sum(a, axes=[0])
+  m: f32 = prod(a, axes=[0])
+  t: f32 = mul(s, m)
+  u: f32 = tanh(t)
+  return u""", results="f32")
+    assert held(module) == [["exp", "sum"], ["prod"], ["mul"], ["tanh"]]
+
+
+def test_a_reduction_of_rows_that_were_broadcast_stays_apart() -> None:
+    module = after("""
+  a: f32[8, 3] = add(x, r)
+  b: f32[8, 3] = exp(a)
+  s: f32[8] = sum(b, axes=[1])
+  return s""", params="x: f32[8, 3], r: f32[3]")
+    assert held(module) == [["add", "exp"], ["sum"]]
+
+
+def test_large_groups_are_cut() -> None:
+    lines = "\n".join(f"  a{i + 1}: f32[8] = tanh(a{i})" for i in range(30))
+    groups = held(after(f"  a0: f32[8] = exp(x)\n{lines}\n  return a30"))
+    assert len(groups) > 1 and all(len(group) <= 11 for group in groups) and sum(map(len, groups)) == 31
+
+
+def test_inline_puts_the_nodes_back() -> None:
+    module = after("""
+  a: f32[8] = exp(x)
+  b: f32[8] = mul(a, y)
+  return b""")
+    assert len(nodes(module)) == 1
+    assert [node.op.name for node in nodes(Pipeline.parse("inline").run(module))] == ["exp", "mul"]
