@@ -29,7 +29,7 @@ _new = object.__new__
 
 
 def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
-    """Append a step that is made when it is first reached, and then replaces itself in the block."""
+    """Append a step that is made when it is first reached, and then replaces itself in the block; of two lists only to its own."""
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
 
     def first(values: list[Any], run: Run) -> None:
@@ -40,7 +40,7 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
             # Two threads may both get here: they make equal steps.
             running.steps[index] = step
 
-    block.add(first, node, results)
+    Block.add(block, first, node, results)
 
 
 # -- on memory -------------------------------------------------------------------------------------------------------------

@@ -169,6 +169,16 @@ class Block:
             self._failed(raised, step, run)
             raise
 
+    def run_part(self, begin: int, end: int, values: list[Any], run: Run) -> None:
+        """Run the steps begin..end."""
+        step = None
+        try:
+            for step in self.steps[begin:end]:
+                step(values, run)
+        except BaseException as raised:
+            self._failed(raised, step, run)
+            raise
+
     def _failed(self, raised: BaseException, step: Step | None, run: Run) -> None:
         if run.tape is not None:
             run.tape.site = None
@@ -178,13 +188,25 @@ class Block:
 
 
 class LoggingBlock(Block):
-    """A block whose values are tensors, which can keep the log of a run and replay one."""
+    """A block whose values are tensors, which can keep the log of a run and replay one, node by node.
 
-    __slots__ = ()
+    whole  the steps of a run that keeps no log: straight pieces are one step
+    """
+
+    __slots__ = ("whole",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.whole = Block()
+
+    def add(self, step: Step, node: Node | None, made: range | None) -> None:
+        """Append a step of every run."""
+        super().add(step, node, made)
+        self.whole.add(step, node, made)
 
     def run(self, values: list[Any], run: Run) -> None:
         if run.plain:
-            super().run(values, run)
+            self.whole.run(values, run)
             return
         step = None
         try:

@@ -12,9 +12,10 @@ emitting form nodes become nodes of another graph.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Listed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +32,7 @@ from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
+from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.process.location import site_of
@@ -273,13 +275,8 @@ class _Binder:
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
             match piece:
-                case Straight(entries=entries) if self.recording:
-                    for each in entries:
-                        if isinstance(each, Launch):
-                            self.launch(block, each, around)
-                        else:
-                            self.host(block, each, around)
-                        _free(block, tuple(slot for slot in each.freed if self.slots[slot].state is None))
+                case Straight() if isinstance(block, LoggingBlock):
+                    self.recorded(block, piece, around)
                 case Straight():
                     self.straight(block, piece)
                 case HostCall():
@@ -302,14 +299,50 @@ class _Binder:
         add_when_reached(
             block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state))
 
-    def launch(self, block: Block, each: Launch, around: Node | None) -> None:
+    def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
+        """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
+        row = _Row(len(block.steps))
+        for each in piece.entries:
+            freed = tuple(slot for slot in each.freed if self.slots[slot].state is None)
+            if isinstance(each, Launch) and not self.emitting:
+                operands = self.launch(block, each, around)
+                row.add(replace(each, freed=freed), operands, self.site(each.node, around))
+                _free(block, freed, every=False)
+                continue
+            self.row(block, piece, row)
+            if isinstance(each, Launch):
+                self.define(each.results)
+                block.add(emitted(each.node, self.as_they_are(each.operands), _range(each.results)), each.node, _range(each.results))
+            else:
+                self.host(block, each, around)
+            _free(block, freed)
+            row = _Row(len(block.steps))
+        self.row(block, piece, row)
+
+    def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
+        """Bind a launch by itself; return the positions of its operands."""
         self.define(each.results)
-        node, operands, results = each.node, self.as_they_are(each.operands), _range(each.results)
-        if self.emitting:
-            block.add(emitted(node, operands, results), node, results)
-        else:
-            site = self.site(node, around)
-            add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
+        node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
+        add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
+        return operands
+
+    def row(self, block: LoggingBlock, piece: Straight, row: _Row) -> None:
+        """Bind launches in a row as one step."""
+        if not row.launches:
+            return
+        reference, begin, end = weakref.ref(block), row.begin, len(block.steps)  # weak: the block holds the step
+
+        def alone(values: list[Any], run: Run) -> None:
+            logging = reference()
+            assert logging is not None
+            logging.run_part(begin, end, values, run)
+
+        own = {each.node for each in row.launches}
+        used = {slot for entry in piece.entries if entry.node not in own for slot in entry.operands}
+        kept = {slot for each in row.launches for slot in each.results} & (piece.kept | used)
+        part = Straight(tuple(row.launches), piece.arena, frozenset(kept))
+        step = recorded_piece(part, row.operands, self.slots, row.sites, alone) if len(row.launches) > 1 else alone
+        block.whole.add(step, row.launches[0].node, None)
 
     def host(self, block: Block, call: HostCall | Access, around: Node | None) -> None:
         node, results = call.node, _range(call.results)
@@ -345,12 +378,29 @@ class _Binder:
         block.add(step, node, None)
 
 
+class _Row:
+    """Launches in a row in a straight piece; `begin` is the index of the first one's step."""
+
+    def __init__(self, begin: int):
+        self.begin = begin
+        self.launches: list[Launch] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.sites: list[Node | None] = []
+
+    def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
+        """Append a launch with the positions of its operands and the node whose location is recorded."""
+        self.launches.append(launch)
+        self.operands.append(operands)
+        self.sites.append(site)
+
+
 def _range(slots: Listed[int]) -> range:
     """Return the positions of results, which are consecutive."""
     return range(slots[0], slots[-1] + 1) if slots else range(0)
 
 
-def _free(block: Block, slots: tuple[int, ...]) -> None:
+def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
+    """Append a step that frees what is in these slots; in a block with two lists only to its own if not `every`."""
     if not slots:
         return
 
@@ -358,7 +408,7 @@ def _free(block: Block, slots: tuple[int, ...]) -> None:
         for i in slots:
             values[i] = None
 
-    block.add(free, None, None)
+    (block.add if every else functools.partial(Block.add, block))(free, None, None)
 
 
 # -- steps that need no maker ---------------------------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""Straight pieces under a tape: run by one C call, and recorded by another.
+
+A tape needs few of the values that a piece computes: those that are used outside of it, and those that adjoints have read before.  The
+others have their buffers in the piece's arena, as when nothing is recorded; the tape computes them anew if it needs one after all.
+
+A piece runs launch by launch once, since many adjoints are recorded only once, and from then on as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from adjoint.ir.core import Node, tensor_type
+from adjoint.ir.plan import Slot, Straight
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.buffers import aliases
+from adjoint.runtime.execution.recording import RecordedOp, Recording
+from adjoint.runtime.execution.run import Run, Step
+from adjoint.runtime.execution.tables import table_step
+
+__all__ = ["recorded_piece"]
+
+
+def recorded_piece(
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None], alone: Step
+) -> Step:
+    """Return the step of a piece without accesses, whose positions all hold tensors.
+
+    operands  for each launch the positions of its operands
+    sites     for each launch the node whose location is recorded; None: the line of the program that runs it
+    alone     runs and records its launches one by one
+    """
+    whole: _Whole | None = None
+    reached = False
+
+    def recorded(values: list[Any], run: Run) -> None:
+        nonlocal whole, reached
+        if not reached:
+            reached = True
+            alone(values, run)
+            return
+        if whole is None:
+            whole = _Whole(piece, operands, slots, sites)
+        if not whole.run(values, run):
+            alone(values, run)
+
+    return recorded
+
+
+class _Whole:
+    """A piece that runs as a whole.
+
+    positions  of the operands from outside, then of the results in order: the values of the recording by number
+    made       what the recording keeps; the step that computes the piece and leaves that, None if an op has no kernel; for each result its
+               position, -1 for one that is not kept
+    """
+
+    def __init__(self, piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None]):
+        self.piece, self.operands, self.slots = piece, operands, slots
+        self.freed = tuple(slot for launch in piece.launches for slot in launch.freed)
+        self.results = [slot for launch in piece.launches for slot in launch.results]
+        own = {*self.results}
+        self.outside = list(dict.fromkeys(i for given in operands for i in given if i not in own))
+        self.positions = [*self.outside, *self.results]
+        number = {position: i for i, position in enumerate(self.positions)}
+        self.recording = Recording(
+            [_tensor_type(slots[i]) for i in self.outside],
+            [RecordedOp(launch.node.op, tuple(number[i] for i in given), tuple(map(tensor_type, launch.node.results)), site)
+             for launch, given, site in zip(piece.launches, operands, sites, strict=True)])
+        self.made: tuple[frozenset[int] | None, Step | None, tuple[int, ...]] = None, None, ()
+
+    def run(self, values: list[Any], run: Run) -> bool:
+        """Run the piece, and record it on the tape of the run; False if an op has no kernel."""
+        kept, compute, shown = self.made
+        if self.recording.kept is not kept:
+            # Two threads may both make it: the steps are equal.
+            self.made = kept, compute, shown = self._computing(self.recording.kept, run)
+        if compute is None:
+            return False
+        given = [values[i] for i in self.outside]
+        compute(values, run)
+        run.tape.extend(self.recording, given, [values[i] if i >= 0 else None for i in shown])
+        for i in self.freed:
+            values[i] = None
+        return True
+
+    def _computing(self, numbers: frozenset[int], run: Run) -> tuple[frozenset[int], Step | None, tuple[int, ...]]:
+        piece = self.piece
+        kept = {*piece.kept, *(self.positions[i] for i in numbers)}
+        for launch in reversed(piece.launches):
+            if aliases(launch) and launch.results[0] in kept:
+                kept.add(launch.operands[0])  # whose memory it is
+        slots = [replace(slot, offset=None) if i in kept else slot for i, slot in enumerate(self.slots)]
+        launches = tuple(replace(launch, freed=()) for launch in piece.launches)
+        straight = Straight(launches, piece.arena, frozenset(kept.intersection(self.results)))
+        step = table_step(straight, self.operands, slots, {*self.positions}, {}, run)
+        return numbers, step, tuple(i if i in kept else -1 for i in self.results)
+
+
+def _tensor_type(slot: Slot) -> TensorType:
+    assert isinstance(slot.type, TensorType)
+    return slot.type
