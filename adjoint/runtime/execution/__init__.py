@@ -10,6 +10,7 @@
     batches    which launches of a table run as one
     tables     the launches of a straight piece, run by one C call
     launches   steps of straight pieces: as a table, or op by op and recorded
+    recorded   steps of straight pieces under a tape
     control    steps of nodes with regions
     procedures library code that writes tensors, traced and run as one sequence
     text       IR text as callable functions

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjoint.ir.plan import Launch
-from adjoint.runtime.execution.in_place import can_fail
 
 __all__ = ["Stage", "batches"]
 
@@ -62,7 +61,7 @@ def batches(stages: Sequence[Stage], shared: Mapping[int, int]) -> list[int]:
         places = zip(stage.places, stage.sizes, strict=True)
         ranges = [(shared.get(block, block), offset, offset + size) for (block, offset), size in places]
         reads, writes = ranges[: stage.inputs], ranges[stage.inputs :]
-        alike = stage.kernel.kernel == stages[first].kernel.kernel and not can_fail(stage.launch.node.op)
+        alike = stage.kernel.kernel == stages[first].kernel.kernel and not stage.launch.node.op.may_fail
         if index and alike and not (written.meet(ranges) or read.meet(writes)):
             counts[first] += 1
         else:

@@ -11,12 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adjoint.ir.op import Op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Launch, Slot, Straight
 from adjoint.runtime.execution.buffers import aliases
 
-__all__ = ["Writes", "can_fail", "writes_of"]
+__all__ = ["Writes", "writes_of"]
 
 
 @dataclass
@@ -31,11 +30,6 @@ class Writes:
     handed: set[int] = field(default_factory=set)
     in_place: dict[int, int] = field(default_factory=dict)
     gone: dict[int, list[int]] = field(default_factory=dict)
-
-
-def can_fail(op: Op) -> bool:
-    """Return True if a kernel of the op may refuse the numbers that it is given."""
-    return type(op).failure is not Op.failure
 
 
 def writes_of(piece: Straight, slots: Sequence[Slot], tensors: Collection[int]) -> Writes:
@@ -57,7 +51,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot], tensors: Collection[int]) 
         roots = [whole.get(slot, slot) for slot in entry.operands]
         if isinstance(entry, Launch):
             last.update(dict.fromkeys(roots, index))
-            fails += can_fail(entry.node.op)
+            fails += entry.node.op.may_fail
             if aliases(entry):
                 whole[entry.results[0]] = roots[0]
             else:

@@ -25,7 +25,7 @@ from adjoint.ir.plan import Access, Launch, Slot, Straight
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.batches import Stage, batches
 from adjoint.runtime.execution.buffers import aliases, aligned
-from adjoint.runtime.execution.in_place import can_fail, writes_of
+from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for
@@ -243,7 +243,7 @@ class _Table:
                 [(stage.kernel, stage.places) for stage in self.stages], batches(self.stages, self.shared))
             self.made["launch"], self.made["failure"] = here.library.adjoint_run, self.failure()
             self.before += [f"failed = launch(table, [{', '.join(self.blocks)}])", "if failed:"]
-            if any(can_fail(stage.launch.node.op) for stage in self.stages):
+            if any(stage.launch.node.op.may_fail for stage in self.stages):
                 self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
             self.before.append("    raise failure(failed, run)")
         own = {slot for entry in self.piece.entries for slot in entry.results}
