@@ -153,7 +153,7 @@ def test_what_an_installed_package_cannot_is_shown_at_the_users_call(tmp_path: P
         adjoint.jit(lambda x: library.outer(x) + 1)(Tensor([1.0]))
     found = caught.value.diagnostic
     assert found.code == "E202" and found.loc.file == __file__ and isinstance(caught.value, RuntimeError)  # type: ignore[union-attr]
-    assert found.label == "`outer` of installed_elsewhere is not made for graphs" and "call it outside" in found.help
+    assert found.label == "`outer` of installed_elsewhere cannot become part of a graph" and "call it outside" in found.help
     assert f"note: `try` is not supported in a graph\n  --> {folder / 'installed_elsewhere.py'}:8:5\n" in str(caught.value)
     with pytest.raises(CompileError) as caught:
         adjoint.jit(lambda x: library.outer(x, of_the_user))(Tensor([1.0]))

@@ -499,7 +499,7 @@ static void TYPED(adjoint_convolution_part)(
     const struct adjoint_axis *y, const struct adjoint_axis *x, bool shared, int64_t k) {
     _Alignas(64) ELEMENT panel[PANEL_ELEMENTS], piece[2 * LANES * ADJOINT_LINES];
     int64_t offset[ADJOINT_TAPS], beside[ADJOINT_LINES];
-    const bool gathers = ADJOINT_GATHER && adjoint_tiles(channels) >= ADJOINT_GATHER;
+    const bool gathers = ADJOINT_GATHER > 0 && adjoint_tiles(channels) >= ADJOINT_GATHER;
     for (int64_t i = 0; gathers && i < ADJOINT_LINES; i++) beside[i] = 2 * LANES * i;
     const int64_t places = part->images * part->rows * part->columns;
     const int64_t lines = k > 0 ? TYPED(adjoint_panel_lines)(part, y, x, shared) : 0;
