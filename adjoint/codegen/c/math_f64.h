@@ -193,7 +193,7 @@ static inline double adjoint_expm1_f64(double x) {
     return copysign(result, x);
 }
 
-/* 1 / (1 + e^-x), both terms times 2^-64, which keeps e^-x finite. What their sum loses is put back. Error 1.65. */
+/* 1 / (1 + e^-x), both terms times 2^-64, which keeps e^-x finite. What their sum loses is put back. Error 1.75. */
 static inline double adjoint_sigmoid_f64(double x) {
     double power, t = adjoint_exp_split_f64(-adjoint_between_f64(x, -746, 40), -64, &power); /* beyond it is 0 or 1 */
     double sum = power + 0x1p-64, lost = 0x1p-64 - (sum - power);
