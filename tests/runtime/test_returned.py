@@ -369,3 +369,14 @@ def test_iterators_go_on_once_in_the_body_too() -> None:
         return first, len(list(generated)), len(list(generated)), len(list(mapped)), len(list(mapped)), [*kept, *kept]
 
     assert f(X)[1:] == (1, 0, 1, 0, [1])
+
+
+def test_tuples_and_lists_of_tensors_are_made_anew_at_each_call() -> None:
+    """The quick way to build a result gives what the general one gives."""
+    graph = jit(lambda x: (x, [x + 1, (x * 2,)], ()))
+    x = Tensor([1.0])
+    first, second = graph(x), graph(x)
+    for result in (first, second):
+        assert type(result) is tuple and type(result[1]) is list and type(result[1][1]) is tuple and result[2] == ()
+        assert result[0] is x and result[1][0].asnumpy() == 2 and result[1][1][0].asnumpy() == 2
+    assert first[1] is not second[1] and first[1][0] is not second[1][0]

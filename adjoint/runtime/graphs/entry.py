@@ -18,7 +18,7 @@ from adjoint.runtime.graphs.cache import Graphs, lowering_lock
 from adjoint.runtime.graphs.graph import Check, Unfitting
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
-from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.graphs.outline import filled, quickly_filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
@@ -39,6 +39,7 @@ class Entry:
     sequence the graph, bound
     logs     True if the user's Python code runs in it: hooks may be added or removed between runs, and may return unforeseen values
     direct   True if its result is one tensor and it has no effects: then `sequence.run_fitting` is the whole call
+    _fill    makes the result of the tensors, if that is all there is to do
     nbytes   an estimate of its bytes
     """
 
@@ -51,11 +52,14 @@ class Entry:
         self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
         self.slots = slots_of(lowered.outline)
         self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
+        self._fill = None if lowered.written or self.logs else quickly_filled(lowered.outline)
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
         if self.direct:
             return self.sequence.run_fitting(tensors, Run(state.tracer))[0]
+        if self._fill is not None:
+            return self._fill(self.sequence.run_fitting(tensors, Run(state.tracer)))
         if self.lowered.written:
             self._check_written(named, tensors)
         if not self.logs:
