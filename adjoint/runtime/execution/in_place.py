@@ -7,7 +7,7 @@ that value any more, it needs no memory of its own, provided that the tensor alo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Writes:
     gone: dict[int, list[int]] = field(default_factory=dict)
 
 
-def writes_of(piece: Straight, slots: Sequence[Slot], tensors: Collection[int]) -> Writes:
+def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int]) -> Writes:
     """Return how a piece writes state.
 
     tensors  the positions that hold tensors; the others hold memory

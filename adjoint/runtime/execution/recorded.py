@@ -58,12 +58,13 @@ class _Whole:
     """
 
     def __init__(self, piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None]):
-        self.piece, self.operands, self.slots = piece, operands, slots
+        self.piece, self.operands = piece, operands
         self.freed = tuple(slot for launch in piece.launches for slot in launch.freed)
         self.results = [slot for launch in piece.launches for slot in launch.results]
         own = {*self.results}
         self.outside = list(dict.fromkeys(i for given in operands for i in given if i not in own))
         self.positions = [*self.outside, *self.results]
+        self.slots = {position: slots[position] for position in self.positions}
         number = {position: i for i, position in enumerate(self.positions)}
         self.recording = Recording(
             [_tensor_type(slots[i]) for i in self.outside],
@@ -92,7 +93,7 @@ class _Whole:
         for launch in reversed(piece.launches):
             if aliases(launch) and launch.results[0] in kept:
                 kept.add(launch.operands[0])  # whose memory it is
-        slots = [replace(slot, offset=None) if i in kept else slot for i, slot in enumerate(self.slots)]
+        slots = {i: replace(slot, offset=None) if i in kept else slot for i, slot in self.slots.items()}
         launches = tuple(replace(launch, freed=()) for launch in piece.launches)
         straight = Straight(launches, piece.arena, frozenset(kept.intersection(self.results)))
         step = table_step(straight, self.operands, slots, {*self.positions}, {}, run)

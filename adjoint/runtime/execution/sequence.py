@@ -302,14 +302,15 @@ class _Binder:
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
         """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
         row = _Row(len(block.steps))
-        for each in piece.entries:
+        last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
+        for index, each in enumerate(piece.entries):
             freed = tuple(slot for slot in each.freed if self.slots[slot].state is None)
             if isinstance(each, Launch) and not self.emitting:
                 operands = self.launch(block, each, around)
                 row.add(replace(each, freed=freed), operands, self.site(each.node, around))
                 _free(block, freed, every=False)
                 continue
-            self.row(block, piece, row)
+            self.row(block, piece, row, {slot for slot in row.results if last.get(slot, -1) >= index})
             if isinstance(each, Launch):
                 self.define(each.results)
                 block.add(emitted(each.node, self.as_they_are(each.operands), _range(each.results)), each.node, _range(each.results))
@@ -317,7 +318,7 @@ class _Binder:
                 self.host(block, each, around)
             _free(block, freed)
             row = _Row(len(block.steps))
-        self.row(block, piece, row)
+        self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
         """Bind a launch by itself; return the positions of its operands."""
@@ -326,8 +327,8 @@ class _Binder:
         add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
         return operands
 
-    def row(self, block: LoggingBlock, piece: Straight, row: _Row) -> None:
-        """Bind launches in a row as one step."""
+    def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
+        """Bind launches in a row as one step; `used` are its results that later entries of the piece read."""
         if not row.launches:
             return
         reference, begin, end = weakref.ref(block), row.begin, len(block.steps)  # weak: the block holds the step
@@ -337,10 +338,7 @@ class _Binder:
             assert logging is not None
             logging.run_part(begin, end, values, run)
 
-        own = {each.node for each in row.launches}
-        used = {slot for entry in piece.entries if entry.node not in own for slot in entry.operands}
-        kept = {slot for each in row.launches for slot in each.results} & (piece.kept | used)
-        part = Straight(tuple(row.launches), piece.arena, frozenset(kept))
+        part = Straight(tuple(row.launches), piece.arena, piece.kept.intersection(row.results) | used)
         step = recorded_piece(part, row.operands, self.slots, row.sites, alone) if len(row.launches) > 1 else alone
         block.whole.add(step, row.launches[0].node, None)
 
@@ -386,6 +384,11 @@ class _Row:
         self.launches: list[Launch] = []
         self.operands: list[tuple[int, ...]] = []
         self.sites: list[Node | None] = []
+
+    @property
+    def results(self) -> list[int]:
+        """Return the slots that the launches fill."""
+        return [slot for launch in self.launches for slot in launch.results]
 
     def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
         """Append a launch with the positions of its operands and the node whose location is recorded."""

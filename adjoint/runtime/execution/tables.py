@@ -42,8 +42,8 @@ _HELD_ALONE = 3
 
 
 def table_step(
-    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-    run: Run,
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
+    state: Mapping[str, Tensor], run: Run,
 ) -> Step | None:
     """Return the step that runs a straight piece by one call; None if one of its ops has no kernel on this machine.
 
@@ -86,7 +86,7 @@ class _Table:
     shared  for the block of a result computed in place, the block of what it replaces
     """
 
-    def __init__(self, piece: Straight, slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor]):
+    def __init__(self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor]):
         self.piece, self.slots, self.tensors = piece, slots, tensors
         self.writes = writes_of(piece, slots, tensors)
         self.states: dict[str, str] = {}
