@@ -22,7 +22,7 @@ from adjoint.ir.ops.fused import Fused, is_map, is_reduction, kernel_op
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.print import print_function
 from adjoint.ir.storage import to_compute
-from adjoint.ir.types import BF16, F16, F32, F64, I32, TensorType, tensor
+from adjoint.ir.types import BF16, F16, F32, F64, I32, DType, TensorType, tensor
 from adjoint.passes.fuse import fused
 from adjoint.runtime.memory.machine import array_of, machine, memory_of
 from adjoint.runtime.memory.op_plans import plan_for
@@ -247,3 +247,55 @@ def test_the_meaning_is_the_same(seed: int) -> None:
         assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
 
 
+# Reductions of what is broadcast ----------------------------------------------------------------------------------------------
+
+
+FORMS = (
+    ((3, 7), (1,)), ((40, 300), (1,)), ((3, 2500), (1,)), ((5, 300), (0,)), ((200, 37), (0,)), ((70, 2100), (0,)), ((9, 700), (0, 1)),
+    ((3, 4, 5, 6), (0, 2, 3)), ((2, 3, 50, 50), (0, 2, 3)), ((2, 3, 50, 50), (1,)), ((4, 1, 300), (2,)),
+)
+"""Shapes and axes on both sides of the lengths at which a reduction changes its loops."""
+OPERANDS = (("row", (-1,)), ("column", (0,)), ("channel", (1,)), ("middle", (0, -1)), ("number", ()))
+
+
+def of_broadcast(shape: tuple[int, ...], axes: tuple[int, ...], kept: tuple[int, ...], dtype: DType, reduction: str) -> Function:
+    """`sum(x * y + x, axes)`, where y has the size of x along the axes `kept` only; the product is a result too."""
+    rank = len(shape)
+    small = tuple(dim if axis in {at % rank for at in kept if -rank <= at < rank} else 1 for axis, dim in enumerate(shape))
+    b, x, y = Builder(), Value(tensor(dtype, shape), "x"), Value(tensor(dtype, small), "y")
+    product = b.mul(x, y)
+    total = getattr(b, reduction)(b.add(product, x), axes=axes, keepdims=False)
+    return Function("f", b.finish([total, product], [x, y]))
+
+
+@functools.cache
+def broadcasts() -> dict[str, tuple[Function, Function]]:
+    found: dict[str, tuple[Function, Function]] = {}
+    for number, (shape, axes) in enumerate(FORMS):
+        for at, (name, kept) in enumerate(OPERANDS):
+            dtype = (F32, F16, I32, F64)[(number + at) % 4]
+            reduction = ("sum", "prod", "reduce_max", "sum")[(number + 2 * at) % 4]
+            plain = of_broadcast(shape, axes, kept, dtype, reduction)
+            found[f"{reduction} {dtype.name}{list(shape)} over {list(axes)}, {name}"] = plain, fused(plain)
+    compiled([text_of(node) for _, function in found.values() for node in function.body.nodes])
+    return found
+
+
+@pytest.mark.parametrize("name", broadcasts())
+def test_a_reduction_of_what_is_broadcast(name: str) -> None:
+    plain, together = broadcasts()[name]
+    (node,) = together.body.nodes
+    assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3
+    for count in (1, 2):
+        with threads(count):
+            for draw in (0, 1):
+                arrays = inputs(plain, draw)
+                assert computed(together, arrays) == computed(plain, arrays)
+
+
+def test_their_kernels_do_not_depend_on_sizes() -> None:
+    def text(rows: int, columns: int) -> str:
+        (node,) = fused(of_broadcast((rows, columns), (1,), (1,), F32, "sum")).body.nodes
+        return text_of(node).text
+
+    assert len({text(3, 100), text(40, 300), text(200, 37)}) == 1

@@ -8,10 +8,11 @@
 Groups never span a node that has effects or regions.  Between two such nodes:
 
     level     Each node has one: 0 if nothing uses it here, else the lowest that the nodes using it allow. The same level as theirs
-              where both may be in one kernel, one less otherwise.  So a path that leaves a group never returns to it.
+              where both may be in one kernel, one less otherwise.  A reduction takes the level of the node that it reads.
+              So a path that leaves a group never returns to it.
     group     Nodes of one level over elements of one shape that use each other's results or read the same large value; cut where
               a kernel would become too large for the processor's registers.
-    reduction A group ends in at most one, and only if its operands all have the group's shape or one element.
+    reduction A group ends in at most one.
     again     A cheap value is computed again in a group that uses it, if the group reads what it is computed from anyway.
 
 Work and memory are linear in the number of nodes.
@@ -159,6 +160,10 @@ class _Stretch:
         level = [0] * len(self.nodes)
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
+        for i, reduces in enumerate(self.reduces):
+            for maker in self.makers(self.operands(i)) if reduces else ():
+                if self.joins(maker, i):
+                    level[i] = level[maker]
         return level
 
     def groups(self, level: list[int]) -> list[list[int]]:
@@ -208,13 +213,9 @@ class _Stretch:
         for i in component:
             if self.reduces[i]:
                 group = next((of[maker] for maker in self.makers(self.operands(i)) if maker in of), None)
-                if group is not None and not self.reduces[group[-1]] and all(self.flat(member) for member in group):
+                if group is not None and not self.reduces[group[-1]]:
                     group.append(i)
         return groups
-
-    def flat(self, i: int) -> bool:
-        """Return True if all that a node reads has the shape of its elements, or one element."""
-        return all(tensor_type(x).shape == self.spaces[i] or math.prod(tensor_type(x).sizes) == 1 for x in self.operands(i))
 
 
 class _Grouping:
@@ -238,14 +239,13 @@ class _Grouping:
     def _with_cheap(self, group: list[int]) -> set[int]:
         """Return the members of a group with the cheap nodes that it computes again."""
         stretch, members = self.stretch, set(group)
-        space, reduces = stretch.spaces[group[0]], stretch.reduces[group[-1]]
+        space = stretch.spaces[group[0]]
         read = {x for i in group for x in stretch.operands(i)}
         for i in sorted(stretch.makers(list(read)), reverse=True):
             node = stretch.nodes[i]
             if i in members or stretch.spaces[i] != space or stretch.reduces[i] or cost_of(node.op) >= _CHEAP:
                 continue
-            near = isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value))
-            if near and (stretch.flat(i) or not reduces):
+            if isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value)):
                 members.add(i)
         return members
 

@@ -84,13 +84,32 @@ def test_small_shapes_stay_apart_and_one_reduction_ends_a_kernel() -> None:
     assert held(module) == [["exp", "sum"], ["prod"], ["mul"], ["tanh"]]
 
 
-def test_a_reduction_of_rows_that_were_broadcast_stays_apart() -> None:
+def test_a_reduction_of_rows_that_were_broadcast() -> None:
     module = after("""
   a: f32[8, 3] = add(x, r)
   b: f32[8, 3] = exp(a)
   s: f32[8] = sum(b, axes=[1])
   return s""", params="x: f32[8, 3], r: f32[3]")
-    assert held(module) == [["add", "exp"], ["sum"]]
+    assert held(module) == [["add", "exp", "sum"]]
+
+
+def test_the_gradient_of_a_bias_joins_what_it_sums() -> None:
+    """Though only the product waits for `a`, and nothing for `s`."""
+    module = after("""
+  a: f32[8, 3] = relu_gradient(x, y)
+  m: f32[8, 8] = matmul(a, y, tb=true)
+  t: f32[8, 8] = softmax(m, axis=1)
+  s: f32[3] = sum(a, axes=[0])
+  return t, s""", params="x: f32[8, 3], y: f32[8, 3]", results="(f32[8, 8], f32[3])")
+    assert held(module) == [["relu_gradient", "sum"], ["matmul"], ["softmax"]]
+
+
+def test_a_sum_of_one_element_each_stays_apart() -> None:
+    module = after("""
+  a: f32[8, 1] = exp(x)
+  s: f32[8] = sum(a, axes=[1])
+  return s""", params="x: f32[8, 1]")
+    assert held(module) == [["exp"], ["sum"]]
 
 
 def test_large_groups_are_cut() -> None:

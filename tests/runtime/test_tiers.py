@@ -18,6 +18,7 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.codegen.workshop import CompilerFailure
 from adjoint.ir.core import Node, walk
+from adjoint.ir.ops import loops
 from adjoint.ir.ops.arithmetic import Mul, Sub
 from adjoint.ir.ops.fused import Fused, FusedKernel
 from adjoint.ir.parse import parse_module
@@ -371,29 +372,36 @@ def one_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuse._Stretch, "levels", lambda self: [0] * len(self.nodes))
 
 
+def always_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where operands are broadcast, the next row is read like the one before."""
+    monkeypatch.setattr(loops, "advance", lambda k, counters, sizes: None)
+
+
 def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a mistake the results are the same."""
 
 
-_PLANTED: list[Callable[[pytest.MonkeyPatch], None]] = [nothing, wrong_difference, contracted, not_rounded, result_of_another, one_too_late]
+_PLANTED: list[Callable[[pytest.MonkeyPatch], None]] = [
+    nothing, wrong_difference, contracted, not_rounded, result_of_another, one_too_late, always_the_first_row,
+]
 
 
 @pytest.mark.parametrize("plant", _PLANTED)
 def test_a_mistake_is_seen(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of this file finds wrong fusions."""
 
-    def function(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def function(x: Tensor, y: Tensor, row: Tensor) -> tuple[Tensor, ...]:
         a = x * y - x * 3.0
         b = ops.softmax(a) * a - y
-        return b * a - x, a * a - y
+        return b * a - x, a * a - y, (ops.softmax(b) + row).sum()
 
     rows = 10 + _PLANTED.index(plant)  # plans of one shape are shared
-    given = [x.astype(ms.float16) for x in tensors(2, rows, 33)]
-    expected = bits(ms.jit(lambda x, y: function(x, y))(*given))
+    given = [x.astype(ms.float16) for x in (*tensors(2, rows, 33), *tensors(1, 33))]
+    expected = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))
     ms.set_context(background_compile="wait")
     plant(monkeypatch)
     try:
-        found = bits(ms.jit(lambda x, y: function(x, y))(*given))
+        found = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))
     except Exception:
         return
     assert (found == expected) == (plant is nothing)

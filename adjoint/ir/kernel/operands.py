@@ -17,7 +17,7 @@ class Buffer:
     `x[i]` is an element in the dtype it is computed in; `x.raw(i)` is the element as it is stored, which can only be copied.
     """
 
-    __slots__ = ("alone", "dtype", "name", "pointer", "position", "type", "written")
+    __slots__ = ("alone", "dtype", "name", "pointer", "position", "staged", "type", "written")
 
     def __init__(self, type_: TensorType, name: str, position: int, *, written: bool):
         self.type = type_
@@ -28,6 +28,8 @@ class Buffer:
         self.written = written
         self.alone = True
         """True if no other operand shares its memory; operands that are only read may share."""
+        self.staged = False
+        """True if its elements can be read through `window` only, each once."""
         self.pointer = Name(name, type_.dtype)
 
     def __repr__(self) -> str:
@@ -45,6 +47,10 @@ class Buffer:
     def count(self) -> int:
         """Return the number of elements."""
         return prod(self.type.sizes)
+
+    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+        """Return where `count` elements from `start` on, at most `most`, can be read, and the index of the first one there."""
+        return self, start
 
     def raw(self, index: Operand) -> Index:
         """Return the element as it is stored."""

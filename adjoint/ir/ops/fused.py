@@ -8,22 +8,24 @@
     }
 
 The kernel reads each operand once and keeps what is between the nodes in registers.  It computes each element by the ops' own
-`scalar`, rounded to the dtype of each node, and a reduction by its own `lower`, which reads a `_Virtual` buffer: its elements are
-computed where they are read.  So the results have the same bits as those of the nodes one by one.
+`scalar`, rounded to the dtype of each node, and a reduction by its own `lower`, which reads a `_Computed` buffer: its elements are
+computed as they are read.  So the results have the same bits as those of the nodes one by one.  Operands are broadcast to the shape of
+these elements.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjoint.ir.core import Literal, Value, free_of, tensor_type
-from adjoint.ir.kernel.c_ast import Expr, Name, Operand, expression
-from adjoint.ir.kernel.operands import Buffer
+from adjoint.ir.kernel.c_ast import Expr, Name, Operand
+from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.loops import broadcast_access, emit_maps
+from adjoint.ir.ops.loops import Walk, broadcast_access, emit_maps
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar
@@ -45,7 +47,11 @@ def is_map(node: Node) -> bool:
 
 def is_reduction(node: Node) -> bool:
     """Return True if a node may be the last of a fused kernel: it reads each element once, in the order of `Reduction`."""
-    return isinstance(node.op, Reduction) and type(node.op).lower is Reduction.lower and _static(node)
+    op = node.op
+    if not isinstance(op, Reduction) or type(op).lower is not Reduction.lower or not _static(node):
+        return False
+    sizes = tensor_type(node.operands[0]).sizes
+    return math.prod(sizes[axis] for axis in op.axes) != 1
 
 
 def _static(node: Node) -> bool:
@@ -154,34 +160,31 @@ class FusedKernel(Op):
         operands, outs = buffers[: self.operands], buffers[self.operands :]
         types = self.types([buffer.type for buffer in operands])
         reduction = self.reduction
+        uniform = all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
         if reduction is None:
-            shape = outs[0].shape
-            accesses = [broadcast_access(buffer, shape) for buffer in operands]
+            accesses = [broadcast_access(buffer, outs[0].shape) for buffer in operands]
 
             def computed(elements: list[Expr]) -> list[Expr]:
                 values = self._elements(k, elements, types)
                 return [values[number] for number in self.results]
 
-            uniform = all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
             emit_maps(k, outs, accesses, computed, self.cost, uniform=uniform)
             return
         last = len(types) - 1
         (reduced,) = self.steps[-1][1]
-        total = outs[self.results.index(last)]
+        type_ = types[reduced]
+        assert isinstance(type_, TensorType)
         stored = [(out, number) for out, number in zip(outs, self.results, strict=True) if number != last]
 
-        def element(index: Expr) -> Expr:
-            index = k.let(index, "e")
-            read = [k.let(buffer[0 if buffer.count == 1 else index], f"{buffer.name}_value") for buffer in operands]
-            values = self._elements(k, read, types)
+        def element(index: Expr, elements: Sequence[Expr]) -> Expr:
+            values = self._elements(k, elements, types)
             for out, number in stored:
                 k.store(out, index, values[number])
             return values[reduced]
 
+        walk = Walk(k, type_.sizes, [broadcast_access(buffer, type_.sizes) for buffer in operands], uniform=uniform)
         k.work = self.cost
-        type_ = types[reduced]
-        assert isinstance(type_, TensorType)
-        reduction.lower(k, _Virtual(type_, "element", element), total)
+        reduction.lower(k, _Computed(k, type_, walk, element), outs[self.results.index(last)])
 
     def _elements(self, k: Kernel, operands: Sequence[Expr], types: Sequence[Type]) -> list[Expr]:
         """Return each value of the maps for one element, from that element of each operand."""
@@ -203,17 +206,33 @@ class FusedKernel(Op):
         return values
 
 
-class _Virtual(Buffer):
-    """A buffer whose elements are computed where they are read.
+class _Computed(Buffer):
+    """A buffer whose elements are computed as they are read.
 
-    compute  index -> element
+    If all operands have its shape or one element, an element is computed where it is read.  Otherwise the index of an element does not
+    tell where it is in the operands, and a part is computed at a time.
+
+    walk     visits its elements, and reads the operands of the kernel
+    element  maps the index of an element, and the elements of the operands, to the element
     """
 
-    __slots__ = ("compute",)
+    __slots__ = ("element", "kernel", "walk")
 
-    def __init__(self, type_: TensorType, name: str, compute: Callable[[Expr], Expr]):
-        super().__init__(type_, name, -1, written=False)
-        self.compute = compute
+    def __init__(self, k: Kernel, type_: TensorType, walk: Walk, element: Callable[[Expr, Sequence[Expr]], Expr]):
+        super().__init__(type_, "computed", -1, written=False)
+        self.kernel, self.walk, self.element = k, walk, element
+        self.staged = bool(walk.outer)
+        if self.staged:
+            walk.name_rows()
 
     def __getitem__(self, index: Operand) -> Expr:
-        return self.compute(expression(index, I64))
+        index = self.kernel.let(index, "e", I64)
+        operands = [access.buffer for access in self.walk.accesses]
+        return self.element(index, [self.kernel.let(x[0 if x.count == 1 else index], f"{x.name}_value") for x in operands])
+
+    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+        if not self.staged:
+            return self, start
+        array = self.kernel.array(self.dtype, most, "computed")
+        self.walk.part(start, count, lambda j, elements, _: self.kernel.set(array[j], self.element(start + j, elements)))
+        return array, 0

@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adjoint.ir.types import BF16, F16
+from adjoint.ir.types import BF16, F16, I64
 
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = [
-    "ELEMENTS_PER_THREAD", "StridedAccess", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "emit_maps",
+    "ELEMENTS_PER_THREAD", "StridedAccess", "Walk", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "emit_maps",
     "grain_of", "row_counters", "row_major",
 ]
 
@@ -118,71 +118,130 @@ def emit_maps(
     uniform  True: the C code reads an operand that is constant along the last axis at a fixed index; otherwise at a run-time stride, 0
     """
     shape = outs[0].shape if onto is None else onto[0]
-    accesses = operands if onto is None else [*operands, onto[1]]
-    dims, strides = collapsed(shape, [access.strides for access in accesses])
-    *outer, inner = dims
+    walk = Walk(k, shape, operands if onto is None else [*operands, onto[1]], uniform=uniform, read=len(operands))
     if onto is None:
-        for access, own in zip(operands, strides, strict=True):
-            k.describe(access.buffer, _described(own, rank=len(dims)))
-        for out in outs:
-            k.describe(out, "n" if not outer else "..., m")
+        walk.describe(outs)
 
-    starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
-    known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in strides]
-    steps = [
-        k.size(own[-1], f"{access.buffer.name}_step") if known is None else known
-        for access, own, known in zip(accesses, strides, known_steps, strict=True)
-    ]
-
-    def widened_once(bases: Sequence[Any]) -> list[Any]:
-        """Return the elements that are constant along the last axis and need conversion to the compute dtype."""
-        return [
-            k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 and access.buffer.dtype in (F16, BF16) else None
-            for access, base, step in zip(operands, bases, known_steps, strict=False)
-        ]
-
-    def copy(index: Any, bases: Sequence[Any], along: Any, same: Sequence[Any]) -> None:
-        places = [base + along * step for base, step in zip(bases, steps, strict=True)]
-        values: list[Any] = []
-        for access, place, value in zip(operands, places, same, strict=False):
-            if value is None:
-                value = access.buffer[place]
-                # A widened element is computed once; a condition that selects between two loads would prevent vectorisation.
-                if len(operands) > 1 and (access.buffer.dtype in (F16, BF16) or len(operands) > 2):
-                    value = k.let(value, f"{access.buffer.name}_value")
-            values.append(value)
-        for out, value in zip(outs, elements(values), strict=True):
+    def each(index: Any, elements_read: Sequence[Any], places: Sequence[Any]) -> None:
+        for out, value in zip(outs, elements(list(elements_read)), strict=True):
             k.store(out, index if onto is None else places[-1], value)
 
     grain = max(1, ELEMENTS_PER_THREAD // cost)
-    if not outer:
-        with k.stage_range(inner, grain) as (begin, end):
-            same = widened_once(starts)
+    if not walk.outer:
+        with k.stage_range(walk.inner, grain) as (begin, end):
+            same = walk.constants(walk.starts)
             with k.loop(begin, end, "i") as i:
-                copy(i, starts, i, same)
+                walk.element(i, walk.starts, i, same, each)
         return
-
-    m = k.size(inner, "m")
-    sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(outer)] if len(outer) > 1 else []
-    row_strides = [
-        [k.size(stride, f"{access.buffer.name}_row" if not sizes else f"{access.buffer.name}_s{axis}")
-         for axis, stride in enumerate(own[:-1])]
-        for access, own in zip(accesses, strides, strict=True)
-    ]
-    with k.stage_range(math.prod(outer), max(1, grain // max(1, inner))) as (begin, end):
-        counters = row_counters(k, begin, sizes)
+    walk.name_rows()
+    with k.stage_range(math.prod(walk.outer), max(1, grain // max(1, walk.inner))) as (begin, end):
+        counters = row_counters(k, begin, walk.sizes)
         with k.loop(begin, end, "row") as row:
-            indices = counters or [row]
-            bases = []
-            for access, start, own in zip(accesses, starts, row_strides, strict=True):
-                base = indices[0] * own[0]
-                for index, stride in zip(indices[1:], own[1:], strict=True):
-                    base = base + index * stride
-                bases.append(k.let(start + base, f"{access.buffer.name}_at"))
-            same = widened_once(bases)
-            with k.loop(0, m, "j") as j:
-                copy(row * m + j, bases, j, same)
-            advance(k, counters, sizes)
+            bases = walk.row(counters or [row])
+            same = walk.constants(bases)
+            with k.loop(0, walk.m, "j") as j:
+                walk.element(row * walk.m + j, bases, j, same, each)
+            advance(k, counters, walk.sizes)
+
+
+class Walk:
+    """A visit to the elements of a shape in order, and where those of each operand are.
+
+    outer, inner  the axes that are left after merging: the rows, and the elements of a row
+    starts        the index of each operand's first element
+    read          how many of the accesses are read; those after them are only located
+    """
+
+    def __init__(
+        self, k: Kernel, shape: Sequence[int], accesses: Sequence[StridedAccess], *, uniform: bool = True, read: int | None = None
+    ):
+        self.k, self.accesses, self.count = k, accesses, len(accesses) if read is None else read
+        dims, self.strides = collapsed(shape, [access.strides for access in accesses])
+        *self.outer, self.inner = dims
+        self.starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
+        self.known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in self.strides]
+        self.steps = [
+            k.size(own[-1], f"{access.buffer.name}_step") if known is None else known
+            for access, own, known in zip(accesses, self.strides, self.known_steps, strict=True)
+        ]
+
+    def describe(self, outs: Sequence[Buffer]) -> None:
+        """Set how the comment over the function shows operands and results."""
+        rank = len(self.outer) + 1
+        for access, own in zip(self.accesses, self.strides, strict=True):
+            self.k.describe(access.buffer, _described(own, rank))
+        for out in outs:
+            self.k.describe(out, "n" if rank == 1 else "..., m")
+
+    def name_rows(self) -> None:
+        """Make the run-time sizes of the rows."""
+        k, outer = self.k, self.outer
+        self.m = k.size(self.inner, "m")
+        self.sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(outer)] if len(outer) > 1 else []
+        self.row_strides = [
+            [k.size(stride, f"{access.buffer.name}_row" if not self.sizes else f"{access.buffer.name}_s{axis}")
+             for axis, stride in enumerate(own[:-1])]
+            for access, own in zip(self.accesses, self.strides, strict=True)
+        ]
+
+    def row(self, indices: Sequence[Any]) -> list[Any]:
+        """Return the index of each operand's first element in a row."""
+        bases = []
+        for access, start, own in zip(self.accesses, self.starts, self.row_strides, strict=True):
+            base = indices[0] * own[0]
+            for index, stride in zip(indices[1:], own[1:], strict=True):
+                base = base + index * stride
+            bases.append(self.k.let(start + base, f"{access.buffer.name}_at"))
+        return bases
+
+    def constants(self, bases: Sequence[Any]) -> list[Any]:
+        """Return the elements that are constant along the last axis and need conversion to the compute dtype."""
+        return [
+            self.k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 and access.buffer.dtype in (F16, BF16) else None
+            for access, base, step in zip(self.accesses[: self.count], bases, self.known_steps, strict=False)
+        ]
+
+    def element(
+        self, index: Any, bases: Sequence[Any], along: Any, same: Sequence[Any], body: Callable[[Any, Sequence[Any], Sequence[Any]], None]
+    ) -> None:
+        """Do `body` for one element: its index, the element of each operand that is read, and the index of each operand's."""
+        places = [base + along * step for base, step in zip(bases, self.steps, strict=True)]
+        values: list[Any] = []
+        for access, place, value in zip(self.accesses, places, same, strict=False):
+            if value is None:
+                value = access.buffer[place]
+                # A widened element is computed once; a condition that selects between two loads would prevent vectorisation.
+                if self.count > 1 and (access.buffer.dtype in (F16, BF16) or self.count > 2):
+                    value = self.k.let(value, f"{access.buffer.name}_value")
+            values.append(value)
+        body(index, values, places)
+
+    def moved(self, bases: Sequence[Any], along: Any) -> list[Any]:
+        """Return the index of each operand's element so many elements after those at `bases` in a row."""
+        return [base if known == 0 else self.k.let(base + along * step, f"{access.buffer.name}_from")
+                for access, base, step, known in zip(self.accesses, bases, self.steps, self.known_steps, strict=True)]
+
+    def part(self, start: Any, count: Any, body: Callable[[Any, Sequence[Any], Sequence[Any]], None]) -> None:
+        """Do `body` for `count` elements from `start` on, inside of a stage; indices are counted from `start`."""
+        k = self.k
+        if not self.outer:
+            bases = self.moved(self.starts, start)
+            same = self.constants(bases)
+            with k.loop(0, count, "j") as j:
+                self.element(j, bases, j, same, body)
+            return
+        first = k.let(start / self.m, "first_row")
+        skipped, done = k.local(start - first * self.m, "skipped"), k.local(0, "done", I64)
+        counters = row_counters(k, first, self.sizes) or [k.local(first, "row")]
+        with k.loop_while(k.less(done, count)):
+            width = k.let(k.minimum_of(self.m - skipped, count - done), "width")
+            bases = self.moved(self.row(counters), skipped)
+            same = self.constants(bases)
+            with k.loop(0, width, "j") as j:
+                self.element(done + j, bases, j, same, body)
+            k.increment(done, width)
+            k.set(skipped, 0)
+            advance(k, counters, self.sizes)
 
 
 def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.kernel.c_ast import Operand
+    from adjoint.ir.kernel.operands import LocalArray
 
 __all__ = ["Reduction", "rounding_steps"]
 
@@ -168,11 +170,20 @@ class Reduction(Op):
         lane = k.array(x.dtype, lanes, "lane")
         with k.loop(0, lanes, "l") as here:
             k.set(lane[here], k.literal(self.neutral(x.dtype.compute), x.dtype.compute))
-        full = k.let(n / lanes * lanes, "full")
-        with k.loop(0, full, "i", step=lanes) as i, k.loop(0, lanes, "l") as here:
-            k.set(lane[here], self.combined(k, lane[here], x[start + i + here]))
-        with k.loop(full, n, "i") as i:
-            k.set(lane[i - full], self.combined(k, lane[i - full], x[start + i]))
+
+        def add(start: Any, n: Any, most: int) -> None:
+            values, first = x.window(start, n, most)
+            full = k.let(n / lanes * lanes, "full")
+            with k.loop(0, full, "i", step=lanes) as i, k.loop(0, lanes, "l") as here:
+                k.set(lane[here], self.combined(k, lane[here], values[first + i + here]))
+            with k.loop(full, n, "i") as i:
+                k.set(lane[i - full], self.combined(k, lane[i - full], values[first + i]))
+
+        if x.staged:
+            with k.loop(0, n, "at", step=WINDOW) as at:
+                add(k.let(start + at, "begin_at"), k.let(k.minimum_of(n - at, k.literal(WINDOW, I64)), "in_window"), WINDOW)
+        else:
+            add(start, n, most)
         width = lanes // 2
         while width:
             with k.loop(0, width, "l") as here:
@@ -201,19 +212,12 @@ class Reduction(Op):
             first = k.let(block / per_column * n + row, "first")
             last = k.let(first + k.minimum_of(n - row, k.literal(ROWS, I64)), "last")
             total = k.let(block * m + left, "total")
-            with k.loop(0, width, "j") as j:
-                k.store(target, total + j, x[first * m + left + j])
-            at = k.let(first + 1, "second")
-            if self.together > 1:
-                whole = k.let(at + (last - at) / self.together * self.together, "whole")
-                with k.loop(at, whole, "i", step=self.together) as i, k.loop(0, width, "j") as j:
-                    value = target[total + j]
-                    for number in range(self.together):
-                        value = k.let(self.combined(k, value, x[(i + number) * m + left + j]), "value")
-                    k.store(target, total + j, value)
-                at = whole
-            with k.loop(at, last, "i") as i, k.loop(0, width, "j") as j:
-                k.store(target, total + j, self.combined(k, target[total + j], x[i * m + left + j]))
+            if x.staged:
+                self._add_staged(k, x, target, first, last, m, left, width, total, max(1, COLUMNS // inner))
+            else:
+                with k.loop(0, width, "j") as j:
+                    k.store(target, total + j, x[first * m + left + j])
+                self._add_rows(k, x, target, k.let(first + 1, "second"), last, m, left, width, total)
             if in_place and finish is not _unfinished:
                 with k.loop(0, width, "j") as j:
                     k.store(out, total + j, finish(out[total + j]))
@@ -226,6 +230,36 @@ class Reduction(Op):
             self._tree_of_rows(k, target, start, per_column, m, width)
             with k.loop(0, width, "j") as j:
                 k.store(out, unit / per_row * m + left + j, finish(target[start + j]))
+
+    def _add_rows(
+        self, k: Kernel, x: Buffer | LocalArray, target: Buffer, at: Expr, last: Expr, m: Expr, left: Operand, width: Expr, total: Expr
+    ) -> None:
+        """Combine the rows `at` to `last` of x, `width` columns from `left` on, with what is in `target` from `total` on."""
+        if self.together > 1:
+            whole = k.let(at + (last - at) / self.together * self.together, "whole")
+            with k.loop(at, whole, "i", step=self.together) as i, k.loop(0, width, "j") as j:
+                value = target[total + j]
+                for number in range(self.together):
+                    value = k.let(self.combined(k, value, x[(i + number) * m + left + j]), "value")
+                k.store(target, total + j, value)
+            at = whole
+        with k.loop(at, last, "i") as i, k.loop(0, width, "j") as j:
+            k.store(target, total + j, self.combined(k, target[total + j], x[i * m + left + j]))
+
+    def _add_staged(
+        self, k: Kernel, x: Buffer, target: Buffer, first: Expr, last: Expr, m: Expr, left: Expr, width: Expr, total: Expr, most: int
+    ) -> None:
+        """Combine the rows of a staged buffer into `target`, at most `most` of them at a time."""
+        row, at_once = k.local(first, "row"), k.size(most, "at_once")
+        with k.loop_while(k.less(row, last)):
+            rows = k.let(k.minimum_of(last - row, at_once), "rows")
+            values, at = x.window(row * m + left, (rows - 1) * m + width, COLUMNS)
+            begins = k.let(k.equal(row, first), "begins")
+            with k.when(begins), k.loop(0, width, "j") as j:
+                k.store(target, total + j, values[at + j])
+            second = k.let(k.select(begins, k.literal(1, I64), k.literal(0, I64)), "second")
+            self._add_rows(k, values, target, second, rows, m, at, width, total)
+            k.increment(row, rows)
 
     def _tree_of_rows(self, k: Kernel, x: Buffer, start: Expr, rows: Expr, pitch: Expr, width: Expr) -> None:
         """Combine `rows` rows of `width` totals, `pitch` apart, in the tree of `trees.py`; the first row becomes the result.
@@ -271,6 +305,8 @@ LANES = 32
 """Running results of one block: two vectors of 16 float32."""
 FEW_LANES = 8
 """Enough for rows that are not longer: the result is that of LANES, sooner."""
+WINDOW = 256
+"""Elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
 BLOCK = 2048
 """Elements that lie side by side and are combined before others join."""
 ROWS = 64
