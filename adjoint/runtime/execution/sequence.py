@@ -34,6 +34,7 @@ from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
+from adjoint.runtime.execution.tables import Returned, table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.process.location import site_of
 from adjoint.runtime.tensor.random_keys import next_key
@@ -76,11 +77,11 @@ class Faster:
     """A faster function with the same parameters, results and effects.
 
     plan  makes its plan; None if there is no such function
-    fits  True if it may run on these arguments now
+    fits  True if it may run on these arguments now; None: it always may
     """
 
     plan: Callable[[], Plan | None]
-    fits: Callable[[Listed[Tensor]], bool]
+    fits: Callable[[Listed[Tensor]], bool] | None
 
 
 class Sequence:
@@ -90,13 +91,17 @@ class Sequence:
     state   tensors by symbol, which the accesses of straight pieces read and write
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
     faster  what runs instead when nothing is recorded or logged, if there is such a function
+    returned  what a caller makes of the results: then there may be a `whole`
+    whole   for runs in which nothing is recorded or logged: given the sequence of arguments it returns what the caller makes of the
+            results, or None if it may not run on these arguments now; None until it is made, and for more than one straight piece
     """
 
     def __init__(
         self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *, sited: bool = True,
-        faster: Faster | None = None,
+        faster: Faster | None = None, returned: Returned | None = None,
     ):
-        self.plan, self.makers, self.state, self.sited, self._faster = plan, makers, state, sited, faster
+        self.plan, self.makers, self.state, self.sited, self._faster, self._returned = plan, makers, state, sited, faster, returned
+        self.whole: Callable[..., Any] | None = None
         self._types = [p.type for p in plan.function.params]
         self._quiet: Runnable | None = None
         self._fastest: Runnable | None = None
@@ -118,7 +123,8 @@ class Sequence:
         tape = run.tape
         if tape is None and run.plain:
             faster = self._faster
-            form = self._quiet or self.quiet if faster is None or not faster.fits(arguments) else self._fastest or self.fastest
+            quick = faster is not None and (faster.fits is None or faster.fits(arguments))
+            form = self._fastest or self.fastest if quick else self._quiet or self.quiet
         else:
             form = self.emitting if tape is not None and tape.emits else self.recording
         if form.takes is None:
@@ -153,6 +159,8 @@ class Sequence:
     def use(self, name: str, form: Runnable) -> None:
         """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
         setattr(self, name, form)
+        if self._returned is not None and name == ("_quiet" if self._faster is None else "_fastest"):
+            self.whole = form.whole(self._returned, None if self._faster is None else self._faster.fits)
 
     @property
     def emitting(self) -> Form:
@@ -179,12 +187,14 @@ class Form:
     template  the initial list of values, with constants at their positions
     takes     the indices of the arguments that are held as tensors, the others as memory; None: all are tensors
     results   the positions of the results, with the type of one held as memory; a constant becomes a new tensor at each run
+    only      the arguments of `table_function` that describe the one straight piece, if the form has no other steps
     """
 
     block: Block
     template: list[Any]
     takes: frozenset[int] | None
     results: tuple[tuple[int, TensorType | None], ...]
+    only: tuple[Any, ...] | None = None
 
     def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
         """Return the results for arguments held as `takes` says."""
@@ -203,6 +213,12 @@ class Form:
                 results.append(result)
         return results
 
+    def whole(self, returned: Returned, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return a function that does a whole run, if the form is one straight piece; for the arguments see `table_function`."""
+        if self.only is None:
+            return None
+        return table_function(*self.only, template=self.template, results=self.results, returned=returned, fits=fits)
+
 
 class _Binder:
     """Makes a form of a sequence; the form holds no reference to it.
@@ -217,6 +233,7 @@ class _Binder:
         self.template: list[Any] = [None] * len(self.slots)
         self.tensors: set[int] = set()
         self.constants: dict[int, int] = {}
+        self.only: tuple[Any, ...] | None = None
 
     def form(self) -> Form:
         """Return the form of the plan."""
@@ -227,7 +244,9 @@ class _Binder:
         self.define(params)
         takes = None if len(params) == len(self.tensors) else frozenset(self.tensors)
         block = self.bound(self.plan.body, None)
-        return Form(block, self.template, takes, tuple(self.result(i) for i in self.plan.body.yields))
+        pieces = self.plan.body.pieces
+        alone = len(pieces) == 1 and isinstance(pieces[0], Straight) and not self.recording
+        return Form(block, self.template, takes, tuple(self.result(i) for i in self.plan.body.yields), self.only if alone else None)
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
@@ -296,6 +315,7 @@ class _Binder:
             self.define(each.results)
             operands.append(self.as_they_are(each.operands))
         tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
+        self.only = piece, operands, self.slots, tensors, self.state, [p.type for p in self.plan.function.params]
         add_when_reached(
             block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state))
 

@@ -7,35 +7,65 @@ State is read before the call and written after it, in the order of the program.
 memory, without a copy; one that is computed in place is in it already (`in_place.py`).
 
 A table is made when its piece is first reached, so that a branch which is never taken compiles nothing.
+
+Where a function is one straight piece, the table is run by a function of its own (`table_function`), which is given the arguments and
+returns the result: no list of values is made.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from types import CodeType
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, MappingProxyType
+from typing import Any, Protocol
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Slot, Straight
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.batches import Stage, batches
 from adjoint.runtime.execution.buffers import aliases, aligned
 from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.run import Deviation, Run, Step
-from adjoint.runtime.memory.machine import machine
+from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["table_step"]
+__all__ = ["Results", "Returned", "table_function", "table_step"]
+
+Results = Sequence[tuple[int, TensorType | None]]
+"""The positions of a function's results, with the type of one that is held as memory."""
+
+
+class Guarded(Protocol):
+    """What a function depends on besides its arguments; `holds` tells whether that is as it was."""
+
+    @property
+    def holds(self) -> Callable[[], bool]: ...
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a caller makes of the results of a function.
+
+    expression  in terms of the results, the tensors `leaf0`, `leaf1`, ...
+    guards      what must hold
+    """
+
+    expression: str
+    guards: Guarded
+
 
 _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
 
+
+_MOST_OPERANDS = 6
+"""Operands and results of a kernel that is launched with pointers as arguments."""
 
 _HELD_ALONE = 3
 """Reference count of the memory of state that nothing else holds: the tensor, the step's variable, getrefcount's argument."""
@@ -52,8 +82,35 @@ def table_step(
     state     the tensors that it reads and writes, by symbol
     run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
     """
+    table = _filled(_Table(piece, slots, tensors, state), operands, run)
+    return None if table is None else table.step()
+
+
+def table_function(
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
+    state: Mapping[str, Tensor], types: Sequence[Type], template: Sequence[Any], results: Results, returned: Returned,
+    fits: Callable[[Sequence[Tensor]], bool] | None,
+) -> Callable[..., Any] | None:
+    """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel on this machine.
+
+    It is given a sequence of arguments and returns what the function returns, or None if it may not run on these arguments now.
+
+    types     the types of the arguments
+    template  the constants, at their positions
+    results   the positions of the results
+    fits      True if it may run on these arguments now; None: it always may
+
+    For the other arguments see `table_step`.
+    """
+    constants = {i: x for i, x in enumerate(template) if x is not None}
+    table = _filled(_Table(piece, slots, tensors, state, len(types), constants), operands, Run(None))
+    return None if table is None else table.function(types, results, returned, fits)
+
+
+def _filled(table: _Table, operands: Sequence[tuple[int, ...]], run: Run) -> _Table | None:
+    """Return a table with the entries of its piece; None if one of the ops has no kernel."""
     plans: dict[Launch, OpPlan] = {}
-    for launch in piece.launches:
+    for launch in table.piece.launches:
         try:
             plan = plan_for(kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands])
         except BaseException as raised:
@@ -62,15 +119,14 @@ def table_step(
         if plan.stages is None:
             return None
         plans[launch] = plan
-    table = _Table(piece, slots, tensors, state)
-    for entry, given in zip(piece.entries, operands, strict=True):
+    for entry, given in zip(table.piece.entries, operands, strict=True):
         if isinstance(entry, Launch):
             table.launch(entry, given, plans[entry])
         elif isinstance(entry.node.op, Read):
             table.read(entry)
         else:
             table.write(entry, given)
-    return table.step()
+    return table
 
 
 class _Table:
@@ -84,10 +140,15 @@ class _Table:
     same    by slot of a value that is read after a write, the position of what was written
     done    for each write, how many stages come before it, and the statement that makes it
     shared  for the block of a result computed in place, the block of what it replaces
+
+    A step finds the values around it in a list.  In a function of its own each is a variable, `arguments` are how many are given, as
+    tensors, and `constants` are by position what the others are.
     """
 
-    def __init__(self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor]):
+    def __init__(self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor],
+                 arguments: int | None = None, constants: Mapping[int, Any] = MappingProxyType({})):
         self.piece, self.slots, self.tensors = piece, slots, tensors
+        self.arguments, self.constants = arguments, constants
         self.writes = writes_of(piece, slots, tensors)
         self.states: dict[str, str] = {}
         self.current: dict[str, int] = {}
@@ -117,7 +178,7 @@ class _Table:
             self.names[slot] = f"m{slot}"
             self.before.append(f"m{slot} = {tensor}.memory")
         if slot in self.piece.kept:
-            self.after.append(f"values[{slot}] = {tensor if slot in self.tensors else self.name(slot)}")
+            self.after.append(f"{self.value(slot)} = {tensor if slot in self.tensors else self.name(slot)}")
 
     def write(self, entry: Access, operands: Sequence[int]) -> None:
         """Append a write."""
@@ -176,9 +237,18 @@ class _Table:
         """Return the variable that holds the memory at a position."""
         position = self.same.get(position, position)
         if position not in self.names:
-            self.names[position] = f"m{position}"
-            self.before.append(f"m{position} = values[{position}]" + (".memory" if position in self.tensors else ""))
+            name = self.names[position] = f"m{position}"
+            if position in self.constants:
+                constant = self.constants[position]
+                self.made[name] = constant.memory if position in self.tensors else constant
+            else:
+                given = self.arguments is not None  # as a tensor
+                self.before.append(f"{name} = {self.value(position)}" + (".memory" if given or position in self.tensors else ""))
         return self.names[position]
+
+    def value(self, position: int) -> str:
+        """Return the expression for the value at a position outside of the piece."""
+        return f"values[{position}]" if self.arguments is None else f"v{position}"
 
     def block(self, expression: str) -> tuple[int, int]:
         self.blocks.append(expression)
@@ -222,10 +292,10 @@ class _Table:
         if slot not in self.piece.kept:
             return
         if slot not in self.tensors:
-            self.after.append(f"values[{slot}] = {self.names[slot]}")
+            self.after.append(f"{self.value(slot)} = {self.names[slot]}")
             return
         self.made[f"type_{slot}"] = self.type_of(slot)
-        self.after += [f"values[{slot}] = result = new(Tensor)", f"result.type = type_{slot}", f"result.memory = {self.names[slot]}"]
+        self.after += [f"{self.value(slot)} = result = new(Tensor)", f"result.type = type_{slot}", f"result.memory = {self.names[slot]}"]
         if stopped:
             self.after.append("result._takes_gradient = False")
 
@@ -236,22 +306,71 @@ class _Table:
 
     def step(self) -> Step:
         """Return the step.  Its function is compiled from text: one for just these values is faster than one that looks at each."""
-        if self.stages:
-            self.allocate("arena", self.piece.arena + self.scratch)
-            here = machine()
-            self.made["table"], self.made["kept"] = here.table(
-                [(stage.kernel, stage.places) for stage in self.stages], batches(self.stages, self.shared))
-            self.made["launch"], self.made["failure"] = here.library.adjoint_run, self.failure()
-            self.before += [f"failed = launch(table, [{', '.join(self.blocks)}])", "if failed:"]
-            if any(stage.launch.node.op.may_fail for stage in self.stages):
-                self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
-            self.before.append("    raise failure(failed, run)")
+        self.call()
         own = {slot for entry in self.piece.entries for slot in entry.results}
         freed = [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
-        written = [statement for _, statement in self.done]
-        body = [*self.before, *written, *self.after, *(f"values[{slot}] = None" for slot in freed)]
-        exec(_code("\n".join(["def step(values, run):", *(f"    {line}" for line in body or ["pass"])])), self.made)
-        return self.made.pop("step")
+        return self.compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)])
+
+    def function(
+        self, types: Sequence[Type], results: Results, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None,
+    ) -> Callable[..., Any]:
+        """Return the function that is a whole run; for the arguments see `table_function`."""
+        leaves: list[str] = []
+        for number, (position, type_) in enumerate(results):
+            if type_ is None:
+                leaves.append(f"leaf{number} = {self.value(position)}")
+                continue
+            self.made[f"type_leaf{number}"] = type_
+            leaves += [f"leaf{number} = new(Tensor)", f"leaf{number}.type = type_leaf{number}",
+                       f"leaf{number}.memory = {self.name(position)}"]
+        self.call(alone=True)
+        self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node, "guards": returned.guards, "fits": fits}
+        self.made |= {f"given{i}": type_ for i, type_ in enumerate(types)}
+        given = [f"v{i}" for i in range(len(types))]
+        return self.compiled("function(arguments)", [
+            f"if len(arguments) != {len(given)}: return None",
+            *([f"{', '.join(given)}, = arguments"] if given else ()),
+            *(f"if {name}.__class__ is not Tensor or {name}.type is not given{i}: return None" for i, name in enumerate(given)),
+            "if not guards.holds(): return None", *(["if not fits(arguments): return None"] if fits is not None else ()),
+            "run = None", "try:", *(f"    {line}" for line in (*self.statements(), *leaves, f"return {returned.expression}")),
+            "except Deviation:", "    raise", "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"])
+
+    def call(self, *, alone: bool = False) -> None:
+        """Append the C call.
+
+        alone  True if a single kernel may be launched by itself: then a failure is the kernel's status
+        """
+        if not self.stages:
+            return
+        here = machine()
+        blocks = self.blocks
+        single = self.stages[0] if alone and len(self.stages) == 1 else None
+        if single is not None and len(single.places) <= _MOST_OPERANDS and all(block and not offset for block, offset in single.places):
+            self.made["kernel"], self.made["launch"] = single.kernel, getattr(here.library, f"adjoint_launch{len(single.places)}")
+            self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
+        else:
+            if self.piece.arena + self.scratch:
+                self.allocate("arena", self.piece.arena + self.scratch)
+            else:
+                self.made["arena"] = ffi.NULL
+            self.made["table"], self.made["kept"] = here.table(
+                [(stage.kernel, stage.places) for stage in self.stages], batches(self.stages, self.shared))
+            self.made["launch"] = here.library.adjoint_run
+            self.before.append(f"failed = launch(table, [{', '.join(blocks)}])")
+        self.made["failure"] = self.failure()
+        self.before.append("if failed:")
+        if any(stage.launch.node.op.may_fail for stage in self.stages):
+            self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
+        self.before += ["    run = Run(None)"] if self.arguments is not None else []
+        self.before.append("    raise failure(failed, run)")
+
+    def statements(self) -> list[str]:
+        """Return the statements of a run: what comes before the call and the call, the writes of state, and what comes after."""
+        return [*self.before, *(statement for _, statement in self.done), *self.after]
+
+    def compiled(self, header: str, body: Sequence[str]) -> Callable[..., Any]:
+        exec(_code("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])])), self.made)
+        return self.made.pop(header.partition("(")[0])
 
     def failure(self) -> Any:
         launches = tuple(stage.launch for stage in self.stages)

@@ -10,8 +10,9 @@ A fused kernel that the compiler refuses leaves its nodes as they were.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 from adjoint.diagnostics import InternalError, warn
@@ -20,6 +21,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
+from adjoint.runtime.execution.tables import Returned
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.tensor import Tensor
@@ -37,6 +39,10 @@ class Runnable(Protocol):
     def takes(self) -> frozenset[int] | None: ...
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]: ...
+
+    def whole(self, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return a function that does a whole run, if there is one; for the arguments see `tables.table_function`."""
+        ...
 
 
 class Tiered(Protocol):
@@ -72,7 +78,13 @@ class FirstForm:
                 of.use(self._name, form)
                 if (kernels := machine().kernels) is not None:
                     kernels.later(self._in_background)
+            elif self._runs == _RUNS + 1:
+                of.use(self._name, self)
         return form.run(arguments, run)
+
+    def whole(self, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return the function that does a whole run for as long as nothing is to be fused; None before it has run some times."""
+        return self._form.whole(returned, partial(_while_off, fits)) if self._runs > _RUNS and not background_compile() else None
 
     def _in_background(self) -> None:
         of = self._of()
@@ -93,6 +105,10 @@ class FirstForm:
         form = of.bound(plan)
         of.use(self._name, form)
         return form
+
+
+def _while_off(fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
+    return not background_compile() and (fits is None or fits(arguments))
 
 
 def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:

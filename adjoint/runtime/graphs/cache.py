@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -58,7 +58,7 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "call")
+    __slots__ = ("__weakref__", "_of_tensors", "call", "quick")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
@@ -66,6 +66,8 @@ class Graphs(dict[Template, _Entries]):
         """Runs the function or cell on a lowering."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
+        self.quick: Callable[[Sequence[Any]], Any] | None = None
+        """Fastest path: given positional arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
@@ -106,6 +108,7 @@ class Graphs(dict[Template, _Entries]):
 
     def drop(self, entries: _Entries, entry: int) -> None:
         """Drop a graph, given by its id, whose guards can never hold again."""
+        self.quick = None
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
@@ -117,10 +120,11 @@ class Graphs(dict[Template, _Entries]):
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
+        self.quick = None
 
     def begin_period(self) -> None:
         """Clear the fast path, so that the next use of each graph marks its template."""
-        self._of_tensors = {}
+        self._of_tensors, self.quick = {}, None
 
 
 class _All(Cache):

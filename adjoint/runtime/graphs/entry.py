@@ -14,11 +14,12 @@ from adjoint.ir.core import Module, walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
+from adjoint.runtime.execution.tables import Returned
 from adjoint.runtime.graphs.cache import Graphs, lowering_lock
 from adjoint.runtime.graphs.graph import Check, Unfitting
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
-from adjoint.runtime.graphs.outline import filled, quickly_filled, slots_of
+from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
@@ -38,28 +39,28 @@ class Entry:
     lowered  the function, lowered to a graph
     sequence the graph, bound
     logs     True if the user's Python code runs in it: hooks may be added or removed between runs, and may return unforeseen values
-    direct   True if its result is one tensor and it has no effects: then `sequence.run_fitting` is the whole call
-    _fill    makes the result of the tensors, if that is all there is to do
+    _fill    makes the result of the tensors, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
     """
 
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
-        self.sequence = bind(lowered.graph, guarded=True)
         hosts = lowered.graph.hosts
         nodes = [*walk(lowered.graph.function.body)]
         self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
         self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
         self.slots = slots_of(lowered.outline)
-        self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
-        self._fill = None if lowered.written or self.logs else quickly_filled(lowered.outline)
+        returned = None if lowered.written or self.logs else expression_of(lowered.outline)
+        self._fill = None if returned is None else eval(f"lambda {', '.join(f'leaf{i}' for i in range(len(self.slots)))}: {returned}")
+        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else Returned(returned, lowered.guards))
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
-        if self.direct:
-            return self.sequence.run_fitting(tensors, Run(state.tracer))[0]
         if self._fill is not None:
-            return self._fill(self.sequence.run_fitting(tensors, Run(state.tracer)))
+            whole = self.sequence.whole
+            if whole is not None:
+                known.quick = whole
+            return self._fill(*self.sequence.run_fitting(tensors, Run(state.tracer)))
         if self.lowered.written:
             self._check_written(named, tensors)
         if not self.logs:
@@ -86,10 +87,6 @@ class Entry:
 
 
 _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
-
-
-def _is_slot(outline: Any) -> bool:
-    return getattr(outline, "category", None) == "tensor"
 
 
 def make(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any]) -> Entry:

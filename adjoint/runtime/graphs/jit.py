@@ -19,13 +19,12 @@ from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
-from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.cache import Graphs, lowering_lock
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.process import graph_mode
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
@@ -49,8 +48,7 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tracer = state.tracer
-        if tracer is not None and tracer.emits is True:
+        if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
             return tracer.call(self.__wrapped__, args, kwargs)
         if args and isinstance(args[0], Cell):
             cell, rest = args[0], args[1:]
@@ -84,6 +82,9 @@ class Compiled:
 
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    quick = known.quick
+    if quick is not None and not tracing and not kwargs and (result := quick(args)) is not None:
+        return result
     plain = False
     if not kwargs:
         # Fast path: all arguments are tensors, and their types are the template.
@@ -92,7 +93,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             plain = True
             entry = known.find_plain(types_)
             if entry is not None:
-                return entry.sequence.run_fitting(args, Run(state.tracer))[0] if entry.direct else entry.run(known, None, named, args)
+                return entry.run(known, None, named, args)
     template, tensors = flatten((args, kwargs))
     return _entry(known, template, named, plain).run(known, template, named, tensors)
 
@@ -122,7 +123,7 @@ _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a cell called in GRAPH_MODE."""
-    if state.tracer is not None and state.tracer.emits is True:
+    if tracing and state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)

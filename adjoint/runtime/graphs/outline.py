@@ -19,7 +19,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
 from adjoint.runtime.tensor.structure import mapped
 
-__all__ = ["Remade", "OutlineSlot", "filled", "outline_key", "outlined", "quickly_filled", "slots_of"]
+__all__ = ["Remade", "OutlineSlot", "expression_of", "filled", "outline_key", "outlined", "slots_of"]
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,14 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
     return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
 
 
-def quickly_filled(outline: Any) -> Callable[[Sequence[Any]], Any] | None:
-    """Return a function that does what `filled` does for an outline of tuples, lists and tensors alone; None for any other."""
-    text = _expression(outline, count())
-    return None if text is None else eval(f"lambda leaves: {text}")
+def expression_of(outline: Any) -> str | None:
+    """Return the expression of an outline of tuples, lists and tensors alone, in terms of `leaf0`, `leaf1`, ...; None for any other."""
+    return _expression(outline, count())
 
 
 def _expression(outline: Any, numbers: Iterator[int]) -> str | None:
     if isinstance(outline, OutlineSlot):
-        return f"leaves[{next(numbers)}]" if outline.category == "tensor" else None
+        return f"leaf{next(numbers)}" if outline.category == "tensor" else None
     if type(outline) not in (tuple, list):
         return None
     parts = [_expression(part, numbers) for part in outline]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.execution.tables import Returned
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers
 from adjoint.runtime.graphs.running.gradients import gradient_makers
@@ -13,11 +14,13 @@ from adjoint.runtime.graphs.running.optimised import faster
 __all__ = ["bind"]
 
 
-def bind(graph: Graph, *, guarded: bool = False) -> Sequence:
+def bind(graph: Graph, *, guarded: bool = False, returned: Returned | None = None) -> Sequence:
     """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
 
-    guarded  True if the caller has checked at each run that the cells have the hooks for which the graph was made
+    guarded   True if the caller has checked at each run that the cells have the hooks for which the graph was made
+    returned  see `Sequence`
     """
     makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
     known = faster(graph) if guarded else None
-    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state, faster=known)
+    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state, faster=known,
+                    returned=returned)

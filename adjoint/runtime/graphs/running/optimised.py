@@ -38,7 +38,7 @@ def faster(graph: Graph) -> Faster | None:
                 return False
         return True
 
-    return Faster(functools.partial(_plan, graph), fits if differentiated else lambda arguments: True)
+    return Faster(functools.partial(_plan, graph), fits if differentiated else None)
 
 
 def quiet_plan(graph: Graph) -> Plan:
