@@ -64,6 +64,9 @@ _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
 
 
+_MOST_LAUNCHES = 64
+"""Launches of a piece for which a function of its own is compiled: in a longer one the time of Python around the call does not count."""
+
 _MOST_OPERANDS = 6
 """Operands and results of a kernel that is launched with pointers as arguments."""
 
@@ -91,7 +94,7 @@ def table_function(
     state: Mapping[str, Tensor], types: Sequence[Type], template: Sequence[Any], results: Results, returned: Returned,
     fits: Callable[[Sequence[Tensor]], bool] | None,
 ) -> Callable[..., Any] | None:
-    """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel on this machine.
+    """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
 
     It is given a sequence of arguments and returns what the function returns, or None if it may not run on these arguments now.
 
@@ -102,6 +105,8 @@ def table_function(
 
     For the other arguments see `table_step`.
     """
+    if len(piece.launches) > _MOST_LAUNCHES:
+        return None
     constants = {i: x for i, x in enumerate(template) if x is not None}
     table = _filled(_Table(piece, slots, tensors, state, len(types), constants), operands, Run(None))
     return None if table is None else table.function(types, results, returned, fits)
