@@ -24,8 +24,9 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "convert.h": (),
     "math_f32.h": (),
     "math_f64.h": (),
-    "matmul.h": (),
-    "convolution.h": ("matmul.h",),
+    "vectors.h": (),
+    "matmul.h": ("vectors.h",),
+    "convolution.h": ("vectors.h",),
 }
 """Each file, with the files that it needs; in the order in which they are copied."""
 

@@ -760,8 +760,8 @@ static void TYPED(adjoint_transpose_cotangents)(
             for (int64_t row = 0; row < rows; row++, target += length * width) {
                 TYPED(adjoint_copy_transposed)(
                     height, length, ct + image * next + channel * area + row * columns, area, target, width);
-                for (int64_t p = 0; p < length && height + 8 <= width; p++) {
-                    for (int64_t i = (height + 7) / 8 * 8; i < width; i++) target[p * width + i] = 0;
+                for (int64_t p = 0; p < length && height + LANES <= width; p++) {
+                    for (int64_t i = (height + LANES - 1) / LANES * LANES; i < width; i++) target[p * width + i] = 0;
                 }
             }
         }

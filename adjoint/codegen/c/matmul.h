@@ -10,7 +10,8 @@
    a *panel*: the columns of one tile, copied so that row after row stands in one piece. A is read where it lies, or
    from *strips*: the rows of one tile, copied so that column after column stands in one piece. Copying costs time,
    pays when the copy is used often, and changes no number. Strips are copied by the thread that reads them, panels
-   too, unless B is large and meets many rows: then a stage of its own copies all of it, for all threads.
+   too, unless B is large and meets many rows: then a stage of its own copies all of it, for all threads. Nothing is
+   copied for up to ADJOINT_FEW rows and a B that is stored transposed: it is transposed in registers, where it is used.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -18,122 +19,26 @@
 #define ADJOINT_MATMUL_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR 64 /* bytes */
-#define ADJOINT_ROWS 14   /* 28 of 32 registers hold C */
-#elif defined(__AVX__)
-#define ADJOINT_VECTOR 32
-#define ADJOINT_ROWS 6 /* 12 of 16 registers hold C */
-#elif defined(__aarch64__)
-#define ADJOINT_VECTOR 16
-#define ADJOINT_ROWS 14
-#else
-#define ADJOINT_VECTOR 16
-#define ADJOINT_ROWS 6
-#endif
 
 enum {
     ADJOINT_DEPTH = 512,                        /* k in one chain: part of the definition, not to be tuned */
     ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use, with strips */
     ADJOINT_AHEAD_BARE = 8,                     /* and without */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
-    ADJOINT_MEET = 2048,                        /* bytes: lines a multiple of this apart share two sets of a cache */
     ADJOINT_NEAR = 262144,                      /* bytes of B that are not far away */
     ADJOINT_BLOCK = 262144,                     /* bytes of strips that are kept in a level-2 cache of any size */
     ADJOINT_STRIPS = 8,                         /* strips that are copied side by side */
+    ADJOINT_FEW = 4,                            /* rows of C for which B is transposed in registers, not copied */
     ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
 };
-
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define ADJOINT_SHUFFLES
-#endif
-#endif
-
-#define ADJOINT_INLINE static inline __attribute__((always_inline))
-
-typedef float adjoint_vector_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
-typedef double adjoint_vector_f64 __attribute__((vector_size(ADJOINT_VECTOR)));
-typedef float adjoint_quad_f32 __attribute__((vector_size(16)));
-typedef double adjoint_quad_f64 __attribute__((vector_size(32)));
-typedef float adjoint_octet_f32 __attribute__((vector_size(32)));
-typedef float adjoint_sixteen_f32 __attribute__((vector_size(64)));
-typedef double adjoint_octet_f64 __attribute__((vector_size(64)));
-
-/* x * y + z, rounded once where the processor can. The vendors' headers name the instruction, but gcc takes 0.17 s to
-   read the one for x86: there we use the names that this header itself is made of. */
-#if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, (unsigned short)-1, 4)
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd512_mask(x, y, z, (unsigned char)-1, 4)
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
-#endif
-#elif defined(__FMA__)
-#include <immintrin.h>
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z))
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z))
-#endif
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) vfmaq_f32((float32x4_t)(z), (float32x4_t)(x), (float32x4_t)(y))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) vfmaq_f64((float64x2_t)(z), (float64x2_t)(x), (float64x2_t)(y))
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) ((x) * (y) + (z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) ((x) * (y) + (z))
-#endif
-
-ADJOINT_INLINE adjoint_vector_f32 adjoint_multiply_add_f32(
-    adjoint_vector_f32 x, adjoint_vector_f32 y, adjoint_vector_f32 z) {
-    return ADJOINT_VECTOR_FMA_F32(x, y, z);
-}
-
-ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
-    adjoint_vector_f64 x, adjoint_vector_f64 y, adjoint_vector_f64 z) {
-    return ADJOINT_VECTOR_FMA_F64(x, y, z);
-}
 
 #endif
 
 #define LANES ((int)(ADJOINT_VECTOR / sizeof(ELEMENT)))
 #define LINE ((int)(64 / sizeof(ELEMENT))) /* of the cache, in elements */
 #define COLUMNS (2 * LANES)                /* of a tile */
+#define SPAN ADJOINT_SPAN(ELEMENT)
 #define BLOCK_ROWS (ADJOINT_BLOCK / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * ADJOINT_STRIP) * ADJOINT_ROWS)
-
-ADJOINT_INLINE TYPED(adjoint_vector) TYPED(adjoint_load)(const ELEMENT *source) {
-    TYPED(adjoint_vector) vector;
-    memcpy(&vector, source, sizeof vector);
-    return vector;
-}
-
-ADJOINT_INLINE void TYPED(adjoint_store)(ELEMENT *target, TYPED(adjoint_vector) vector) {
-    memcpy(target, &vector, sizeof vector);
-}
-
-/* target[j] = source[j] for j < count, count < 64: by pieces whose size the compiler knows, with no call. */
-ADJOINT_INLINE void TYPED(adjoint_copy_few)(ELEMENT *target, const ELEMENT *source, int64_t count) {
-#define PIECE(size)                                                                                                  \
-    if (count & size) {                                                                                              \
-        memcpy(target, source, size * sizeof *target);                                                               \
-        target += size;                                                                                              \
-        source += size;                                                                                              \
-    }
-    PIECE(32)
-    PIECE(16)
-    PIECE(8)
-    PIECE(4)
-    PIECE(2)
-    PIECE(1)
-#undef PIECE
-}
 
 /* The first `count` lanes, which may be all or none, written to `target` or added to what is there. */
 static __attribute__((noinline)) void TYPED(adjoint_store_part)(
@@ -159,6 +64,34 @@ struct TYPED(adjoint_left) {
     const ELEMENT *soon;
     int64_t pace;
 };
+
+/* The sums of a tile, of which the first `columns` columns are wanted, written to `c` or added to what is there. */
+ADJOINT_INLINE void TYPED(adjoint_store_tile)(
+    const int rows, const int vectors, int64_t columns, TYPED(adjoint_vector) sum[ADJOINT_ROWS][2], ELEMENT *c,
+    int64_t c_row, bool add) {
+    if (columns < vectors * LANES) {
+        TYPED(adjoint_vector) part[ADJOINT_ROWS][2]; /* in memory for this loop, so that `sum` need not be for any */
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < vectors; j++) part[i][j] = sum[i][j];
+        }
+        for (int i = 0; i < rows; i++, c += c_row) {
+            for (int j = 0; j < vectors; j++) {
+                TYPED(adjoint_store_part)(c + j * LANES, columns - j * LANES, part[i][j], add);
+            }
+        }
+    } else if (add) {
+        for (int i = 0; i < rows; i++, c += c_row) {
+            for (int j = 0; j < vectors; j++) {
+                ELEMENT *target = c + j * LANES;
+                TYPED(adjoint_store)(target, TYPED(adjoint_load)(target) + sum[i][j]);
+            }
+        }
+    } else {
+        for (int i = 0; i < rows; i++, c += c_row) {
+            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(c + j * LANES, sum[i][j]);
+        }
+    }
+}
 
 /* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written
    to `c` or added to what is there. Element (p, j) of B is at b[p * b_row + j]. `rows` and `vectors` are constants
@@ -192,28 +125,7 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
         a.at += a.step;
         b += b_row;
     }
-    if (columns < vectors * LANES) {
-        TYPED(adjoint_vector) part[ADJOINT_ROWS][2]; /* in memory for this loop, so that `sum` need not be for any */
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < vectors; j++) part[i][j] = sum[i][j];
-        }
-        for (int i = 0; i < rows; i++, c += c_row) {
-            for (int j = 0; j < vectors; j++) {
-                TYPED(adjoint_store_part)(c + j * LANES, columns - j * LANES, part[i][j], add);
-            }
-        }
-    } else if (add) {
-        for (int i = 0; i < rows; i++, c += c_row) {
-            for (int j = 0; j < vectors; j++) {
-                ELEMENT *target = c + j * LANES;
-                TYPED(adjoint_store)(target, TYPED(adjoint_load)(target) + sum[i][j]);
-            }
-        }
-    } else {
-        for (int i = 0; i < rows; i++, c += c_row) {
-            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(c + j * LANES, sum[i][j]);
-        }
-    }
+    TYPED(adjoint_store_tile)(rows, vectors, columns, sum, c, c_row, add);
 }
 
 /* `rows` rows of C, by tiles one below the other, each as tall as it can be. */
@@ -257,87 +169,6 @@ static __attribute__((noinline)) void TYPED(adjoint_column)(
     } else {
         if (a.row == 1) TYPED(adjoint_tower)(1, rows, columns, k, by_column, b, b_row, c, c_row, add);
         else TYPED(adjoint_tower)(1, rows, columns, k, by_row, b, b_row, c, c_row, add);
-    }
-}
-
-/* Four elements of each of eight rows, transposed: target[j * width + i] = source[i][p + j]. */
-ADJOINT_INLINE void TYPED(adjoint_transpose)(
-    const ELEMENT *const source[8], int64_t p, ELEMENT *target, int64_t width) {
-#if defined(ADJOINT_SHUFFLES)
-    TYPED(adjoint_octet) row[4], pair[4]; /* rows 0..3 side by side with rows 4..7 */
-    for (int i = 0; i < 4; i++) {
-        TYPED(adjoint_quad) first, second;
-        memcpy(&first, source[i] + p, sizeof first);
-        memcpy(&second, source[i + 4] + p, sizeof second);
-        row[i] = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7);
-    }
-    for (int i = 0; i < 2; i++) {
-        pair[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        pair[i + 2] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 2; i++) {
-        row[2 * i] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
-        row[2 * i + 1] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-    for (int j = 0; j < 4; j++) memcpy(target + j * width, &row[j], sizeof row[j]);
-#else
-    for (int i = 0; i < 8; i++) {
-        for (int j = 0; j < 4; j++) target[j * width + i] = source[i][p + j];
-    }
-#endif
-}
-
-/* Sixteen rows likewise, of four-byte elements: whole lines of the cache are written. */
-ADJOINT_INLINE void TYPED(adjoint_transpose_sixteen)(
-    const ELEMENT *const source[16], int64_t p, ELEMENT *target, int64_t width) {
-#if defined(ADJOINT_SHUFFLES) && ADJOINT_VECTOR == 64
-    adjoint_sixteen_f32 row[4], pair[4]; /* rows i, i + 4, i + 8 and i + 12 side by side */
-    for (int i = 0; i < 4; i++) {
-        adjoint_quad_f32 part[4];
-        for (int j = 0; j < 4; j++) memcpy(&part[j], source[i + 4 * j] + p, sizeof part[j]);
-        const adjoint_octet_f32 first = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
-        const adjoint_octet_f32 second = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-        row[i] = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    }
-#define EACH(x, y, a, b, c, d)                                                                                       \
-    __builtin_shufflevector(x, y, a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, \
-                            c + 12, d + 12)
-    for (int i = 0; i < 2; i++) {
-        pair[i] = EACH(row[2 * i], row[2 * i + 1], 0, 16, 1, 17);
-        pair[i + 2] = EACH(row[2 * i], row[2 * i + 1], 2, 18, 3, 19);
-    }
-    for (int i = 0; i < 2; i++) {
-        row[2 * i] = EACH(pair[2 * i], pair[2 * i + 1], 0, 1, 16, 17);
-        row[2 * i + 1] = EACH(pair[2 * i], pair[2 * i + 1], 2, 3, 18, 19);
-    }
-#undef EACH
-    for (int j = 0; j < 4; j++) memcpy(target + j * width, &row[j], sizeof row[j]);
-#else
-    TYPED(adjoint_transpose)(source, p, target, width);
-    TYPED(adjoint_transpose)(source + 8, p, target + 8, width);
-#endif
-}
-
-/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. What is left of `width`, if
-   that is a multiple of eight, may be filled with copies of the last one. Many rows are read from end to end, as a
-   processor fetches ahead by itself what lies in so few rows; eight at a time where their lines meet in the cache. */
-static void TYPED(adjoint_copy_transposed)(
-    int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
-    const bool meet = row * (int64_t)sizeof(ELEMENT) % ADJOINT_MEET == 0;
-    for (int64_t i = 0; i < rows;) {
-        const int many = sizeof(ELEMENT) == 4 && i + 16 <= width && !meet ? 16 : i + 8 <= width ? 8 : 4;
-        const ELEMENT *from[16];
-        for (int j = 0; j < many; j++) from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
-        int64_t p = 0;
-        if (many == 16) {
-            for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose_sixteen)(from, p, target + p * width + i, width);
-        } else if (many == 8) {
-            for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
-        }
-        for (; p < k; p++) {
-            for (int j = 0; j < many; j++) target[p * width + i + j] = from[j][p];
-        }
-        i += many;
     }
 }
 
@@ -456,6 +287,75 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_striped)(
     TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, strips, panel, direct);
 }
 
+/* A tile as `adjoint_tile` computes it, where B is stored transposed and few rows of C make a copy of it too dear: element
+   (p, j) of B is at b[j * b_row + p], and is transposed in registers. a.step is 1. */
+ADJOINT_INLINE void TYPED(adjoint_tile_transposed)(
+    const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
+    int64_t b_row, ELEMENT *c, int64_t c_row, bool add) {
+    TYPED(adjoint_vector) sum[ADJOINT_ROWS][2];
+    const ELEMENT *from[2][LANES];
+    for (int j = 0; j < vectors; j++) {
+        for (int i = 0; i < rows; i++) sum[i][j] = (TYPED(adjoint_vector)){0};
+        for (int i = 0; i < LANES; i++) from[j][i] = b + (j * LANES + i < columns ? j * LANES + i : columns - 1) * b_row;
+    }
+    int64_t p = 0;
+    for (; p + SPAN <= k; p += SPAN) {
+        for (int j = 0; j < vectors; j++) {
+            TYPED(adjoint_vector) right[SPAN];
+            TYPED(adjoint_transpose)(from[j], p, right);
+            for (int q = 0; q < SPAN; q++) {
+                for (int i = 0; i < rows; i++) {
+                    TYPED(adjoint_vector) left = a.at[i * a.row + p + q] - (TYPED(adjoint_vector)){0};
+                    sum[i][j] = TYPED(adjoint_multiply_add)(left, right[q], sum[i][j]);
+                }
+            }
+        }
+    }
+    for (; p < k; p++) {
+        for (int j = 0; j < vectors; j++) {
+            ELEMENT right[LANES];
+            for (int i = 0; i < LANES; i++) right[i] = from[j][i][p];
+            for (int i = 0; i < rows; i++) {
+                TYPED(adjoint_vector) left = a.at[i * a.row + p] - (TYPED(adjoint_vector)){0};
+                sum[i][j] = TYPED(adjoint_multiply_add)(left, TYPED(adjoint_load)(right), sum[i][j]);
+            }
+        }
+    }
+    TYPED(adjoint_store_tile)(rows, vectors, columns, sum, c, c_row, add);
+}
+
+/* Few rows of C and columns column..column_end, where B is stored transposed and A is not. A single row needs two
+   vectors of sums, which are added to by turns; but not where the lines of so many rows of B meet in the cache. */
+static __attribute__((noinline)) void TYPED(adjoint_matmul_few)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+    const int64_t rows = row_end - row;
+    const bool meet = x->k * (int64_t)sizeof(ELEMENT) % (2 * ADJOINT_MEET) == 0;
+    const int64_t width = ADJOINT_VECTOR == 64 || rows > 1 || meet ? LANES : COLUMNS;
+    for (int64_t j = column; j < column_end; j += width) {
+        const int64_t columns = column_end - j < width ? column_end - j : width;
+        int64_t start = 0;
+        do {
+            const int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
+            const struct TYPED(adjoint_left) a = {.at = x->a + row * x->k + start, .row = x->k, .step = 1};
+            const ELEMENT *b = x->b + j * x->k + start;
+            ELEMENT *c = x->c + row * x->n + j;
+#define TILE(height, vectors)                                                                                        \
+    TYPED(adjoint_tile_transposed)(height, vectors, columns, depth, a, b, x->k, c, x->n, start > 0)
+            switch (rows) {
+            case 1:
+                if (width == LANES) TILE(1, 1);
+                else TILE(1, 2);
+                break;
+            case 2: TILE(2, 1); break;
+            case 3: TILE(3, 1); break;
+            case ADJOINT_FEW: TILE(ADJOINT_FEW, 1); break;
+            }
+#undef TILE
+            start += depth;
+        } while (start < x->k);
+    }
+}
+
 /* Rows row..row_end and columns column..column_end of C; decides what to copy. Where rows of an operand lie a multiple
    of ADJOINT_MEET apart, lines of one tile meet in the same few sets of the cache; where they do not begin with a line,
    vectors straddle two. Copies pay if enough tiles read them. */
@@ -469,7 +369,9 @@ static void TYPED(adjoint_matmul_range)(
     const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !(meet_b || (straddle && far)));
     const int64_t reads = (columns + COLUMNS - 1) / COLUMNS; /* of A */
     _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
-    if (x->transpose_a ? reads >= (meet_a ? 4 : 8) : meet_a && reads >= 8) {
+    if (x->transpose_b && rows <= ADJOINT_FEW && (!x->transpose_a || x->m == 1)) {
+        TYPED(adjoint_matmul_few)(x, row, row_end, column, column_end);
+    } else if (x->transpose_a ? reads >= (meet_a ? 4 : 8) : meet_a && reads >= 8) {
         TYPED(adjoint_matmul_striped)(x, row, row_end, column, column_end, panel, direct);
     } else {
         TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, direct);
@@ -522,5 +424,6 @@ static void TYPED(adjoint_matmul_shared)(
 #undef LANES
 #undef LINE
 #undef COLUMNS
+#undef SPAN
 #undef BLOCK_ROWS
 #undef NEXT_STRIP

@@ -52,7 +52,7 @@ NEAR_BYTES = 262144
 LEVEL_2_BYTES = 786432
 """Bytes of `b` up to which reading it in place is faster than copying it: about a level-2 cache."""
 MEET_BYTES = 2048
-"""As in `matmul.h`: rows that are a multiple of this apart compete for the same few sets of a cache."""
+"""As in `vectors.h`: rows that are a multiple of this apart compete for the same few sets of a cache."""
 
 
 def _matrix(b: Builder, x: Atom) -> Atom:
