@@ -75,6 +75,8 @@ class Reduction(Op):
     keepdims: bool = False
     accepts: ClassVar[tuple[DType, ...]] = NUMBERS
     """Dtypes of the operand."""
+    streams: ClassVar[int] = 0
+    """The position of the operand, of which each element is read once, through `window`."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]] = (
         ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
     )
