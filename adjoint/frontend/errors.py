@@ -136,12 +136,18 @@ Call it outside and pass the result as an argument; a Tensor or `mutable(number)
 """)
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
-`self.y = x` in parsed code, where `y` is not a Parameter: the tensor has no numbers while the function is parsed, and the assignment
-would not happen at each call. Make it a Parameter (`self.y = Parameter(..., requires_grad=False)` in `__init__`; then `self.y = x` and
-`self.y += 1` write it at each call), or return the tensor. The same holds for lists, dicts and objects from outside, and for global names.
+`self.y = x` writes the attribute when the graph runs, and so do assignments of global names and of names of an enclosing function. What is
+assigned may be a tensor, a number, a string or a tuple of these. A list, a dict or another object that holds a tensor of the graph cannot
+be assigned, since the body may change it later; nor can a tensor be put into a list, a dict or an array from outside: `history.append(x)`.
 
-MindSpore's graphs also write attributes that hold a plain tensor; gradients of such functions are 0 there.
+    self.states = [h, c]      # E209: write `self.states = (h, c)`
+    history.append(loss)      # E209: return the loss, and append it outside
+
+A Cell that the body itself makes can keep Python values, Cells and Parameters only.
 """, TypeError)
+
+KEPT = "assign a tensor, a number or a tuple of these; or return it"
+"""The way out of a value that a graph cannot put in an attribute or a name."""
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
 `x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, means the same as in eager mode. Registering on a
@@ -192,13 +198,14 @@ read in many places, and Parameters of different nets may have the same name.
 """, RuntimeError)
 
 CHANGED_OUTSIDE = _mistake("E217", "something outside of the function is changed", """
-A graph is made once and runs at each call, so a change of a Python object in the body would happen only once. The body may change
-objects that it makes. It may not change what existed before: attributes of `self` and of other objects and classes, lists and
-dicts that are reached from a name, an object or an argument, global names and names of an enclosing function.
+A graph is made once and runs at each call. Assignments of attributes, global names and names of an enclosing function are part of it: each
+run makes them. Any other change of a Python object would happen only once: of lists, dicts and arrays that are reached from a name, an
+object or an argument; by `del`; by methods that are not parsed; of attributes whose class has a `__setattr__` of its own.
 
-    self.calls += 1           # E217, where `calls` is a Python number
+    self.calls += 1           # each run writes the attribute
     history.append(2)         # E217, where `history` is a global name
+    self.sizes = [2, 3]       # E217: the list belongs to one call. Write `self.sizes = (2, 3)`
 
-Make the value a Parameter (`self.calls = Parameter(Tensor(0), requires_grad=False)`): a graph reads and writes it at each call. Or
-return the new value, and change the object outside of the function. A change that is undone before the function returns is allowed.
+Return the new value, and change the object outside of the function. The body may change objects that it makes, and a change that is undone
+before the function returns is allowed.
 """, TypeError)

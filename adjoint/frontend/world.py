@@ -200,6 +200,23 @@ class World(Protocol):
         """Call `function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers."""
         ...
 
+    # Python state outside
+    def can_write(self, value: Any) -> bool:
+        """Return whether a run of the graph can put a value in an attribute or a name outside."""
+        ...
+
+    def write_later(self, place: Any, value: Any) -> bool:
+        """Emit the write of an attribute or a name outside, which is about to be made.  Return whether the graph can write it."""
+        ...
+
+    def is_written_later(self, place: Any) -> bool:
+        """Return whether the graph makes all changes of a place when it runs."""
+        ...
+
+    def refuse_write(self, place: Any) -> None:
+        """Record that a place is changed in a way that a run cannot repeat."""
+        ...
+
     # guards
     def read_name(self, namespace: dict[str, Any], name: str) -> None: ...
 

@@ -15,9 +15,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     original = entry.make
 
-    def counted(known: Any, template: Any, named: Any, decisions: Any) -> Any:
+    def counted(known: Any, template: Any, named: Any) -> Any:
         made.append(named)
-        return original(known, template, named, decisions)
+        return original(known, template, named)
 
     monkeypatch.setattr(entry, "make", counted)
     return made

@@ -16,7 +16,8 @@ from adjoint.frontend.world import Kind
 from adjoint.ir.core import Value
 from adjoint.ir.types import F32, F64, tensor
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
-from adjoint.runtime.graphs.lowering.lowering import Lowering
+from adjoint.runtime.graphs.lowering.lowering import Lowering, Subject
+from adjoint.runtime.graphs.templates import flatten
 
 PARTS = Path(adjoint.__file__).parent / "runtime/graphs/lowering"
 
@@ -24,7 +25,8 @@ PARTS = Path(adjoint.__file__).parent / "runtime/graphs/lowering"
 @pytest.fixture
 def left_over() -> tuple[Any, Any]:
     """A tensor and a number of a graph that has been made."""
-    lowering = Lowering("f", UNKNOWN, Assumptions({}, asks=False))
+    subject = Subject(lambda *_: None, flatten(((), {}))[0], "f", UNKNOWN)
+    lowering = Lowering(subject, Assumptions({}, asks=False), restless=False)
     wrapped = lowering.frontend.world.wrapped
     values = wrapped(Kind("tensor", tensor(F32, (1,))), Value(tensor(F32, (1,)))), wrapped(Kind("int", tensor(F64)), Value(tensor(F64)))
     lowering.end()

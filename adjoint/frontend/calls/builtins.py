@@ -347,7 +347,7 @@ def _setattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @_for(delattr)
 def _delattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name = args
-    on.objects.journal.touch(AttributePlace(holder, _name_of(on, name)))
+    on.objects.touched_once(AttributePlace(holder, _name_of(on, name)))
     delattr(holder, name)
 
 

@@ -64,10 +64,9 @@ class PythonCalls:
         if name in MUTATORS and target:
             self.objects.touched(target[0])
         elif name in ("__setattr__", "__delattr__") and len(target) > 1:
-            self.objects.journal.touch(AttributePlace(target[0], target[1]))
+            self.objects.touched_once(AttributePlace(target[0], target[1]))
         place = self.world.place(owner) if owner is not None else None
-        if place is not None:
-            self.objects.journal.touch(place)
+        before = None if place is None else place.get()
         if args and isinstance(args[0], Iterator) and (name == "join" or function in _SETS):
             args = (list(args[0]), *args[1:])  # what is in it is looked at here
             self._check_arguments(function, owner, args, kwargs)
@@ -82,7 +81,11 @@ class PythonCalls:
             if text is not None:
                 return text
             watched = self._outside_among((owner, *args, *kwargs.values()))
-        found = function(*args, **kwargs)
+        try:
+            found = function(*args, **kwargs)
+        finally:
+            if place is not None:
+                self.objects.journal.changed(place, before)
         for given, before in watched:
             if not is_as_before(before, given.get()):
                 self.objects.journal.note(given, lambda before=before: before)

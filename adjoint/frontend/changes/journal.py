@@ -236,6 +236,16 @@ class Journal:
             if place.key not in scope.notes and not scope.has_made(place):
                 scope.notes[place.key] = (place, place.get())
 
+    def changed(self, place: MutablePlace, before: Any) -> None:
+        """Call this after `place`, which held `before`, may have been changed."""
+        if is_as_before(before, place.get()):
+            return
+        self.note(place, lambda: before)
+        if self._scopes:
+            scope = self._scopes[-1]
+            if place.key not in scope.notes and not scope.has_made(place):
+                scope.notes[place.key] = (place, before)
+
     def note(self, place: MutablePlace, before: Callable[[], Any]) -> None:
         """Record that `place` is changed now; `before` returns its value before."""
         if place.key not in self.touched:

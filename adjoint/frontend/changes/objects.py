@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
-from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal, MutablePlace
 from adjoint.frontend.changes.outside import Outside, beneath
 from adjoint.frontend.values.chosen import Chosen, check
 from adjoint.frontend.values.frame import Frame
@@ -58,6 +58,17 @@ class Objects:
                                         help="use a list, a dict or a deque, or change it before the branch")
         for held in beneath(container):
             self.touched(held)
+
+    def write(self, place: MutablePlace, value: Any) -> None:
+        """Change an attribute or a name.  One of the program around is changed when the graph runs, too."""
+        if self.outside.has(place):
+            self.world.write_later(place, value)
+        self.journal.write(place, value)
+
+    def touched_once(self, place: MutablePlace) -> None:
+        """Call this before a place is changed in a way that a run of the graph cannot repeat."""
+        self.world.refuse_write(place)
+        self.journal.touch(place)
 
     def check_key(self, key: Any, loc: Loc) -> None:
         """Raise CompileError for a run-time number as a key: its hash is not known."""

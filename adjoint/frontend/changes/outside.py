@@ -1,7 +1,8 @@
-"""Objects of the program around parsed code, and among its arguments: the code may read them, and not change them.
+"""Objects of the program around parsed code, and among its arguments: the code may read them.
 
-A graph is made once and runs many times, so a change that the body makes to such an object would happen once.  It is refused at the line
-that makes it.  Tensors and Parameters are no such objects: a graph reads and writes them at each run.
+A graph is made once and runs many times.  An attribute or a name that the body assigns is assigned by each run.  Any other change that it
+makes to such an object would happen once, and is refused at the line that makes it.  Tensors and Parameters are no such objects: a graph
+reads and writes them at each run.
 
     roots      values of global names, of names of enclosing functions, of arguments, and of the attributes of these
     outside    a root, and all objects that it leads to
@@ -134,9 +135,9 @@ class Outside:
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """Raise CompileError when something outside has been changed, after undoing the change."""
+        """Raise CompileError when something outside has been changed by other than what the graph does; undo that change before."""
         self.unparsed.note_changes()
-        touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
+        touched = [entry for entry in self._journal.touched.values() if self.has(entry[0]) and not self._world.is_written_later(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
                    for place, before, loc in touched if not _is_left(place, before, after := place.get())]
         for place, before, *_ in reversed(changed):
@@ -144,8 +145,9 @@ class Outside:
         # An attribute says more in a message than the cells that hold it.
         for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
             if late:
-                raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is stored in {self._described(place)}",
-                                              help="return it, or make it a Parameter, which is written when the graph runs")
+                raise errors.STORED_TENSOR.at(
+                    loc, f"a value that the graph computes is stored in {self._described(place)}",
+                    help="return it, and store it outside the function" if isinstance(place, ContentsPlace) else errors.KEPT)
             raise errors.CHANGED_OUTSIDE.at(loc, f"{self._described(place)} is changed", help=self._remedy(place))
         for place, *_ in touched:
             self._look(place)
@@ -153,7 +155,7 @@ class Outside:
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
         """Undo the changes of outside places for whose value now `is_meant` returns true."""
         for place, before, _ in reversed(self._journal.touched.values()):
-            if self._is_outside(place) and is_meant(place.get()):
+            if self.has(place) and is_meant(place.get()):
                 place.set(before)
 
     def _look(self, place: MutablePlace) -> None:
@@ -168,7 +170,8 @@ class Outside:
             case _:
                 pass
 
-    def _is_outside(self, place: MutablePlace) -> bool:
+    def has(self, place: MutablePlace) -> bool:
+        """Return whether a place belongs to something outside."""
         match place:
             case ItemPlace() | CellPlace():
                 return True
@@ -204,7 +207,7 @@ class Outside:
     def _remedy(self, place: MutablePlace) -> str:
         match place:
             case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
-                return (f"make it a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
+                return (f"assign a tensor, a number, a string or a tuple of these, which `self.{name} = ..` writes at each call; "
                         "or change it outside the function")
             case ContentsPlace():
                 return "change a copy, and return that"

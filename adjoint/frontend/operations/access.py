@@ -79,20 +79,30 @@ class MemberAccess:
         else:
             self.objects.outside.unparsed.given(descriptor)
             self.operators.called_special(
-                holder, "__setattr__", (name, value), lambda: self.objects.journal.write(AttributePlace(holder, name), value))
+                holder, "__setattr__", (name, value), lambda: self.objects.write(AttributePlace(holder, name), value))
 
     def assign_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Run `holder.name = value`; a Parameter is written when the graph runs.  CompileError for a tensor that is none."""
+        """Run `holder.name = value`, when the graph runs if the holder is outside.
+
+        CompileError for a value of the graph in a form in which Python cannot be given it.
+        """
         with self.stack.here(node):
             if self.world.store_attribute(holder, name, value):
                 return
             if self.objects.is_late(value) and self.world.is_cell(holder):
-                kind = "a tensor, but not a" if self.world.is_tensor(vars(holder).get(name)) else "not a"
-                raise errors.STORED_TENSOR.at(
-                    self.stack.loc_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
-                    help=f"make it one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
-                         "; or return the tensor")
+                self._check_kept(holder, name, value, node)
             self.set_attribute(holder, name, value)
+
+    def _check_kept(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
+        """Raise CompileError for a value of the graph that a cell cannot keep."""
+        loc, title = self.stack.loc_of(node), type(holder).__name__
+        if self.objects.journal.has_made(holder):
+            raise errors.STORED_TENSOR.at(
+                loc, f"`{name}` is not a Parameter of {title}, which the function makes",
+                help=f"make it one, `self.{name} = Parameter(..., requires_grad=False)` in `__init__`; or return the tensor")
+        if not self.world.can_write(value):
+            kind = errors.with_article(type(value).__name__)
+            raise errors.STORED_TENSOR.at(loc, f"`{name}` of {title} would hold a value of the graph in {kind}", help=errors.KEPT)
 
     def assign_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
         """Run `container[key] = value`."""

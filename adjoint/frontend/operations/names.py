@@ -55,7 +55,7 @@ class Names:
         """Bind a local name, or one that was declared `global` or `nonlocal`."""
         frame = frame or self.stack.frame
         if name in frame.globals:
-            self.objects.journal.write(ItemPlace(frame.space, name), value)
+            self.objects.write(ItemPlace(frame.space, name), value)
             return
         if name in frame.nonlocals:
             outer = frame.outer
@@ -68,7 +68,7 @@ class Names:
                 self._set_name(holder, name, value)
             else:
                 cell = holder.cells[name] if name in holder.cells else frame.cells[name]
-                self.objects.journal.write(CellPlace(cell), value)
+                self.objects.write(CellPlace(cell), value)
             return
         self._set_name(frame, name, value)
 

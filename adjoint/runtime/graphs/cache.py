@@ -5,8 +5,6 @@ The graphs of all functions together count towards the budget.
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,7 +15,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
 
-__all__ = ["Graphs", "lowering_lock"]
+__all__ = ["Graphs"]
 
 _KEPT = 64
 """Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
@@ -58,12 +56,14 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "call", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "call", "constant", "quick")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
         self.call = call
         """Runs the function or cell on a lowering."""
+        self.constant: set[Any] = set()
+        """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[[Sequence[Any]], Any] | None = None
@@ -164,26 +164,3 @@ def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: in
     known, listed = graphs(), entries()
     if known is not None and listed is not None:
         known.drop(listed, entry)
-
-
-class _Lock:
-    """The lock of lowering; a forked child process starts with an unheld one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *raised: object) -> None:
-        self._lock.release()
-
-    def anew(self) -> None:
-        self._lock = threading.RLock()
-
-
-lowering_lock = _Lock()
-"""Held while a function is made into a graph: two threads that call it for the first time make one."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lowering_lock.anew)

@@ -15,10 +15,11 @@ from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.execution.tables import Returned
-from adjoint.runtime.graphs.cache import Graphs, lowering_lock
-from adjoint.runtime.graphs.graph import Check, Unfitting
+from adjoint.runtime.graphs.cache import Graphs
+from adjoint.runtime.graphs.graph import LibraryCall, Unfitting
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
-from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
@@ -47,7 +48,7 @@ class Entry:
         self.lowered = lowered
         hosts = lowered.graph.hosts
         nodes = [*walk(lowered.graph.function.body)]
-        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
+        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], LibraryCall) for node in nodes)
         self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
         self.slots = slots_of(lowered.outline)
         returned = None if lowered.written or self.logs else expression_of(lowered.outline)
@@ -89,10 +90,18 @@ class Entry:
 _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 
 
-def make(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any]) -> Entry:
-    """Make a graph for these arguments and cache it; `decisions` are the results of hooks observed in earlier runs."""
-    entry = Entry(lowered(known.call, template, symbol_of(named), definition_of(named), decisions, names_of(named, template)))
-    graph_made(entry.lowered.graph)
+def make(known: Graphs, template: Template, named: Any) -> Entry:
+    """Make a graph for these arguments and cache it."""
+    return _kept(known, template, lowered(_subject(known.call, template, named, known.constant)))
+
+
+def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
+    return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
+
+
+def _kept(known: Graphs, template: Template, made: Lowered) -> Entry:
+    entry = Entry(made)
+    graph_made(made.graph)
     known.add(template, entry)
     return entry
 
@@ -108,7 +117,8 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
             decisions = _decided(entry, deviation)
             try:
                 with lowering_lock:
-                    entry = make(known, template, named, decisions)
+                    subject = _subject(known.call, template, named, known.constant)
+                    entry = _kept(known, template, continued(subject, entry.lowered, decisions))
             except BaseException:
                 deviation.abandon()
                 raise
@@ -148,7 +158,8 @@ def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         call = functools.partial(method_on, function, lambda: instance)
     else:
         call = functools.partial(function_on, function)
-    return lowered(call, template, symbol_of(function), definition_of(function), {}, names_of(function, template))
+    with lowering_lock:
+        return lowered(_subject(call, template, function, set()))
 
 
 def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
@@ -159,7 +170,7 @@ def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
     RuntimeError if a forward hook returns something the function was not lowered for.
     """
     graph = dataclasses.replace(lowered.graph, module=module, sites={})
-    entry = Entry(type(lowered)(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites))
+    entry = Entry(Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun))
     _, tensors = flatten((tuple(args), {}))
     try:
         return entry.returned(entry.sequence.run(tensors, Run(state.tracer)), tensors)

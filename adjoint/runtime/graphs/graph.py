@@ -12,7 +12,7 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellSite", "Check", "Graph", "Registration", "Slots", "Unfitting", "living", "site_key"]
+__all__ = ["CellSite", "Check", "Graph", "LibraryCall", "Registration", "Slots", "StateAccess", "Unfitting", "living", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -65,14 +65,22 @@ class Registration:
             handle.remove()
 
 
-class Check:
-    """A function of an `apply!` by which the library checks values: it raises or does nothing, and runs no user code."""
+class LibraryCall:
+    """A function of an `apply!` that runs none of the user's code."""
 
-    def __init__(self, run: Callable[..., None]):
+    def __init__(self, run: Callable[..., Any]):
         self._run = run
 
-    def __call__(self, *tensors: Tensor) -> None:
-        self._run(*tensors)
+    def __call__(self, *tensors: Tensor) -> Any:
+        return self._run(*tensors)
+
+
+class Check(LibraryCall):
+    """A function by which the library checks values: it raises or does nothing."""
+
+
+class StateAccess(LibraryCall):
+    """A function that reads or writes Python state: an attribute, a global name, a variable of an enclosing function."""
 
 
 def living(reference: Callable[[], Cell | None]) -> Cell:

@@ -19,7 +19,8 @@ from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
-from adjoint.runtime.graphs.cache import Graphs, lowering_lock
+from adjoint.runtime.graphs.cache import Graphs
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
 from adjoint.runtime.graphs.templates import Template, flatten
@@ -117,7 +118,7 @@ def _made(known: Graphs, template: Template, named: Any) -> Any:
     # The frontend is imported with the first function that is parsed.
     from adjoint.runtime.graphs.entry import make
 
-    return make(known, template, named, {})
+    return make(known, template, named)
 
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A tensor kept in a name of the function around."""
+"""A dict of tensors kept in a name of the function around."""
 
 import adjoint
 from adjoint import Tensor
@@ -10,7 +10,7 @@ def made():
     @adjoint.jit
     def f(x):
         nonlocal last
-        last = x * 2
+        last = {"last": x * 2}
         return last
 
     return f

@@ -1,4 +1,4 @@
-"""A tensor kept in a global name."""
+"""A list of tensors kept in a global name."""
 
 import adjoint
 from adjoint import Tensor
@@ -10,7 +10,7 @@ last = None
 @adjoint.jit
 def f(x):
     global last
-    last = x * 2
+    last = [x * 2]
     return last
 
 

@@ -1,4 +1,4 @@
-"""A tensor kept on an object from outside."""
+"""A list of tensors kept on an object from outside."""
 
 import adjoint
 from adjoint import Tensor
@@ -13,7 +13,7 @@ log = Log()
 
 @adjoint.jit
 def f(x):
-    log.loss = x.sum()
+    log.loss = [x.sum()]
     return x * 2
 
 

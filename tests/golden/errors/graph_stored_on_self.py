@@ -1,4 +1,4 @@
-"""A tensor kept on self."""
+"""A list of tensors kept on self."""
 
 import adjoint
 from adjoint import Tensor, nn
@@ -6,8 +6,8 @@ from adjoint import Tensor, nn
 
 class Net(nn.Cell):
     def construct(self, x):
-        self.last = x * 2
-        return self.last
+        self.last = [x * 2]
+        return x
 
 
 adjoint.set_context(mode=adjoint.GRAPH_MODE)

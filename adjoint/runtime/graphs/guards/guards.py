@@ -28,6 +28,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, compiled_check
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
+from adjoint.runtime.graphs.guards.patterns import Pattern, PatternKey
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, reference
 from adjoint.runtime.process.epoch import epoch
@@ -77,6 +78,10 @@ class Guards:
     def of_cell(self, cell: Cell) -> None:
         """Record all that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
         self._record(CellState(reference(cell), named(cell)))
+
+    def of_pattern(self, place: Place, pattern_key: PatternKey) -> None:
+        """Record a place of which the graph depends on the pattern of its value."""
+        self._record(Pattern(place, pattern_key))
 
     def of_slots(self, cell: Cell) -> None:
         """Record which of a cell's four slots have hooks."""

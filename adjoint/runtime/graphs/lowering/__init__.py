@@ -13,6 +13,7 @@
     run_time_numbers   RunTimeNumbers: numbers that are known when the graph runs, as conditions and indices
     operations         Operations: ops, writes, random draws
     value_hooks        ValueHooks: hooks on tensors
+    python_state       PythonState: attributes and names outside that parsed code writes
     reads              Reads: reads of the program around, as guards
     python_objects     PythonObjects: what Python objects are
     library_instances  LibraryInstances: instances of the library's classes, and attributes

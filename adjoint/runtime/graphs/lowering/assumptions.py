@@ -1,11 +1,14 @@
-"""What a lowering assumes that forward hooks return, and which of the hooks' slots it assumes to be filled.
+"""What a lowering assumes: what forward hooks return, which of the hooks' slots are filled, which Python state differs between runs.
 
 A site is the key of one decision: the index of a cell's call in the graph with "slots", "forward_pre" or "forward".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from adjoint.frontend.changes.journal import MutablePlace
 
 __all__ = ["Assumptions", "Site"]
 
@@ -13,17 +16,18 @@ Site = tuple[int, str]
 
 
 class Assumptions:
-    """The results of forward hooks that one lowering relies on.
+    """What one lowering relies on.
 
     known    what earlier runs have shown, by site: the outline of the hooks' result, or the cell's `Slots`
     asks     True if nothing is assumed of other hooks: the graph ends at them, and their result decides how it continues
     taken    what this graph was made for, by site
     sites    the site of each `apply!` of such hooks, by its symbol
     guessed  True once something was assumed that no run has shown
+    state    the places of Python state whose numbers and tensors differ from run to run
     """
 
-    def __init__(self, known: dict[Any, Any], asks: bool):
-        self.known, self.asks = known, asks
+    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = ()):
+        self.known, self.asks, self.state = known, asks, state
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

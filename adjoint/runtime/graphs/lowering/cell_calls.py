@@ -150,6 +150,7 @@ class LoweredCall:
         loc, ends, output, changed = regions.loc, False, None, False
         params = regions.params_like(operands)
         regions.open()
+        regions.at_boundary()
         if not self._calls.frontend.depth and regions.depth == 2 \
                 and not (ruled or slots.forward or slots.backward_pre or slots.backward):
             regions.outermost = regions.builder
@@ -171,6 +172,7 @@ class LoweredCall:
             yielded = self._values.atoms((*results, *(x for _, x in written)))
         finally:
             builder = regions.close_cell()
+        regions.at_boundary()
         regions.loc = loc
         return _Inside(builder.finish(yielded, params), inner, output, results, written, changed, ends)
 

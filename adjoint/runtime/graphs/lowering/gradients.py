@@ -73,6 +73,7 @@ class Gradients:
             sent = [self._values.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
             # Hooks run here and may write to tensors from outside.
             results = self._regions.add(Pull(), [trace, *(sent or [_NOTHING])], writes=True).results
+            self._regions.user_code += 1
             return self._by_leaf(inner, [self._regions.node(NoGrad(), value) for value in results] if state.no_grad else results)
 
         return result, outputs, pullback
@@ -126,6 +127,7 @@ class Gradients:
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Emit the node of a function called in its own region; return the function's result and the node's other results."""
         node = self._regions.add(op, [*inner.operands, *more], [inner.region], writes=True)
+        self._regions.user_code += 1  # backward hooks
         if inner.ends:
             raise Unreachable
         values = self._values

@@ -15,7 +15,7 @@ from adjoint.ir.core import Value
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.types import TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
-from adjoint.runtime.graphs.graph import Check
+from adjoint.runtime.graphs.graph import Check, LibraryCall
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, is_int64, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
@@ -30,10 +30,14 @@ __all__ = ["Hosts"]
 
 
 class Hosts:
-    """Emits host calls."""
+    """Emits host calls.
+
+    user_code_inside  True once user's code is called in a branch or a loop that a tensor decides
+    """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, assumptions: Assumptions, journal: Journal):
         self._regions, self._symbols, self._values, self._assumptions, self._journal = regions, symbols, values, assumptions, journal
+        self.user_code_inside = False
 
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
         """Emit a call `function(*values)` for its effect, such as a print."""
@@ -43,14 +47,17 @@ class Hosts:
     def check(self, check: Callable[..., Any], values: Sequence[Any]) -> None:
         """Emit a check of values by the library, made when the graph runs."""
         name = f"check_{getattr(check, '__name__', 'values')}"
-        symbol, _ = self.call(name, lambda *given: (check(*given), None)[1], tuple(values), ())
-        self._symbols.hosts[symbol] = Check(self._symbols.hosts[symbol])
+        function, leaves = _on_tensors(lambda *given: (check(*given), None)[1], tuple(values))
+        self.library_call(Check, name, function, leaves)
 
     @property
     def raises_late(self) -> bool:
         """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it."""
         # A run that continues in this graph has already executed everything before the error.
-        return not self._assumptions.known and (self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect)
+        # Where Python state is read as run-time values, Python may have failed on these: another graph reads it as constants.
+        if self._assumptions.known or self._assumptions.state:
+            return False
+        return self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect
 
     def call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType],
              text: str = "") -> tuple[str, tuple[Value, ...]]:
@@ -58,12 +65,29 @@ class Hosts:
 
         text  describes the call in the text of the module; its name by default
         """
-        outline, leaves = outlined(values, tensor_slot)
-        categories = [slot.category for slot in slots_of(outline)]
+        self._regions.user_code += 1
+        self.user_code_inside = self.user_code_inside or self._journal.is_open
+        on_tensors, leaves = _on_tensors(function, values)
+        return self._emit(name, on_tensors, leaves, results, text, writes=True)
+
+    def library_call(self, kind: type[LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
+                     results: Sequence[TensorType] = (), text: str = "") -> tuple[Value, ...]:
+        """Emit a call of a function that runs none of the user's code; it is given tensors.  Return its results.
+
+        kind    what it does; None if gradients may flow through it along the path of a run, so that the graph must run as it is
+        leaves  tensors and run-time numbers
+        """
+        symbol, made = self._emit(name, function, leaves, results, text, writes=False)
+        if kind is not None:
+            self._symbols.hosts[symbol] = kind(self._symbols.hosts[symbol])
+        return made
+
+    def _emit(self, name: str, function: Callable[..., Any], leaves: Sequence[Any], results: Sequence[TensorType], text: str,
+              writes: bool) -> tuple[str, tuple[Value, ...]]:
         if state.no_grad:
             function = no_grad()(function)
-        symbol = self._symbols.host(name, lambda *tensors: function(*filled(outline, as_python(tensors, categories))), text or name)
-        node = self._regions.add(Apply(symbol, tuple(results)), self._values.atoms(leaves), writes=True)
+        symbol = self._symbols.host(name, function, text or name)
+        node = self._regions.add(Apply(symbol, tuple(results)), self._values.atoms(leaves), writes=writes)
         return symbol, node.results
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
@@ -83,8 +107,16 @@ class Hosts:
                                              help="compute it outside and pass it as an argument, or compute with floats")
             return Tensor(np.asarray(python(found), type_.dtype.array))
 
-        _, (value,) = self.call(name, computed, tuple(numbers), (type_,))
+        on_tensors, leaves = _on_tensors(computed, tuple(numbers))
+        (value,) = self.library_call(None, name, on_tensors, leaves, (type_,))
         return self._values.number(category, value, 2**63 - 1)
+
+
+def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return a function that calls `function(*values)` if it is given the tensors in `values`, numbers among them; and these."""
+    outline, leaves = outlined(values, tensor_slot)
+    categories = [slot.category for slot in slots_of(outline)]
+    return (lambda *tensors: function(*filled(outline, as_python(tensors, categories)))), leaves
 
 
 def _shown(outline: Any) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adjoint.diagnostics import Loc
+from adjoint.frontend.changes.journal import MutablePlace
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
@@ -31,6 +33,7 @@ from adjoint.runtime.graphs.lowering.library_instances import LibraryInstances
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.operations import Operations
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.python_state import Begun, PythonState
 from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.returned import Returned
@@ -43,7 +46,7 @@ from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
 
-__all__ = ["Lowered", "Lowering", "lowered"]
+__all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered"]
 
 _DEPTH = 10_000
 """The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
@@ -58,44 +61,126 @@ class Lowered:
     written    the arguments that the function writes in place: their new values are the graph's last results
     decisions  the assumed results of forward hooks, by site
     sites      the site of each `apply!` of such hooks, by its symbol
+    begun      the Python state that it writes, as it is at the beginning of a run
     """
 
     def __init__(
         self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
+        begun: Begun,
     ):
         self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
-        self.decisions, self.sites = decisions, sites
+        self.decisions, self.sites, self.begun = decisions, sites, begun
 
 
-def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, symbol: str, loc: Loc,
-            decisions: dict[Any, Any] | None = None, names: Sequence[str] = ()) -> Lowered:
-    """Make a graph.
+@dataclass(frozen=True)
+class Subject:
+    """What is made into a graph.
 
     call       runs the function on the lowering, with the symbolic arguments
     arguments  (args, kwargs) as a template, without their tensors
-    decisions  the known results of forward hooks, by site
+    symbol     the name of the graph's function, `loc` its definition
     names      names of the tensors among the arguments
+    constant   keys of places of Python state that are constants of the graphs, as has been found; found anew, keys are added
     """
-    outer, limit, no_grad = state.tracer, sys.getrecursionlimit(), state.no_grad
-    sys.setrecursionlimit(max(limit, _DEPTH))
-    state.no_grad = []  # a graph does not depend on where it is called
-    try:
-        for asks in (False, True):
-            assumptions = Assumptions(decisions or {}, asks)
-            state.tracer = lowering = Lowering(symbol, loc, assumptions)
-            try:
-                return lowering.run(call, arguments, names)
-            except Exception:
-                # The cause may be the assumption that hooks keep structure and types.
-                if not assumptions.guessed:
-                    raise
-            finally:
-                lowering.end()
-        raise AssertionError("a lowering that asks assumes nothing")
-    finally:
-        set_tracer(outer)
-        state.tracer, state.no_grad = outer, no_grad
-        sys.setrecursionlimit(limit)
+
+    call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
+    arguments: Template
+    symbol: str
+    loc: Loc
+    names: Sequence[str] = ()
+    constant: set[Any] = field(default_factory=set)
+
+
+def lowered(subject: Subject) -> Lowered:
+    """Make a graph.
+
+    Which Python state differs from run to run is found by trying: if the function writes an attribute or a name that it reads, the number
+    or tensor there becomes a value of the graph.  If Python needs the number while parsing, it is a constant, and each number has a graph.
+    """
+    first = _Attempt(subject)
+    places = first.found
+    while places:
+        attempt = _Attempt(subject, state=places)
+        if attempt.made is None:
+            # Not known which of them: without all numbers it is as good as without one.
+            needed = attempt.numbers or {place.key for place in places}
+            subject.constant.update(needed)
+            places = [place for place in places if place.key not in needed]
+        elif attempt.found:
+            places = [*places, *attempt.found]
+        else:
+            return attempt.made
+    return first.result()
+
+
+def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
+    """Make a graph in which a run goes on that has left the graph `before`.  The caller holds `lowering_lock`.
+
+    decisions  the known results of forward hooks, by site
+    """
+    with before.begun.again():
+        return _Attempt(subject, decisions, [living() for living in before.begun.loaded]).result()
+
+
+class _Attempt:
+    """An attempt to make a graph.
+
+    made     the graph, or None: then `raised` says why
+    found    places of Python state that differ from run to run, and were taken for constants
+    numbers  the keys of the places of `state` that hold numbers
+    """
+
+    def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[MutablePlace] = ()):
+        self.made: Lowered | None = None
+        self.raised: Exception | None = None
+        self.found: list[MutablePlace] = []
+        self.numbers: frozenset[Any] = frozenset()
+        self._state = state
+        try:
+            self.made = self._made(subject, decisions or {})
+        except Exception as raised:
+            self.raised = raised
+
+    def result(self) -> Lowered:
+        """Return the graph, or raise what was raised."""
+        if self.made is not None:
+            return self.made
+        raised, self.raised = self.raised, None
+        assert raised is not None
+        try:
+            raise raised
+        finally:
+            del raised  # its frames refer to it
+
+    def _made(self, subject: Subject, decisions: dict[Any, Any]) -> Lowered:
+        outer, limit, no_grad = state.tracer, sys.getrecursionlimit(), state.no_grad
+        sys.setrecursionlimit(max(limit, _DEPTH))
+        state.no_grad = []  # a graph does not depend on where it is called
+        try:
+            for asks in (False, True):
+                restless = False
+                while True:
+                    assumptions = Assumptions(decisions, asks, self._state)
+                    state.tracer = lowering = Lowering(subject, assumptions, restless)
+                    try:
+                        made = lowering.run()
+                        if not lowering.python.needs_care:
+                            return made
+                        restless = True
+                    except Exception:
+                        # The cause may be the assumption that hooks keep structure and types.
+                        if not assumptions.guessed:
+                            raise
+                        break
+                    finally:
+                        self.found = [place for place in lowering.python.found if place.key not in subject.constant]
+                        self.numbers = lowering.python.numbers
+                        lowering.end()
+            raise AssertionError("a lowering that asks assumes nothing")
+        finally:
+            set_tracer(outer)
+            state.tracer, state.no_grad = outer, no_grad
+            sys.setrecursionlimit(limit)
 
 
 class Lowering:
@@ -115,6 +200,7 @@ class Lowering:
         RunTimeNumbers    numbers known when the graph runs
         Operations        ops, writes, random draws
         ValueHooks        hooks on values
+        PythonState       attributes and names outside that parsed code writes    what they held before
         Reads             reads of the program around, as guards
         PythonObjects     what Python objects are
         LibraryInstances  instances of the library's classes
@@ -128,11 +214,11 @@ class Lowering:
 
     emits: Literal[True] = True
 
-    def __init__(self, symbol: str, loc: Loc, assumptions: Assumptions):
-        self.symbol, self._start = symbol, loc
-        self._assumptions = assumptions
+    def __init__(self, subject: Subject, assumptions: Assumptions, restless: bool):
+        self._subject, self._assumptions = subject, assumptions
         guards = self.guards = Guards()
-        regions = self._regions = Regions(loc)
+        regions = self._regions = Regions(subject.loc)
+        regions.restless = restless
         made = self._made = Made()
         owner = self.owner = Owner()
         world = self._world = GraphWorld(regions)
@@ -144,14 +230,15 @@ class Lowering:
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
         operations = Operations(regions, symbols, values, cuts, made)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
-        reads = self._reads = Reads(guards, frontend.journal)
+        python = self.python = PythonState(regions, values, hosts, guards, frontend.journal, assumptions.state)
+        reads = self._reads = Reads(guards, frontend.journal, python)
         objects = self._objects = PythonObjects(regions, made)
         instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(values, hosts, assumptions, frontend.aliases)
         cells = self._cells = CellCalls(regions, symbols, values, guards, objects, forward_hooks, assumptions, frontend)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
 
-        world.connect(values, hosts, numbers, reads, objects, instances, cells)
+        world.connect(values, hosts, numbers, reads, python, objects, instances, cells)
         owner.regions, owner.made, owner.aliases = regions, made, frontend.aliases
         owner.atom, owner.rewritten, owner.attach = values.atom, cuts.rewritten, hooks.attach
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
@@ -168,8 +255,18 @@ class Lowering:
         """The place in the user's program that is being lowered."""
         return self._regions.loc
 
-    def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
+    def run(self) -> Lowered:
         """Run the function on symbolic arguments, and return its graph."""
+        try:
+            made = self._run()
+        finally:
+            self.python.restore()
+        self.guards.freeze()
+        return made
+
+    def _run(self) -> Lowered:
+        subject = self._subject
+        arguments, names = subject.arguments, subject.names
         regions, values, symbols = self._regions, self._values, self._symbols
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
         regions.named.update(params)
@@ -177,8 +274,9 @@ class Lowering:
         leaves = [values.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
         args, kwargs = arguments.build(leaves)
         self.frontend.aliases.given = leaves
+        self.python.begin()
         try:
-            result = call(self, args, kwargs)
+            result = subject.call(self, args, kwargs)
         except Unreachable:
             result = None
         pattern = Returned(self.frontend, self._objects, self._made, self._reads).taken(result)
@@ -186,11 +284,10 @@ class Lowering:
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
         results = values.atoms((*found, *(leaves[i] for i in written)))
         body, _ = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)))
-        function = Function(self.symbol, body, loc=self._start)
-        module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {self.symbol: function})
-        graph = Graph(module, self.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
-        self.guards.freeze()
-        return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites)
+        function = Function(subject.symbol, body, loc=subject.loc)
+        module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
+        graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
+        return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun())
 
     def end(self) -> None:
         """Drop the parts, so that cells and other objects are freed at once: nothing is run any more.

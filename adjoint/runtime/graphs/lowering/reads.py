@@ -7,10 +7,11 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from adjoint.frontend.changes.journal import Journal
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.lowering.python_state import PythonState
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Reads"]
@@ -29,20 +30,25 @@ class Reads:
     """Turns the reads of one lowering into guards.
 
     journal  knows the objects that parsed code has made: nobody else changes these
+    python   knows the places that parsed code writes: what it reads there need not be constant
     """
 
-    def __init__(self, guards: Guards, journal: Journal):
-        self._guards, self._journal = guards, journal
+    def __init__(self, guards: Guards, journal: Journal, python: PythonState):
+        self._guards, self._journal, self._python = guards, journal, python
         self._visiting: set[int] = set()
         """Ids of the objects made by parsed code that `read_object` is visiting."""
 
     def read_name(self, namespace: dict[str, Any], name: str) -> None:
-        self._guards.of_name(namespace, name)
+        if not self._python.read(ItemPlace(namespace, name).key):
+            self._guards.of_name(namespace, name)
 
     def read_closure(self, cell: CellType) -> None:
-        self._guards.of_closure(cell)
+        if not self._python.read(CellPlace(cell).key):
+            self._guards.of_closure(cell)
 
     def read_attribute(self, holder: object, name: str) -> None:
+        if self._python.read(AttributePlace(holder, name).key):
+            return
         if self._journal.has_made(holder):
             # Nobody else can change its own attributes; the others are its class's.
             if name not in getattr(holder, "__dict__", ()):

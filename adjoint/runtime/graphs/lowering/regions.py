@@ -22,6 +22,8 @@ class Regions:
     named       values named after a variable of the user's; a later variable does not rename them
     has_effect  True once a node writes a tensor from outside or draws random numbers
     version     a number that moves with every node that may write tensors from outside: values read before are old
+    user_code   a number that moves with every node that may run Python code of the user's, which may write Python state
+    restless    True if each region may be entered after user's code has run, as the body of a loop: `user_code` moves with it
     """
 
     def __init__(self, loc: Loc):
@@ -30,6 +32,8 @@ class Regions:
         self.named: set[Value] = set()
         self.has_effect = False
         self.version = 0
+        self.user_code = 0
+        self.restless = False
         self._open: list[Builder] = [self.builder]
         self._of_cells: set[Builder] = set()
 
@@ -60,6 +64,7 @@ class Regions:
 
     def reopen(self, builder: Builder) -> None:
         """Open a region that was closed before, to add nodes to it."""
+        self.user_code += self.restless
         self.builder = builder
         self._open.append(builder)
 
@@ -74,6 +79,10 @@ class Regions:
         closed = self.close()
         self._of_cells.add(closed)
         return closed
+
+    def at_boundary(self) -> None:
+        """Call this where a cell is entered or left: hooks that the user's code has added since may run."""
+        self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:
         return builder in self._open

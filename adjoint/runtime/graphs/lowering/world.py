@@ -8,6 +8,7 @@ from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.library_instances import LibraryInstances
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.python_state import PythonState
 from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.run_time_numbers import RunTimeNumbers
@@ -27,8 +28,8 @@ class GraphWorld:
         self.open, self.reopen, self.close = regions.open, regions.reopen, regions.close
         self.is_outermost, self.emit_region = regions.is_outermost, regions.emit_region
 
-    def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, objects: PythonObjects,
-                instances: LibraryInstances, cells: CellCalls) -> None:
+    def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,
+                objects: PythonObjects, instances: LibraryInstances, cells: CellCalls) -> None:
         """Take the methods of the parts as its own."""
         self._hosts = hosts
         self.kind, self.is_dynamic, self.is_tensor, self.python_type = values.kind, values.is_dynamic, values.is_tensor, values.python_type
@@ -48,6 +49,8 @@ class GraphWorld:
 
         self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
         self.read_object, self.read_identity = reads.read_object, reads.read_identity
+        self.can_write, self.write_later = python.can_write, python.write
+        self.is_written_later, self.refuse_write = python.is_written, python.refuse
         self.read_count, self.unread = reads.count, reads.forget
 
     @property

@@ -18,7 +18,7 @@ from adjoint.ir.plan import Plan
 from adjoint.passes.optimising import optimised_alike
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Faster
-from adjoint.runtime.graphs.graph import Check, Graph
+from adjoint.runtime.graphs.graph import Graph, LibraryCall
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["faster", "quiet_plan"]
@@ -61,7 +61,7 @@ def _runs_alone(graph: Graph) -> bool:
                 return False
             if isinstance(op, (Attach, Hook, Outputs)):
                 return False
-            checks = isinstance(op, Apply) and isinstance(graph.hosts.get(op.symbol), Check)
-            if op.effect is Effect.HOST and not checks and not isinstance(op, Draw):
+            of_library = isinstance(op, Apply) and isinstance(graph.hosts.get(op.symbol), LibraryCall)
+            if op.effect is Effect.HOST and not of_library and not isinstance(op, Draw):
                 return False
     return True

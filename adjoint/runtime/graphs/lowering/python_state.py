@@ -1,0 +1,299 @@
+"""Python state that parsed code writes outside of the function: it is read and written when the graph runs, at its place among the effects.
+
+    self.n += 1     n: i64 = apply! @Net.n.read()
+                    a: i64 = add(n, 1_i64)
+                    apply! @Net.n.write(a)
+
+The place (an attribute, a global name, a variable of an enclosing function) holds while the code is parsed what the code has put there,
+symbols of the graph among it.  Library code that is not parsed reads these, too.  `restore` undoes it all.
+
+    loaded    places that a graph reads when it begins: their numbers and tensors are values of the graph
+    written   all others that it writes: parsed code reads in them what was there while parsing, and guards compare that
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, Journal, MutablePlace
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.ir.core import symbol_like
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.graph import StateAccess
+from adjoint.runtime.graphs.guards.constants import is_rooted
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, named
+from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.graphs.state import NumberSlot, number_slot, pattern_key, pattern_of, reader, stand_in, writer
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Begun", "PythonState"]
+
+
+class PythonState:
+    """The Python state that one lowering reads and writes.
+
+    loaded  the places whose values are values of the graph
+    """
+
+    def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, loaded: Sequence[MutablePlace]):
+        self._regions, self._values, self._hosts, self._guards, self._journal = regions, values, hosts, guards, journal
+        self.loaded = {place.key: place for place in loaded}
+        self._written: dict[tuple[Any, ...], MutablePlace] = {}
+        self._read: set[tuple[Any, ...]] = set()
+        """The keys of places that parsed code has read before it wrote them."""
+        self._own: set[tuple[Any, ...]] = set()
+        """The keys of places that parsed code has written on every path."""
+        self._refused: set[tuple[Any, ...]] = set()
+        self._before: dict[tuple[Any, ...], tuple[MutablePlace, _Held]] = {}
+        """The places, with what they held before."""
+        self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
+        """The values that are known to be those of a run, with `Regions.user_code` of that time."""
+
+    def begin(self) -> None:
+        """Read the loaded places."""
+        for place in self.loaded.values():
+            self._remember(place)
+            self._guards.of_pattern(_guarded(place), pattern_key)
+            self._load(place, pattern_of(place.get())[0], place.set)
+
+    # -- writing ----------------------------------------------------------------------------------------------------------
+    def can_write(self, value: Any) -> bool:
+        """Return True for a value that a run can put in a place: tensors, numbers and constants, alone or in tuples."""
+        if isinstance(value, tuple):
+            return all(map(self.can_write, value))
+        if isinstance(value, (*DYNAMIC, RunTimeText)):
+            return not isinstance(value, Parameter)
+        return is_rooted(value)
+
+    def write(self, place: MutablePlace, value: Any) -> bool:
+        """Emit the write of a place, which parsed code is about to make.  Return False if a graph cannot write it."""
+        if place.key in self._refused or not (_is_plain(place) and self.can_write(value)):
+            self._refused.add(place.key)
+            return False
+        self._remember(place)
+        if self._journal.is_open:
+            self.read(place.key)  # it is merged with the value on another path
+        else:
+            self._own.add(place.key)
+        label, living = _label(place), _lasting(place)
+        outline, leaves = outlined(value, tensor_slot)
+
+        def put(given: Any) -> None:
+            with lowering_lock:
+                living().set(given)
+
+        self._hosts.library_call(StateAccess, f"{label}.write", writer(outline, put), leaves, (), f"{label} = ..")
+        self._regions.has_effect = True
+        self._written[place.key] = place
+        self._since[place.key] = value, self._regions.user_code
+        return True
+
+    def refuse(self, place: MutablePlace) -> None:
+        """Record that parsed code changes a place in a way that a run cannot repeat."""
+        self._refused.add(place.key)
+
+    def is_written(self, place: MutablePlace) -> bool:
+        """Return True if the graph makes all changes of a place."""
+        return place.key in self._written and place.key not in self._refused
+
+    # -- reading ----------------------------------------------------------------------------------------------------------
+    def read(self, key: tuple[Any, ...]) -> bool:
+        """Call this before a place is read.  Return True if what parsed code finds there is no constant of the graph."""
+        place = self.loaded.get(key) or self._written.get(key)
+        if place is None:
+            self._read.add(key)
+            return False
+        self._refresh(place)
+        if key in self.loaded or key in self._own:
+            return True
+        self._read.add(key)
+        return False
+
+    def _refresh(self, place: MutablePlace) -> None:
+        """Read a place again if user's code may have written it, or if its value is one of a region that is closed."""
+        held = place.get()
+        pattern, found = outlined(held, _symbolic)
+        if not found or not _is_of_tuples(held):
+            return
+        known, since = self._since.get(place.key, (None, 0))
+        # Another value than the one that was put there has been merged from those of several paths.
+        is_current = since == self._regions.user_code if known is held else not self._regions.user_code
+        if is_current and all(self._regions.is_open(x.home) or self._regions.is_of_cell(x.home) for x in found):
+            return
+        self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
+
+    def _load(self, place: MutablePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
+        """Emit a read, and put the symbols in the place.
+
+        again  True if the graph itself may have written the value: a gradient may flow through it, as the path of the run shows
+        """
+        slots = slots_of(pattern)
+        if not slots:
+            return
+        label, living = _label(place), _lasting(place)
+        contents = reader(pattern, label)
+
+        def read() -> Sequence[Tensor]:
+            with lowering_lock:
+                value = living().get()
+            return contents(value)
+
+        results = self._hosts.library_call(None if again else StateAccess, f"{label}.read", read, (), [slot.type for slot in slots], label)
+        for result in results:
+            result.hint = symbol_like(label.rpartition(".")[2], "x")
+        values = self._values
+        leaves = [values.number(slot.category, value, slot.bound or None) if isinstance(slot, NumberSlot) else values.tensor(value)
+                  for slot, value in zip(slots, results, strict=True)]
+        held = filled(pattern, leaves)
+        put(held)
+        self._since[place.key] = held, self._regions.user_code
+
+    # -- the end ----------------------------------------------------------------------------------------------------------
+    def _remember(self, place: MutablePlace) -> None:
+        if place.key not in self._before:
+            self._before[place.key] = place, _Held(place)
+
+    def restore(self) -> None:
+        """Put back what was in all places before."""
+        for place, before in reversed(self._before.values()):
+            before.put(place)
+
+    @property
+    def found(self) -> list[MutablePlace]:
+        """Return the places that are read and written and not loaded, and that hold numbers or tensors."""
+        return [place for key, place in self._written.items()
+                if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
+
+    @property
+    def numbers(self) -> frozenset[Any]:
+        """Return the keys of loaded places that hold numbers: what Python needed while parsing, where that failed, may be one of these."""
+        return frozenset(key for key in self.loaded if any(
+            isinstance(slot, NumberSlot) for slot in slots_of(pattern_of(self._before[key][1].value)[0])))
+
+    @property
+    def needs_care(self) -> bool:
+        """True if user's code runs in a branch or a loop, and may write a place between two reads of it."""
+        return bool(self.loaded or self._written) and self._hosts.user_code_inside and not self._regions.restless
+
+    def begun(self) -> Begun:
+        """Return what is to be known of the places if a run goes on in another graph."""
+        held = [(_lasting(place), before.as_pattern() if key in self.loaded else before) for key, (place, before) in self._before.items()]
+        return Begun(held, [_lasting(place) for place in self.loaded.values()])
+
+
+class _Held:
+    """What a place holds: the value, and whether it is the object's own and not its class's."""
+
+    def __init__(self, place: MutablePlace):
+        self.value = place.get()
+        self.own = not isinstance(place, AttributePlace) or place.name in getattr(place.holder, "__dict__", (place.name,))
+
+    def put(self, place: MutablePlace) -> None:
+        place.set(self.value if self.own else MISSING)
+
+    def as_pattern(self) -> _Held:
+        """Return the same with zeros for numbers and tensors."""
+        again = copy.copy(self)
+        again.value = stand_in(pattern_of(self.value)[0])
+        return again
+
+
+class Begun:
+    """The Python state at the beginning of the runs of one graph.
+
+    loaded  return the places whose numbers and tensors the graph reads; it was made for the values of the others
+    """
+
+    def __init__(self, held: Sequence[tuple[Callable[[], MutablePlace], _Held]], loaded: Sequence[Callable[[], MutablePlace]]):
+        self._held, self.loaded = held, loaded
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Put the values of the beginning into the places, until the end of the `with`.  The caller holds `lowering_lock`."""
+        places = [living() for living, _ in self._held]
+        now = [_Held(place) for place in places]
+        for place, (_, before) in zip(places, self._held, strict=True):
+            before.put(place)
+        try:
+            yield
+        finally:
+            for place, held in zip(places, now, strict=True):
+                held.put(place)
+
+
+def _symbolic(x: Any) -> OutlineSlot | None:
+    if isinstance(x, GraphTensor):
+        return OutlineSlot("tensor", x.type)
+    return number_slot(x.category, 2**63 - 1) if isinstance(x, GraphNumber) else None
+
+
+def _is_of_tuples(x: Any) -> bool:
+    """Return True if no text is in the value: a str is not taken apart into what it was made of."""
+    return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
+
+
+_SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, types.FunctionType)), Cell.__setattr__)
+"""The methods that set an attribute, and do nothing of the user's."""
+
+
+def _is_plain(place: MutablePlace) -> bool:
+    """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
+    if not isinstance(place, AttributePlace):
+        return isinstance(place, (ItemPlace, CellPlace))
+    holder, kind = place.holder, type(place.holder)
+    if isinstance(holder, Tensor) or kind.__setattr__ not in _SETTERS:
+        return False
+    if isinstance(holder, Cell) and (place.name in holder._cells or place.name in holder._params):
+        return False
+    static = next((vars(base)[place.name] for base in kind.__mro__ if place.name in vars(base)), None)
+    return isinstance(static, types.MemberDescriptorType) or not hasattr(type(static), "__set__")
+
+
+def _guarded(place: MutablePlace) -> Place:
+    """Return a place as guards name it."""
+    match place:
+        case AttributePlace(holder=holder, name=name):
+            return Attribute(reference(holder), name, f"{named(holder)}.{name}")
+        case ItemPlace(holder=namespace, name=name):
+            return Global(namespace, name)
+        case CellPlace(cell=cell):
+            return ClosureVariable(cell, "a variable of a function around")
+    raise TypeError(f"{place!r} is not guarded")
+
+
+def _label(place: MutablePlace) -> str:
+    match place:
+        case AttributePlace(holder=holder, name=name):
+            return f"{named(holder)}.{name}"
+        case ItemPlace(name=name):
+            return str(name)
+        case _:
+            return "nonlocal"
+
+
+def _lasting(place: MutablePlace) -> Callable[[], MutablePlace]:
+    """Return a function that returns the place, and keeps no cell alive.  It raises RuntimeError once its object has been freed."""
+    if not isinstance(place, AttributePlace):
+        return lambda: place
+    return functools.partial(_attribute, reference(place.holder), place.name)
+
+
+def _attribute(held: Callable[[], Any], name: str) -> AttributePlace:
+    holder = held()
+    if holder is None:
+        raise RuntimeError("this graph belongs to an object that is gone")
+    return AttributePlace(holder, name)
