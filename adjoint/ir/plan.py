@@ -2,9 +2,11 @@
 
     Plan      slots, the slots of the parameters, the block of the body
     Block     the pieces of a region, in order, and the slots that it yields
-    Piece     Straight: launches of kernels with no Python between them, and accesses of state
+    Piece     Straight: launches of kernels with no Python between them, accesses of state, and nested control flow
               HostCall: one node that calls Python or uses state
               Control:  one node with regions, and their blocks
+
+A branch or loop that needs no Python is nested in the straight piece around it (`Nested`).
 
 A value that is used only inside of one straight piece has its buffer in the piece's arena: one block of memory, in which buffers whose
 values are not needed at the same time share bytes.  Every other value has memory of its own.
@@ -15,12 +17,14 @@ that an executor can bind it, a person can read it, and a C file can be printed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from adjoint.ir.core import Function, Literal, Node
 from adjoint.ir.types import Type
 
-__all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Piece", "Plan", "Slot", "Straight"]
+__all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Nested", "Piece", "Plan", "Slot", "Straight", "aliases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +107,57 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """A branch or loop in a straight piece: its regions hold launches, reads of state and other branches and loops.
+
+    Its buffers are in the arena of the piece, at other offsets than its slots say: those count where the regions run as blocks.
+
+    control   the node and its blocks, of which a straight piece or nested control flow are the only pieces
+    reads     the reads of state in its regions; the state does not change while it runs
+    operands  all slots from outside of its regions that they, or the node itself, read
+    offsets   by slot of its regions, where its buffer begins in the arena, in bytes
+    spares    by result of a loop, where the buffer of the next round's value begins, if the region does not compute it in place
+    """
+
+    control: Control
+    reads: tuple[Access, ...]
+    operands: tuple[int, ...]
+    offsets: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    spares: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def node(self) -> Node:
+        """Return the node."""
+        return self.control.node
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Return the slots of its results."""
+        return self.control.results
+
+    @property
+    def freed(self) -> tuple[int, ...]:
+        """Return the slots that nothing reads after it."""
+        return self.control.freed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Straight:
     """Launches with no Python between them, and the state that they read and write.
 
-    entries  the launches and accesses in the order of the program
+    entries  launches, accesses and nested control flow in the order of the program
     arena    the bytes of its arena
     kept     the results that are used after it
     """
 
-    entries: tuple[Launch | Access, ...]
+    entries: tuple[Launch | Access | Nested, ...]
     arena: int = 0
     kept: frozenset[int] = frozenset()
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Return the launches alone."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Launch))
+        """Return the launches alone, those of nested control flow too."""
+        return tuple(_launches(self.entries))
 
 
 Piece = Straight | HostCall | Control
@@ -130,6 +169,28 @@ class Block:
 
     pieces: tuple[Piece, ...]
     yields: tuple[int, ...]
+
+
+def aliases(entry: Launch | Access | Nested) -> bool:
+    """Return True if the result of a launch is its operand, in the same memory."""
+    return getattr(entry.node.op, "aliases", False)
+
+
+def _launches(entries: tuple[Launch | Access | Nested, ...]) -> Iterator[Launch]:
+    for entry in entries:
+        if isinstance(entry, Launch):
+            yield entry
+        elif isinstance(entry, Nested):
+            yield from _launches_in(entry.control)
+
+
+def _launches_in(control: Control) -> Iterator[Launch]:
+    for block in control.blocks:
+        for piece in block.pieces:
+            if isinstance(piece, Straight):
+                yield from _launches(piece.entries)
+            elif isinstance(piece, Control):
+                yield from _launches_in(piece)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

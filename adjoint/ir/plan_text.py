@@ -13,8 +13,10 @@ A slot in an arena is followed by its offset in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adjoint.ir.core import Node
-from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Plan, Straight
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, Plan, Straight
 from adjoint.ir.print import listing
 
 __all__ = ["plan_text"]
@@ -30,6 +32,7 @@ class _Text:
         self.plan = plan
         self.listing = listing(plan.function, locations=False)
         self.lines: list[tuple[str, str]] = []
+        self.offsets = {i: slot.offset for i, slot in enumerate(plan.slots) if slot.offset is not None}
 
     def text(self) -> str:
         plan = self.plan
@@ -51,16 +54,39 @@ class _Text:
                 case Straight(entries=entries, arena=arena):
                     self.lines.append((f"{indent}launches" + (f", an arena of {arena} bytes" if arena else ""), ""))
                     for entry in entries:
-                        self.node(entry, f"{indent}  ")
+                        self.entry(entry, f"{indent}  ")
                 case HostCall():
                     self.lines.append((f"{indent}host", ""))
                     self.node(piece, f"{indent}  ")
                 case Control():
-                    self.node(piece, indent)
-                    for inner in piece.blocks:
-                        self.lines.append((f"{indent}  region over {_slots(piece.params)}" if piece.params else f"{indent}  region", ""))
-                        self.block(inner, f"{indent}    ")
-                        self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
+                    self.control(piece, indent)
+
+    def control(self, piece: Control, indent: str) -> None:
+        self.node(piece, indent)
+        for inner in piece.blocks:
+            self.lines.append((f"{indent}  region over {_slots(piece.params)}" if piece.params else f"{indent}  region", ""))
+            self.block(inner, f"{indent}    ")
+            self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
+
+    def entry(self, entry: Launch | Access | Nested, indent: str) -> None:
+        if isinstance(entry, Nested):
+            self.nested(entry.control, entry.offsets, indent)
+        else:
+            self.node(entry, indent)
+
+    def nested(self, piece: Control, offsets: Mapping[int, int], indent: str) -> None:
+        """Append nested control flow: what is in its regions belongs to the piece around it, and so do the buffers."""
+        self.node(piece, indent)
+        around, self.offsets = self.offsets, {**self.offsets, **offsets}
+        for block in piece.blocks:
+            self.lines.append((f"{indent}  region over {self.results(piece.params)}" if piece.params else f"{indent}  region", ""))
+            for inner in block.pieces:
+                if isinstance(inner, Control):
+                    self.nested(inner, offsets, f"{indent}    ")
+                for each in inner.entries if isinstance(inner, Straight) else ():
+                    self.entry(each, f"{indent}    ")
+            self.lines.append((f"{indent}    yields {_slots(block.yields)}".rstrip(), ""))
+        self.offsets = around
 
     def node(self, piece: Launch | Access | HostCall | Control, indent: str) -> None:
         """Return the line of a node in the IR, with its slots."""
@@ -78,7 +104,7 @@ class _Text:
         return " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
 
     def results(self, slots: tuple[int, ...]) -> str:
-        offsets = [self.plan.slots[slot].offset for slot in slots]
+        offsets = [self.offsets.get(slot) for slot in slots]
         return ", ".join(f"#{slot}" + ("" if offset is None else f" at {offset}") for slot, offset in zip(slots, offsets, strict=True))
 
 

@@ -105,6 +105,7 @@ def test_bytes_are_used_again() -> None:
 
 def test_what_is_used_outside_is_in_no_arena() -> None:
     text = """
+host @seen = ""
 func @f(x: f32[40], c: bool) -> (f32[40], f32[40]) {
   a: f32[40] = sin(x)
   r: f32[8, 5] = reshape(a, to=f32[8, 5])
@@ -113,6 +114,7 @@ func @f(x: f32[40], c: bool) -> (f32[40], f32[40]) {
   e: f32[40] = if c {
     n: f32[40] = reshape(r, to=f32[40])
     m: f32[40] = neg(b)
+    apply! @seen()
     yield n
   } else {
     yield x

@@ -17,6 +17,7 @@ func @f(x: f32[2000], c: bool) -> (f32[2000], f32[2000]) {
   d: f32[2000] = apply! @seen(b)
   e: f32[2000] = if c {
     n: f32[2000] = neg(d)
+    apply! @seen()
     yield n
   } else {
     yield x
@@ -38,6 +39,8 @@ e: f32[2000] = if c               #6 <- #1; frees #5
   region
     launches
       n: f32[2000] = neg(d)       #7 <- #5
+    host
+      apply! @seen
     yields #7
   region
     yields #0

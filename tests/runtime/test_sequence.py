@@ -162,21 +162,22 @@ def test_a_branch_that_is_never_taken_needs_no_kernel(monkeypatch):
     original = tables.plan_for
     monkeypatch.setattr(tables, "plan_for", lambda op, types: planned.append(op.name) or original(op, types))
     f = function(made("""
-func @f(x: f32) -> f32 {
+func @f(x: f32, m: f32[2, 2]) -> f32[2, 2] {
   c: bool = greater(x, 0.0_f32)
-  y: f32 = if c {
-    a: f32 = sin(x)
+  y: f32[2, 2] = if c {
+    a: f32[2, 2] = sin(m)
     yield a
   } else {
-    b: f32 = cos(x)
+    b: f32[2, 2] = matmul(m, m)
     yield b
   }
   return y
 }
 """))
+    m = T(1, 2, 3, 4).reshape((2, 2))
     assert not planned
-    f(N(1))
-    f(N(1))
+    f(N(1), m)
+    f(N(1), m)
     assert planned == ["greater", "sin"]
 
 

@@ -13,10 +13,10 @@ from adjoint import Parameter, Tensor, context, nn, ops
 from adjoint.ir.core import tensor_type
 from adjoint.ir.parse import parse_module
 from adjoint.ir.plan import Launch, Plan, Straight
-from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import in_place, tables
-from adjoint.runtime.execution.batches import Stage, batches
+from adjoint.runtime.execution.batches import Range, batches
 from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.stages import Stage
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import T, function, made, same
 
@@ -76,20 +76,6 @@ def test_what_is_computed_in_place() -> None:
 def test_what_is_not_computed_in_place(was: str, becomes: str, expected: tuple[set[str], set[str]]) -> None:
     assert was in STEP
     assert writes(STEP.replace(was, becomes)) == expected
-
-
-def test_a_fused_step_is_computed_in_place() -> None:
-    """Its kernel also reads what it writes over."""
-    text = STEP.replace("p: f32[3], q: f32[3] = momentum_update(w, m, g,", """h: f32[3] = add(g, w)
-  p: f32[3], q: f32[3] = momentum_update(w, m, h,""")
-    function = fused(parse_module(text).functions["f"])
-    plan = planned(function, identities=True, accesses=True)
-    (piece,) = plan.body.pieces
-    assert isinstance(piece, Straight)
-    assert [entry.node.op.name for entry in piece.entries] == ["read", "read", "fused", "write!", "write!"]
-    found = in_place.writes_of(piece, plan.slots, set())
-    assert names(plan, found.in_place) == {"p", "q"}
-    assert {plan.slots[result].name: plan.slots[before].name for result, before in found.in_place.items()} == {"p": "w", "q": "m"}
 
 
 def test_steps_one_after_the_other_share_memory() -> None:
@@ -281,18 +267,20 @@ def test_a_hook_that_raises_finds_the_parameters_as_in_eager_mode() -> None:
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------------
-def stages_of(text: str) -> tuple[list[Stage], dict[int, int]]:
-    """The launches of the table of a piece, and the blocks that may be the same memory."""
+def stages_of(text: str) -> tuple[list[Stage], dict[int, int], dict[int, tuple[Range, ...]]]:
+    """The launches of the table of a piece, the blocks that may be the same memory, and its own blocks."""
     plan, piece = piece_of(text)
+    plans = {launch: tables.plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches}
     table = tables._Table(piece, plan.slots, {i for i, slot in enumerate(plan.slots) if slot.shown}, {})
+    table.plans = plans
     for entry in piece.entries:
         if isinstance(entry, Launch):
-            table.launch(entry, entry.operands, tables.plan_for(entry.node.op, [tensor_type(x) for x in entry.node.operands]))
+            table.launch(entry, entry.operands)
         elif entry.results:
             table.read(entry)
         else:
             table.write(entry, entry.operands)
-    return table.stages, table.shared
+    return table.stages, table.shared, table.own.bytes
 
 
 @pytest.mark.parametrize(("body", "counts"), [

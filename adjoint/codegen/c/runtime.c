@@ -4,7 +4,7 @@
    depends on where the range was cut. So all parallelism can live here:
 
      launch    splits the units of one kernel over the threads of the pool
-     table     runs a list of kernels one after the other, in one call
+     table     runs a list of kernels one after the other, with branches and loops between them, in one call
      batch     consecutive steps of a table that do not depend on each other, run as one launch over all of their units
      pool      threads that sleep when idle, answer within microseconds when busy, and survive fork()
      memory    aligned blocks, kept for the next request of their size, refused when the machine cannot hold them
@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,20 +57,31 @@ struct adjoint_operand {
     int64_t block;
 };
 
-/* One launch of a table. `batch` counts the steps from this one on that run as one launch: none of them reads or writes
-   what another one writes. It is 1 for a step that runs alone; that of the other steps of a batch has no meaning. */
+/* What a step of a table does: starts a kernel; goes on elsewhere; lets blocks of the run change places. */
+enum { ADJOINT_LAUNCH, ADJOINT_BRANCH, ADJOINT_EXCHANGE };
+
+/* One step of a table.
+   launch    `bound` runs on the operands. `batch` counts the steps from this one on that run as one launch: none of them
+             reads or writes what another one writes. It is 1 for a step that runs alone; that of the other steps of a
+             batch has no meaning.
+   branch    the run goes on at step `target` if there is no operand, or if the operand, a bool, is false.
+   exchange  the block of each operand becomes the memory of that of the next one, the last that of the first. */
 struct adjoint_step {
+    int64_t kind;
     const struct adjoint_bound *bound;
     const struct adjoint_operand *operand;
     int64_t operands;
     int64_t batch;
+    int64_t target;
 };
 
-/* Launches with nothing between them. A table is only read, so that several threads may run it at a time. */
+/* Steps with nothing between them. A table is only read, so that several threads may run it at a time. */
 struct adjoint_table {
     const struct adjoint_step *step;
     int64_t steps;
-    int64_t widest; /* the largest number of operands of a step */
+    int64_t widest;                    /* the largest number of operands of a step */
+    const struct adjoint_operand *own; /* where the blocks that only the table uses begin: in which of the others */
+    int64_t given, owned;              /* how many blocks the caller gives, and how many follow these that are the table's */
 };
 
 /* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
@@ -81,13 +93,26 @@ int adjoint_launch4(const struct adjoint_bound *bound, void *a, void *b, void *c
 int adjoint_launch5(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e);
 int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e, void *f);
 
-/* Runs the steps of a table in order on these blocks of memory. At the first that fails: stops, and returns its index
-   times 2^32, plus its status. Returns 0 if none fails. */
+/* Runs a table of launches only on these blocks of memory. At the first that fails: stops, and returns its index times
+   2^32, plus its status. Returns 0 if none fails. */
 int64_t adjoint_run(const struct adjoint_table *table, void *const *block);
 
-/* The same for the steps begin..end only, where `begin` is not inside of a batch, and a batch ends at `end` at the
-   latest: what observes a run looks at the blocks between two calls. */
-int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end);
+/* Runs any table, in several calls. First `adjoint_place` sets the blocks that are the table's own, behind those of the
+   caller. Then `adjoint_resume` runs from step `begin` on: 0 at first. It returns 0 at the end of the table, what
+   `adjoint_run` returns if a launch fails, and -1 - i where it pauses: to be called again for step i. It pauses after `most`
+   steps, of which a batch counts as one, and before it takes another round of a loop if it has run for some time: so that
+   a loop which does not end can be interrupted. What observes a run looks at the blocks between two calls. */
+void adjoint_place(const struct adjoint_table *table, void **block);
+int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin, int64_t most);
+
+/* Kernels that loops need besides those of ops; a bound one is made of their address and sizes like of any other.
+   copy   in, out                                        size[2] bytes
+   range  start, stop, step, index, left, more           begins the loop `for index in range(start, stop, step)`
+   next   step, index, left, more                        begins its next round
+   All but `more`, a bool that says whether there is a round, are int64. Range returns 1 if step is 0. */
+int adjoint_copy(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+int adjoint_range(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+int adjoint_next(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
 
 /* Sets how many threads a launch may use, the caller included; 0 or less: one per processor this process may run on. */
 void adjoint_set_threads(int threads);
@@ -457,26 +482,116 @@ int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c
     return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e, f});
 }
 
-int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end) {
+/* Runs a launch, or the batch that begins with it. */
+static inline int launch_step(const struct adjoint_table *table, const struct adjoint_step *step, void *const *block, void **operand) {
+    if (step->batch > 1) return launch_batch(step, step->batch, table->widest, block);
+    place_operands(step, block, operand);
+    return launch(step->bound->kernel, step->bound->size, operand);
+}
+
+int64_t adjoint_run(const struct adjoint_table *table, void *const *block) {
     void *operand[table->widest + 1]; /* an array has at least one element */
-    for (int64_t i = begin; i < end;) {
-        const struct adjoint_step *step = &table->step[i];
-        int64_t steps = step->batch < end - i ? step->batch : end - i;
-        int status;
-        if (steps > 1) {
-            status = launch_batch(step, steps, table->widest, block);
-        } else {
-            place_operands(step, block, operand);
-            status = launch(step->bound->kernel, step->bound->size, operand);
-        }
+    for (int64_t i = 0; i < table->steps; i += table->step[i].batch) {
+        int status = launch_step(table, &table->step[i], block, operand);
         if (status != 0) return (i << 32) + status;
-        i += steps;
     }
     return 0;
 }
 
-int64_t adjoint_run(const struct adjoint_table *table, void *const *block) {
-    return adjoint_run_range(table, block, 0, table->steps);
+/* ---- loops -----------------------------------------------------------------------------------------------------
+
+   The steps of a loop are followed by a branch back to its test. A carried value has a block of its own, and so has the
+   value that the round computes for the next: at the end of a round the two change places, and nothing is copied. */
+
+enum { PATIENCE = 20000000, LOOK = 1000000 /* nanoseconds: of a call that may pause; between two looks at the clock */ };
+
+/* Counts rounds, and looks at the clock seldom. */
+struct watch {
+    int64_t begin, last; /* nanoseconds; 0 before the first look */
+    int64_t rounds, until; /* rounds since the last look, and at how many comes the next */
+};
+
+/* Says at the begin of another round whether the call has lasted for long enough. */
+static bool patience_ends(struct watch *watch) {
+    if (++watch->rounds < watch->until) return false;
+    int64_t now = nanoseconds();
+    if (watch->begin == 0) watch->begin = now;
+    if (now - watch->begin >= PATIENCE) return true;
+    watch->until = now - watch->last < LOOK / 2 || watch->last == 0 ? 2 * watch->until : 1;
+    watch->rounds = 0;
+    watch->last = now;
+    return false;
+}
+
+static void exchange(const struct adjoint_step *step, void **block) {
+    void *first = block[step->operand[0].block];
+    int64_t last = step->operands - 1;
+    for (int64_t k = 0; k < last; k++) block[step->operand[k].block] = block[step->operand[k + 1].block];
+    block[step->operand[last].block] = first;
+}
+
+void adjoint_place(const struct adjoint_table *table, void **block) {
+    for (int64_t k = 0; k < table->owned; k++)
+        block[table->given + k] = (char *)block[table->own[k].block] + table->own[k].offset;
+}
+
+int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin, int64_t most) {
+    void *operand[table->widest + 1];
+    struct watch watch = {.until = 1};
+    for (int64_t i = begin; i < table->steps; most--) {
+        if (most <= 0) return -1 - i;
+        const struct adjoint_step *step = &table->step[i];
+        switch (step->kind) {
+        case ADJOINT_BRANCH: {
+            place_operands(step, block, operand);
+            if (step->operands > 0 && *(const bool *)operand[0]) {
+                i++;
+                break;
+            }
+            bool again = step->target <= i;
+            i = step->target;
+            if (again && patience_ends(&watch)) return -1 - i;
+            break;
+        }
+        case ADJOINT_EXCHANGE:
+            exchange(step, block);
+            i++;
+            break;
+        default: {
+            int status = launch_step(table, step, block, operand);
+            if (status != 0) return (i << 32) + status;
+            i += step->batch;
+        }
+        }
+    }
+    return 0;
+}
+
+int adjoint_copy(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)begin, (void)end;
+    if (operand[0] != operand[1]) memcpy(operand[1], operand[0], (size_t)size[2]);
+    return 0;
+}
+
+int adjoint_range(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)size, (void)begin, (void)end;
+    int64_t start = *(const int64_t *)operand[0], stop = *(const int64_t *)operand[1], step = *(const int64_t *)operand[2];
+    uint64_t rounds = 0; /* unsigned differences do not overflow */
+    if (step == 0) return 1;
+    if (step > 0 && start < stop) rounds = ((uint64_t)stop - (uint64_t)start - 1) / (uint64_t)step + 1;
+    if (step < 0 && start > stop) rounds = ((uint64_t)start - (uint64_t)stop - 1) / (0 - (uint64_t)step) + 1;
+    *(int64_t *)operand[3] = start;
+    *(uint64_t *)operand[4] = rounds;
+    *(bool *)operand[5] = rounds > 0;
+    return 0;
+}
+
+int adjoint_next(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)size, (void)begin, (void)end;
+    uint64_t left = --*(uint64_t *)operand[2];
+    *(bool *)operand[3] = left > 0;
+    if (left > 0) *(int64_t *)operand[1] += *(const int64_t *)operand[0];
+    return 0;
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------

@@ -7,30 +7,13 @@ once instead of never or many times.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from adjoint.ir.plan import Launch
+from adjoint.runtime.execution.stages import Branch, Launched, Stage
 
-__all__ = ["Stage", "batches"]
+__all__ = ["batches"]
 
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One launch of a table.
-
-    kernel  the bound kernel
-    places  for each buffer its block and its offset in bytes: operands, results, scratch
-    sizes   the bytes of each buffer
-    inputs  how many of the buffers are operands, which are only read
-    launch  the launch of the plan that it belongs to
-    """
-
-    kernel: Any
-    places: tuple[tuple[int, int], ...]
-    sizes: tuple[int, ...]
-    inputs: int
-    launch: Launch
+Range = tuple[int, int, int]
+"""Block, begin, end."""
 
 
 class _Bytes:
@@ -39,33 +22,45 @@ class _Bytes:
     def __init__(self) -> None:
         self.of: dict[int, list[tuple[int, int]]] = {}
 
-    def add(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+    def add(self, ranges: Sequence[Range]) -> None:
         for block, begin, end in ranges:
             self.of.setdefault(block, []).append((begin, end))
 
-    def meet(self, ranges: Sequence[tuple[int, int, int]]) -> bool:
+    def meet(self, ranges: Sequence[Range]) -> bool:
         return any(begin < its_end and its_begin < end for block, begin, end in ranges for its_begin, its_end in self.of.get(block, ()))
 
 
-def batches(stages: Sequence[Stage], shared: Mapping[int, int]) -> list[int]:
-    """Return for each launch of a table how many from it on run as one: 1 for a launch that runs alone, and for the others of a batch.
+def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int, Sequence[Range]]) -> list[int]:
+    """Return for each stage of a table how many from it on run as one: 1 for one that runs alone, and for the others of a batch.
 
     shared  for a block that may be the same memory as another one, that other block
+    own     for a block of the table's own, the bytes of the others that it may be
 
     The launches of a batch have one kernel, so that their units take the same time; it refuses no numbers, so that none of them runs
-    where an earlier one fails; and none reads or writes what another one writes.
+    where an earlier one fails; and none reads or writes what another one writes.  No branch leads into a batch.
     """
     counts = [1] * len(stages)
-    first, read, written = 0, _Bytes(), _Bytes()
+    targets = {stage.target for stage in stages if isinstance(stage, Branch)}
+    first, kernel = 0, None
+    read, written = _Bytes(), _Bytes()
     for index, stage in enumerate(stages):
-        places = zip(stage.places, stage.sizes, strict=True)
-        ranges = [(shared.get(block, block), offset, offset + size) for (block, offset), size in places]
-        reads, writes = ranges[: stage.inputs], ranges[stage.inputs :]
-        alike = stage.kernel.kernel == stages[first].kernel.kernel and not stage.launch.node.op.may_fail
-        if index and alike and not (written.meet(ranges) or read.meet(writes)):
+        if not isinstance(stage, Launched):
+            kernel = None
+            continue
+        ranges = [_ranges(place, size, shared, own) for place, size in zip(stage.places, stage.sizes, strict=True)]
+        reads = [each for some in ranges[: stage.inputs] for each in some]
+        writes = [each for some in ranges[stage.inputs :] for each in some]
+        alike = stage.kernel.kernel == kernel and stage.failure is None and index not in targets
+        if alike and not (written.meet(reads) or written.meet(writes) or read.meet(writes)):
             counts[first] += 1
         else:
             first, read, written = index, _Bytes(), _Bytes()
+        kernel = stage.kernel.kernel
         read.add(reads)
         written.add(writes)
     return counts
+
+
+def _ranges(place: tuple[int, int], size: int, shared: Mapping[int, int], own: Mapping[int, Sequence[Range]]) -> Sequence[Range]:
+    block, offset = place
+    return own[block] if block < 0 else [(shared.get(block, block), offset, offset + size)]

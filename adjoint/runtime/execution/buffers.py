@@ -2,18 +2,23 @@
 
 A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's
 arena, and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena.
+
+In nested control flow what a loop carries keeps its bytes for as long as the loop runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 
+from adjoint.ir.ops.control import If
 from adjoint.ir.ops.state import Write
-from adjoint.ir.plan import Access, Block, Control, Launch, Plan, Slot, Straight
+from adjoint.ir.plan import Access, Block, Control, Nested, Plan, Slot, Straight, aliases
 from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.carrying import carried_by, entries_of, passed, roots_of, turn_of
 
-__all__ = ["ALIGNMENT", "aligned", "aliases", "with_arenas"]
+__all__ = ["ALIGNMENT", "aligned", "with_arenas"]
 
 ALIGNMENT = 64
 """Bytes: buffers begin at multiples of it, as blocks of memory do."""
@@ -25,11 +30,6 @@ _SPLIT = 2**20
 def aligned(nbytes: int) -> int:
     """Return the next multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def aliases(entry: Launch | Access) -> bool:
-    """Return True if the result of a launch is its operand, in the same memory."""
-    return getattr(entry.node.op, "aliases", False)
 
 
 def with_arenas(plan: Plan) -> Plan:
@@ -91,6 +91,7 @@ class _Layout:
                 outside.update(whole.get(slot, slot) for slot in (*entry.operands, *entry.results))
         arena = _Arena()
         dying: dict[int, list[int]] = {}
+        entries = list(piece.entries)
         for index, entry in enumerate(piece.entries):
             for slot in entry.results:
                 root = whole[slot]
@@ -99,15 +100,75 @@ class _Layout:
                     dying.setdefault(last[slot], []).append(slot)
                 elif root in self.offsets:
                     self.offsets[slot] = self.offsets[root]
+            if isinstance(entry, Nested):
+                entries[index] = self.nested(entry, arena)
             for slot in dying.pop(index, ()):
                 arena.give_back(self.offsets[slot], self.nbytes(slot))
         kept = used.intersection(slot for entry in piece.entries for slot in entry.results)
         used.update(slot for entry in piece.entries for slot in entry.operands)
-        return Straight(piece.entries, arena.nbytes, frozenset(kept))
+        return Straight(tuple(entries), arena.nbytes, frozenset(kept))
+
+    def nested(self, entry: Nested, arena: _Arena) -> Nested:
+        """Return nested control flow with its buffers; its regions are laid out as blocks as well, which Python may run."""
+        found = _NestedLayout(self.nbytes, arena)
+        found.control(entry.control, outermost=True)
+        control = replace(entry.control, blocks=tuple(map(self.block, entry.control.blocks)))
+        return replace(entry, control=control, offsets=found.offsets, spares=found.spares)
 
     def nbytes(self, slot: int) -> int:
         type_ = self.slots[slot].type
         return aligned(type_.nbytes) if isinstance(type_, TensorType) and type_.is_static else 0
+
+
+class _NestedLayout:
+    """The buffers of nested control flow, in the arena of the piece around it; see `Nested` for `offsets` and `spares`."""
+
+    def __init__(self, nbytes: Callable[[int], int], arena: _Arena):
+        self.nbytes, self.arena = nbytes, arena
+        self.offsets: dict[int, int] = {}
+        self.spares: dict[int, int] = {}
+
+    def control(self, control: Control, *, outermost: bool = False) -> None:
+        """Place what a node's regions fill; its results have their places."""
+        if isinstance(control.node.op, If):
+            for block in control.blocks:
+                self.block(block, passed(block)[0])
+            return
+        turn, (_, params) = turn_of(control), carried_by(control)
+        own = [p for p in params if not outermost or p in turn.shared]
+        index = [p for p in control.params if p not in params]
+        for slot in (*own, *index, *turn.direct):
+            self.offsets[slot] = self.arena.take(self.nbytes(slot))
+        for i in turn.copied:
+            self.spares[control.results[i]] = self.arena.take(self.nbytes(control.results[i]))
+        for block in control.blocks:
+            self.block(block, turn.direct)
+        for slot in (*own, *index, *turn.direct):
+            self.arena.give_back(self.offsets[slot], self.nbytes(slot))
+        for i in turn.copied:
+            self.arena.give_back(self.spares[control.results[i]], self.nbytes(control.results[i]))
+
+    def block(self, block: Block, placed: Mapping[int, int]) -> None:
+        """Place what a block computes, other than the slots that are placed."""
+        roots, entries = roots_of(block), list(entries_of(block))
+        last = dict.fromkeys(roots.values(), 0)
+        for index, entry in enumerate(entries):
+            last.update(dict.fromkeys(entry.results, index))
+            read = (*entry.operands, *chain.from_iterable(map(_mentioned, entry.blocks))) if isinstance(entry, Control) else entry.operands
+            last.update((roots[slot], index) for slot in read if slot in roots)
+        last.update((roots[slot], len(entries)) for slot in block.yields if slot in roots)
+        dying: dict[int, list[int]] = {}
+        for index, entry in enumerate(entries):
+            for slot in entry.results:
+                if roots[slot] == slot and slot not in placed:
+                    self.offsets[slot] = self.arena.take(self.nbytes(slot))
+                    dying.setdefault(last[slot], []).append(slot)
+            if isinstance(entry, Control):
+                self.control(entry)
+            for slot in dying.pop(index, ()):
+                self.arena.give_back(self.offsets[slot], self.nbytes(slot))
+        for slot in chain.from_iterable(dying.values()):
+            self.arena.give_back(self.offsets[slot], self.nbytes(slot))
 
 
 def _mentioned(block: Block) -> Iterable[int]:

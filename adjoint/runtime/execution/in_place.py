@@ -11,10 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Launch, Slot, Straight
-from adjoint.runtime.execution.buffers import aliases
+from adjoint.ir.plan import Launch, Nested, Slot, Straight, aliases
 
 __all__ = ["Writes", "writes_of"]
 
@@ -50,14 +48,21 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
     fails = 0
     for index, entry in enumerate(piece.entries):
         roots = [whole.get(slot, slot) for slot in entry.operands]
-        if isinstance(entry, Launch):
+        if isinstance(entry, Nested):
+            # Its reads see the value that the state has now.
+            roots += [current.setdefault(read.node.op.symbol, read.results[0]) for read in entry.reads]
+            symbol_of.update((current[read.node.op.symbol], read.node.op.symbol) for read in entry.reads)
+            last.update(dict.fromkeys(roots, index))
+            computed.update(entry.results)
+            fails += 1  # it may be interrupted
+        elif isinstance(entry, Launch):
             last.update(dict.fromkeys(roots, index))
             fails += entry.node.op.may_fail
             if aliases(entry):
                 whole[entry.results[0]] = roots[0]
             else:
                 computed.update(entry.results)
-                for place, operand in getattr(kernel_op(entry.node), "in_place", {}).items():
+                for place, operand in getattr(entry.node.op, "in_place", {}).items():
                     symbol = symbol_of.get(roots[operand])
                     if symbol is not None and roots.count(roots[operand]) == 1:
                         wanted.append((_Moment(symbol, roots[operand], fails), index, entry.results[place], roots[operand]))

@@ -17,7 +17,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Access, Launch, Slot, Straight
+from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight
 from adjoint.runtime.execution.run import Block, Deviation, Run, Step
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
@@ -46,19 +46,30 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
 # -- on memory -------------------------------------------------------------------------------------------------------------
 def straight(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-    run: Run,
+    nested: Mapping[Nested, Step], run: Run,
 ) -> Step:
-    """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`."""
-    return table_step(piece, operands, slots, tensors, state, run) or _one_by_one(piece, operands, tensors, state)
+    """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`.
+
+    nested  the steps by which Python runs nested control flow, where not all kernels exist
+    """
+    return table_step(piece, operands, slots, tensors, state, run) or _one_by_one(piece, operands, tensors, state, nested)
 
 
 def _one_by_one(
-    piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor]
+    piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
+    nested: Mapping[Nested, Step],
 ) -> Step:
     """Return a step that runs launches of which not all have kernels, each with memory of its own."""
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
-        block.add(_launch(each, given, tensors) if isinstance(each, Launch) else _access(each, given, tensors, state), each.node, None)
+        match each:
+            case Launch():
+                step = _launch(each, given, tensors)
+            case Access():
+                step = _access(each, given, tensors, state)
+            case Nested():
+                step = nested[each]
+        block.add(step, each.node, None)
     return block.run
 
 

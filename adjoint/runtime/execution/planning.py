@@ -23,9 +23,10 @@ from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight, aliases
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.buffers import with_arenas
+from adjoint.runtime.execution.nesting import Candidate, candidate, join, staying
 
 __all__ = ["planned"]
 
@@ -38,16 +39,17 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
     planner = _Planner(identities, accesses)
     params = [planner.define(p) for p in function.params]
     body = planner.block(function.body, own_params=True)
+    planner.show_read(body.yields)
     if identities:
         seen: set[int] = set()
         for slot in body.yields:
             if slot in seen or slot in params:
                 planner.show(slot)
             seen.add(slot)
-    planner.spread()
+    nested = planner.nested()
     slots = tuple(Slot(name, type_, literal, i in planner.shown, state=planner.read.get(i))
                   for i, (name, type_, literal) in enumerate(planner.slots))
-    return with_arenas(Plan(function, slots, body, identities, accesses))
+    return with_arenas(Plan(function, slots, join(body, nested), identities, accesses))
 
 
 class _Planner:
@@ -56,7 +58,10 @@ class _Planner:
     shown      the slots whose values Python code sees
     read       by slot, the symbol that an access reads
     undefined  the slots that an `undef` may reach: their value may be no tensor and have no memory
+    taken_out  the slots of what is taken out of stacks and tuples, where an `undef` may have been put
     flows      by slot, the slots that control flow copies to it; they are shown if it is
+    launched   the slots that launches fill with memory of their own
+    candidates the branches and loops that may be nested: their flows do not count as long as they are
     """
 
     def __init__(self, identities: bool, accesses: bool):
@@ -67,7 +72,10 @@ class _Planner:
         self.shown: set[int] = set()
         self.read: dict[int, str] = {}
         self.undefined: set[int] = set()
+        self.taken_out: set[int] = set()
         self.flows: dict[int, set[int]] = {}
+        self.launched: set[int] = set()
+        self.candidates: dict[Control, Candidate] = {}
 
     # -- slots ------------------------------------------------------------------------------------------------------
     def define(self, value: Value) -> int:
@@ -98,8 +106,7 @@ class _Planner:
 
     def spread(self) -> None:
         """Add to `shown` the slots that may be undefined, and all slots whose values flow to a shown one."""
-        while reached := [t for t, sources in self.flows.items() if t not in self.undefined and sources & self.undefined]:
-            self.undefined.update(reached)
+        self.undefined = self.reached(self.undefined)
         self.show(*self.undefined)
         left = list(self.shown)
         while left:
@@ -107,6 +114,30 @@ class _Planner:
                 if source not in self.shown:
                     self.shown.add(source)
                     left.append(source)
+
+    def reached(self, slots: set[int]) -> set[int]:
+        """Return slots with those to which their values flow."""
+        found = set(slots)
+        while more := [target for target, sources in self.flows.items() if target not in found and sources & found]:
+            found.update(more)
+        return found
+
+    def nested(self) -> dict[Control, Candidate]:
+        """Return the branches and loops that are nested, and complete `shown`."""
+        while True:
+            self.spread()
+            undefined = self.reached(self.undefined | self.taken_out)
+            left = staying(self.candidates.values(), self.shown, undefined, self.fresh)
+            if len(left) == len(self.candidates):
+                return self.candidates
+            stay = {each.control: each for each in left}
+            for piece in self.candidates.keys() - stay.keys():
+                self.connect(piece)
+            self.candidates = stay
+
+    def fresh(self, slot: int) -> bool:
+        """Return True if a slot is filled with memory that Python sees nowhere: by a launch, or with a constant."""
+        return slot not in self.shown and (slot in self.launched or self.slots[slot][2] is not None)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
     def block(self, region: Region, own_params: bool = False) -> Block:
@@ -137,10 +168,15 @@ class _Planner:
                     self.show(*operands, *results)
                 if isinstance(node.op, Undef):
                     self.undefined.update(results)
+                elif isinstance(node.op, (Pop, Item)):
+                    self.taken_out.update(results)
             else:
                 piece = None
-                straight.append(Launch(node, operands, results, freed))
+                launch = Launch(node, operands, results, freed)
+                straight.append(launch)
                 computed.update(node.results)
+                if not aliases(launch):
+                    self.launched.update(results)
             if piece is not None:
                 if straight:
                     pieces.append(Straight(tuple(straight)))
@@ -148,9 +184,7 @@ class _Planner:
                 pieces.append(piece)
         if straight:
             pieces.append(Straight(tuple(straight)))
-        yields = tuple(self.slot(atom) for atom in region.results)
-        self.show_read(yields)
-        return Block(tuple(pieces), yields)
+        return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
 
     def own(self, node: Node, computed: Container[Value], last: Container[Value]) -> tuple[int, ...]:
         """Return the slots of the operands that a launch of this region computes and only this node uses."""
@@ -160,7 +194,20 @@ class _Planner:
         params = tuple(self.define(p) for region in node.regions[-1:] for p in region.params)
         whole = isinstance(node.op, (Cell, Differentiated))
         blocks = tuple(self.block(region, own_params=whole) for region in node.regions)
+        piece = Control(node, operands, results, params, blocks, freed)
+        found = candidate(piece, self.candidates)
+        if found is None:
+            self.connect(piece)
+        else:
+            self.candidates[piece] = found
+        return piece
+
+    def connect(self, piece: Control) -> None:
+        """Note between which slots a node with regions copies values, as one that Python runs."""
+        node, operands, results, params, blocks = piece.node, piece.operands, piece.results, piece.params, piece.blocks
         self.show_read(operands)
+        for block in blocks:
+            self.show_read(block.yields)
         match node.op:
             case If():
                 for block in blocks:
@@ -178,7 +225,6 @@ class _Planner:
                 # The region runs on tensors.
                 free = [self.slot_of[value] for region in node.regions for value in free_of(region)]
                 self.show(*operands, *results, *params, *free)
-        return Control(node, operands, results, params, blocks, freed)
 
     def loop(self, initial: Sequence[int], params: Sequence[int], body: Block, results: Sequence[int]) -> None:
         self.flow(initial, params)

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
-from adjoint.ir.plan import Slot, Straight
+from adjoint.ir.plan import Slot, Straight, aliases
 from adjoint.ir.types import TensorType
-from adjoint.runtime.execution.buffers import aliases
 from adjoint.runtime.execution.recording import RecordedOp, Recording
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.tables import table_step

@@ -27,7 +27,7 @@ from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Access, Control, HostCall, Launch, Plan, Straight
+from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Plan, Straight
 from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.control import control_step
@@ -310,14 +310,17 @@ class _Binder:
         return site_of(node, around) if self.sited else None
 
     def straight(self, block: Block, piece: Straight) -> None:
-        operands = []
+        operands: list[tuple[int, ...]] = []
+        nested: dict[Nested, Step] = {}
         for each in piece.entries:
             self.define(each.results)
             operands.append(self.as_they_are(each.operands))
+            if isinstance(each, Nested):
+                nested[each] = self.control_step(each.control, None)
         tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
         self.only = piece, operands, self.slots, tensors, self.state, [p.type for p in self.plan.function.params]
         add_when_reached(
-            block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state))
+            block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested))
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
         """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
@@ -331,7 +334,9 @@ class _Binder:
                 _free(block, freed, every=False)
                 continue
             self.row(block, piece, row, {slot for slot in row.results if last.get(slot, -1) >= index})
-            if isinstance(each, Launch):
+            if isinstance(each, Nested):
+                self.control(block, each.control, around)
+            elif isinstance(each, Launch):
                 self.define(each.results)
                 block.add(emitted(each.node, self.as_they_are(each.operands), _range(each.results)), each.node, _range(each.results))
             else:
@@ -380,6 +385,9 @@ class _Binder:
         block.add(step, node, results)
 
     def control(self, block: Block, piece: Control, around: Node | None) -> None:
+        block.add(self.control_step(piece, around), piece.node, None)
+
+    def control_step(self, piece: Control, around: Node | None) -> Step:
         node, results, site = piece.node, _range(piece.results), self.site(piece.node, around)
         differentiated = isinstance(node.op, Differentiated)
         outer, self.recording = self.recording, self.recording or differentiated
@@ -393,7 +401,7 @@ class _Binder:
         step = (maker(bound) if maker is not None else None) or control_step(piece, blocks, results, self)
         if step is None:
             raise InternalError(f"{node.op.name} has no place in what is run")
-        block.add(step, node, None)
+        return step
 
 
 class _Row:

@@ -1,7 +1,9 @@
-"""Tables: the launches of a straight piece, run by one C call.
+"""Tables: the launches of a straight piece, with the branches and loops nested in it, run by one C call.
 
 A table holds, for each launch, its bound kernel and where its operands are: in which block of memory, at which offset.  The blocks of a
 run are the arena, the values that come from outside, and the results that are used outside.
+
+A call with a loop returns to Python from time to time, so that it can be interrupted.
 
 State is read before the call and written after it, in the order of the program.  A new value that is handed over becomes the tensor's
 memory, without a copy; one that is computed in place is in it already (`in_place.py`).
@@ -25,13 +27,15 @@ from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Access, Launch, Slot, Straight
+from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight, aliases
 from adjoint.ir.types import TensorType, Type
-from adjoint.runtime.execution.batches import Stage, batches
-from adjoint.runtime.execution.buffers import aliases, aligned
+from adjoint.runtime.execution.batches import batches
+from adjoint.runtime.execution.buffers import aligned
 from adjoint.runtime.execution.in_place import writes_of
+from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
 from adjoint.runtime.execution.run import Deviation, Run, Step
-from adjoint.runtime.memory.machine import ffi, machine
+from adjoint.runtime.execution.stages import Branch, Exchange, Launched, Place, Stage
+from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -63,6 +67,8 @@ class Returned:
 _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
 
+_EVERY = 2**62
+"""More steps than a table runs."""
 
 _MOST_LAUNCHES = 64
 """Launches of a piece for which a function of its own is compiled: in a longer one the time of Python around the call does not count."""
@@ -124,9 +130,12 @@ def _filled(table: _Table, operands: Sequence[tuple[int, ...]], run: Run) -> _Ta
         if plan.stages is None:
             return None
         plans[launch] = plan
+    table.plans = plans
     for entry, given in zip(table.piece.entries, operands, strict=True):
         if isinstance(entry, Launch):
-            table.launch(entry, given, plans[entry])
+            table.launch(entry, given)
+        elif isinstance(entry, Nested):
+            table.nested(entry, given)
         elif isinstance(entry.node.op, Read):
             table.read(entry)
         else:
@@ -145,6 +154,8 @@ class _Table:
     same    by slot of a value that is read after a write, the position of what was written
     done    for each write, how many stages come before it, and the statement that makes it
     shared  for the block of a result computed in place, the block of what it replaces
+    own     the blocks that only the table uses
+    plans   the kernels of each launch
 
     A step finds the values around it in a list.  In a function of its own each is a variable, `arguments` are how many are given, as
     tensors, and `constants` are by position what the others are.
@@ -154,6 +165,7 @@ class _Table:
                  arguments: int | None = None, constants: Mapping[int, Any] = MappingProxyType({})):
         self.piece, self.slots, self.tensors = piece, slots, tensors
         self.arguments, self.constants = arguments, constants
+        self.plans: Mapping[Launch, OpPlan] = {}
         self.writes = writes_of(piece, slots, tensors)
         self.states: dict[str, str] = {}
         self.current: dict[str, int] = {}
@@ -164,6 +176,7 @@ class _Table:
         self.names: dict[int, str] = {}
         self.scratch = 0
         self.shared: dict[int, int] = {}
+        self.own = Blocks()
         self.stages: list[Stage] = []
         self.before: list[str] = []
         self.after: list[str] = []
@@ -210,7 +223,7 @@ class _Table:
         return self.states[symbol]
 
     # -- launches -----------------------------------------------------------------------------------------------------
-    def launch(self, launch: Launch, operands: Sequence[int], plan: OpPlan) -> None:
+    def launch(self, launch: Launch, operands: Sequence[int]) -> None:
         """Append a launch."""
         given = [self.place(position) for position in operands]
         if aliases(launch):
@@ -220,18 +233,29 @@ class _Table:
                 self.names[result] = self.name(operands[0])
                 self.store(result, stopped=isinstance(launch.node.op, StopGradient))
         else:
-            given += [self.define(slot) for slot in launch.results]
-        if plan.stages:
-            offset = self.piece.arena
-            for nbytes in plan.scratch:
-                given.append((0, offset))
-                offset += aligned(nbytes)
-            self.scratch = max(self.scratch, offset - self.piece.arena)
-            sizes = *(self.type_of(slot).nbytes for slot in (*launch.operands, *launch.results)), *plan.scratch
-            for kernel in plan.stages:
-                self.stages.append(Stage(kernel, tuple(given), sizes, len(launch.operands), launch))
+            self.launched(launch, [*given, *(self.define(slot) for slot in launch.results)])
 
-    def place(self, position: int) -> tuple[int, int]:
+    def launched(self, launch: Launch, given: Sequence[Place]) -> None:
+        """Append the stages of a launch on buffers at these places."""
+        plan, scratch, offset = self.plans[launch], list[Place](), self.piece.arena
+        for nbytes in plan.scratch:
+            scratch.append((0, offset))
+            offset += aligned(nbytes)
+        self.scratch = max(self.scratch, offset - self.piece.arena)
+        sizes = *(self.type_of(slot).nbytes for slot in (*launch.operands, *launch.results)), *plan.scratch
+        failure = launch.node.op.failure if launch.node.op.may_fail else None
+        for kernel in plan.stages or ():
+            self.stages.append(Launched(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
+
+    def nested(self, entry: Nested, operands: Sequence[int]) -> None:
+        """Append nested control flow."""
+        for read in entry.reads:
+            self.read(read)
+        for slot in entry.results:
+            self.define(slot)
+        NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True))).add()
+
+    def place(self, position: int) -> Place:
         """Return the block and the offset of an operand."""
         position = self.same.get(position, position)
         if position not in self.places:
@@ -255,11 +279,11 @@ class _Table:
         """Return the expression for the value at a position outside of the piece."""
         return f"values[{position}]" if self.arguments is None else f"v{position}"
 
-    def block(self, expression: str) -> tuple[int, int]:
+    def block(self, expression: str) -> Place:
         self.blocks.append(expression)
         return len(self.blocks) - 1, 0
 
-    def define(self, slot: int) -> tuple[int, int]:
+    def define(self, slot: int) -> Place:
         """Return the place of a result, in the arena or in memory of its own."""
         offset = self.slots[slot].offset
         if offset is not None:
@@ -303,6 +327,10 @@ class _Table:
         self.after += [f"{self.value(slot)} = result = new(Tensor)", f"result.type = type_{slot}", f"result.memory = {self.names[slot]}"]
         if stopped:
             self.after.append("result._takes_gradient = False")
+
+    def nbytes(self, slot: int) -> int:
+        """Return the bytes of a value."""
+        return self.type_of(slot).nbytes
 
     def type_of(self, slot: int) -> TensorType:
         type_ = self.slots[slot].type
@@ -350,7 +378,8 @@ class _Table:
         here = machine()
         blocks = self.blocks
         single = self.stages[0] if alone and len(self.stages) == 1 else None
-        if single is not None and len(single.places) <= _MOST_OPERANDS and all(block and not offset for block, offset in single.places):
+        if (isinstance(single, Launched) and len(single.places) <= _MOST_OPERANDS
+                and all(block > 0 and not offset for block, offset in single.places)):
             self.made["kernel"], self.made["launch"] = single.kernel, getattr(here.library, f"adjoint_launch{len(single.places)}")
             self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
         else:
@@ -358,16 +387,36 @@ class _Table:
                 self.allocate("arena", self.piece.arena + self.scratch)
             else:
                 self.made["arena"] = ffi.NULL
-            self.made["table"], self.made["kept"] = here.table(
-                [(stage.kernel, stage.places) for stage in self.stages], batches(self.stages, self.shared))
-            self.made["launch"] = here.library.adjoint_run
-            self.before.append(f"failed = launch(table, [{', '.join(blocks)}])")
+            self.made["table"], self.made["kept"] = here.table(self.packed(), len(self.blocks), self.own.begin)
+            if all(isinstance(stage, Launched) for stage in self.stages):
+                self.made["launch"] = here.library.adjoint_run
+                self.before.append(f"failed = launch(table, [{', '.join(blocks)}])")
+            else:
+                self.before += self.resumed()
         self.made["failure"] = self.failure()
         self.before.append("if failed:")
-        if any(stage.launch.node.op.may_fail for stage in self.stages):
+        if any(isinstance(stage, Launched) and stage.failure is not None for stage in self.stages):
             self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
         self.before += ["    run = Run(None)"] if self.arguments is not None else []
         self.before.append("    raise failure(failed, run)")
+
+    def resumed(self) -> list[str]:
+        """Return the statements that run a table with branches, and come back here from time to time."""
+        library, blocks = machine().library, ", ".join(self.blocks)
+        self.made |= {"new_blocks": functools.partial(ffi.new, ffi.typeof("void *[]")), "place": library.adjoint_place,
+                      "resume": library.adjoint_resume, "interrupted": self.interrupted()}
+        return [
+            f"blocks = new_blocks([{blocks}]" + (f" + {len(self.own.begin)} * [arena]" if self.own.begin else "") + ")",
+            "place(table, blocks)",
+            f"failed = resume(table, blocks, 0, {_EVERY})",
+            "if failed < 0:",
+            "    try:",
+            f"        while failed < 0: failed = resume(table, blocks, -1 - failed, {_EVERY})",
+            "    except BaseException as raised:",
+            *(["        run = Run(None)"] if self.arguments is not None else []),
+            "        interrupted(failed, raised, run)",
+            "        raise",
+        ]
 
     def statements(self) -> list[str]:
         """Return the statements of a run: what comes before the call and the call, the writes of state, and what comes after."""
@@ -377,16 +426,37 @@ class _Table:
         exec(_code("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])])), self.made)
         return self.made.pop(header.partition("(")[0])
 
+    def packed(self) -> list[TableStep]:
+        """Return the stages as steps of a table of the run-time library."""
+        steps: list[TableStep] = []
+        for stage, batch in zip(self.stages, batches(self.stages, self.shared, self.own.bytes), strict=True):
+            match stage:
+                case Launched():
+                    steps.append(TableStep("LAUNCH", stage.places, stage.kernel, batch))
+                case Exchange():
+                    steps.append(TableStep("EXCHANGE", [(block, 0) for block in stage.blocks]))
+                case Branch():
+                    steps.append(TableStep("BRANCH", [] if stage.condition is None else [stage.condition], target=stage.target))
+        return steps
+
     def failure(self) -> Any:
-        launches = tuple(stage.launch for stage in self.stages)
+        failures = tuple((stage.node, getattr(stage, "failure", None)) for stage in self.stages)
 
         def failure(failed: int, run: Run) -> BaseException:
-            node = launches[failed >> _STEP_BITS].node
-            raised = node.op.failure(failed & (1 << _STEP_BITS) - 1)
+            node, of_status = failures[failed >> _STEP_BITS]
+            raised = (of_status or node.op.failure)(failed & (1 << _STEP_BITS) - 1)
             run.note(raised, node)
             return raised
 
         return failure
+
+    def interrupted(self) -> Any:
+        nodes = tuple(stage.node for stage in self.stages)
+
+        def interrupted(failed: int, raised: BaseException, run: Run) -> None:
+            run.note(raised, nodes[-1 - failed])
+
+        return interrupted
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import _cffi_backend
 import numpy as np
@@ -22,7 +22,7 @@ from adjoint.runtime.process.threads import default_threads
 if TYPE_CHECKING:
     from adjoint.codegen.compile import KernelCache
 
-__all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
+__all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of"]
 
 # The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to
 # import; it is imported with the first library.
@@ -32,6 +32,23 @@ SMALL = 16384
 _small = ffi.new_allocator(None, None, False)
 Memory = Any
 """A cffi `char[]` that owns its bytes: freed when the last reference goes."""
+
+
+class TableStep(NamedTuple):
+    """A step of a table, as the run-time library describes it.
+
+    kind    LAUNCH, BRANCH or EXCHANGE
+    places  for each operand the index of its block and its offset in bytes; -1, -2, ... are the table's own blocks
+    bound   the bound kernel of a launch
+    batch   how many steps from it on run as one; 1 if it runs alone, or is inside of such a batch
+    target  where a branch leads
+    """
+
+    kind: str
+    places: Sequence[tuple[int, int]]
+    bound: Any = None
+    batch: int = 1
+    target: int = 0
 
 
 class Machine:
@@ -74,18 +91,23 @@ class Machine:
         """Return a kernel and its size array packed as the argument of launches; the caller keeps this memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
-    def table(self, steps: Sequence[tuple[Any, Sequence[tuple[int, int]]]], batches: Sequence[int]) -> tuple[Any, Any]:
-        """Return launches packed as the argument of `adjoint_run`, and what the caller keeps alive with it.
+    def table(self, steps: Sequence[TableStep], given: int, own: Sequence[tuple[int, int]] = ()) -> tuple[Any, Any]:
+        """Return steps packed as the argument of `adjoint_run`, and what the caller keeps alive with it.
 
-        steps    for each launch its bound kernel, and for each operand the index of its block and its offset in bytes
-        batches  for each launch how many from it on run as one; 1 if it runs alone, or is inside of such a batch
+        given  how many blocks the caller gives
+        own    where each of the table's own blocks begins: the index of a block and an offset in bytes
         """
-        new = self._declared.new
-        operands = [new("struct adjoint_operand[]", [(offset, block) for block, offset in places]) for _, places in steps]
+        new, kinds = self._declared.new, self.library
+
+        def places(pairs: Sequence[tuple[int, int]]) -> Any:
+            return new("struct adjoint_operand[]", [(offset, block if block >= 0 else given - 1 - block) for block, offset in pairs])
+
+        operands, begins = [places(step.places) for step in steps], places(own)
         packed = new("struct adjoint_step[]", [
-            (bound, given, len(given), batch) for (bound, _), given, batch in zip(steps, operands, batches, strict=True)])
-        widest = max((len(given) for given in operands), default=0)
-        return new("struct adjoint_table *", (packed, len(steps), widest)), (steps, operands, packed)
+            (getattr(kinds, f"ADJOINT_{step.kind}"), step.bound or ffi.NULL, placed, len(placed), step.batch, step.target)
+            for step, placed in zip(steps, operands, strict=True)])
+        widest = max((len(placed) for placed in operands), default=0)
+        return new("struct adjoint_table *", (packed, len(steps), widest, begins, given, len(own))), (steps, operands, packed, begins)
 
     def warn_of(self, fault: InternalError) -> None:
         """Warn once that a kernel cannot be compiled: the cause usually affects all kernels."""

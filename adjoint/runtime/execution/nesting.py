@@ -1,0 +1,194 @@
+"""Nesting: decide which branches and loops run inside of the C call of the straight piece around them.
+
+Such a node computes by kernels alone: its regions hold launches, reads of state, and other such nodes.  It has memory of its own for
+what it carries and what it results in, so Python must not see that a result is the same tensor as another one.
+
+An `if` that is in no loop is nested only if its kernels are quick to compile: one that is never taken should compile nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+
+from adjoint.ir.ops.control import Differentiated, For, If, While
+from adjoint.ir.ops.fused import Fused, is_map, is_reduction
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Piece, Straight, aliases
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.carrying import carried_by
+
+__all__ = ["Candidate", "candidate", "join", "staying"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A node that may be nested as far as its regions are concerned.
+
+    inner     all slots that its regions fill
+    outside   all slots that it reads and that these do not fill
+    within    the nodes nested in it
+    quick     True if its kernels are quick to compile
+    """
+
+    control: Control
+    inner: frozenset[int]
+    outside: tuple[int, ...]
+    within: tuple[Candidate, ...]
+    quick: bool
+
+
+def candidate(piece: Control, known: Mapping[Control, Candidate]) -> Candidate | None:
+    """Return a node as a candidate, given those of its regions; None if it cannot be nested."""
+    if not isinstance(piece.node.op, (If, For, While)) or not all(map(_static, piece.node.results)):
+        return None
+    entries: list[Launch | Access | Control] = []
+    for each in chain.from_iterable(map(_entries, piece.blocks)):
+        if (isinstance(each, Control) and each in known) or (isinstance(each, (Launch, Access)) and _by_kernels(each)):
+            entries.append(each)
+        else:
+            return None
+    within = tuple(known[each] for each in entries if isinstance(each, Control))
+    inner = {slot for each in entries for slot in each.results}.union(piece.params, *(each.inner for each in within))
+    read = [*piece.operands, *(slot for block in piece.blocks for slot in block.yields)]
+    for each in entries:
+        read += known[each].outside if isinstance(each, Control) else each.operands
+    quick = all(each.quick for each in within) and all(_quick(each) for each in entries if isinstance(each, Launch))
+    return Candidate(piece, frozenset(inner), tuple(dict.fromkeys(slot for slot in read if slot not in inner)), within, quick)
+
+
+def _entries(block: Block) -> Iterator[Launch | Access | Piece]:
+    for piece in block.pieces:
+        if isinstance(piece, Straight):
+            for entry in piece.entries:
+                assert not isinstance(entry, Nested)
+                yield entry
+        else:
+            yield piece
+
+
+def _by_kernels(each: Launch | Access) -> bool:
+    if isinstance(each, Access):
+        return isinstance(each.node.op, Read)
+    node = each.node
+    return (aliases(each) or node.op.can_lower or isinstance(node.op, Fused)) and all(map(_static, (*node.operands, *node.results)))
+
+
+def _static(x: object) -> bool:
+    type_ = getattr(x, "type", None)
+    return isinstance(type_, TensorType) and type_.is_static
+
+
+def _quick(launch: Launch) -> bool:
+    return aliases(launch) or isinstance(launch.node.op, Fused) or is_map(launch.node) or is_reduction(launch.node)
+
+
+# -- which stay -----------------------------------------------------------------------------------------------------------
+def staying(
+    found: Iterable[Candidate], shown: Set[int], undefined: Set[int], fresh: Callable[[int], bool]
+) -> list[Candidate]:
+    """Return the candidates that are nested, now that it is known which slots Python sees.
+
+    undefined  the slots that may hold no tensor
+    fresh      for a slot outside of all candidates, True if a launch fills it with memory of its own and Python does not see it
+    """
+    left = list(found)
+    while len(stay := _staying_among(left, shown, undefined, fresh)) < len(left):
+        left = stay
+    return left
+
+
+def _staying_among(left: Sequence[Candidate], shown: Set[int], undefined: Set[int], fresh: Callable[[int], bool]) -> list[Candidate]:
+    known = set(left)
+    enclosed = {inner for each in left for inner in each.within}
+    flows = {target: sources for each in left for target, sources in sources_of(each.control).items()}
+    taken: set[int] = set()
+    stay: list[Candidate] = []
+    for each in left:
+        if not (each.quick or each in enclosed or isinstance(each.control.node.op, (For, While))):
+            continue
+        if not (known.issuperset(each.within) and each.inner.isdisjoint(shown) and undefined.isdisjoint(each.outside)):
+            continue
+        # A result that Python sees must be a tensor of its own: of memory that Python sees nowhere else.
+        roots = [_roots(result, flows) for result in each.control.results if result in shown]
+        among = set[int]().union(*roots)
+        if len(among) < sum(map(len, roots)) or not taken.isdisjoint(among) or not all(map(fresh, among - each.inner)):
+            continue
+        taken |= among
+        stay.append(each)
+    return stay
+
+
+def sources_of(control: Control) -> dict[int, list[int]]:
+    """Return for each slot that control flow copies values to the slots that these are copied from."""
+    if isinstance(control.node.op, If):
+        first, second = control.blocks
+        return {r: list(pair) for r, *pair in zip(control.results, first.yields, second.yields, strict=True)}
+    initial, carried = carried_by(control)
+    found = {p: [a, b] for p, a, b in zip(carried, initial, control.blocks[-1].yields, strict=True)}
+    return found | {r: [p] for r, p in zip(control.results, carried, strict=True)}
+
+
+def _roots(slot: int, flows: Mapping[int, Sequence[int]]) -> set[int]:
+    """Return the slots that a value may come from, which control flow does not fill."""
+    roots: set[int] = set()
+    left, seen = [slot], {slot}
+    while left:
+        at = left.pop()
+        if at not in flows:
+            roots.add(at)
+        for source in flows.get(at, ()):
+            if source not in seen:
+                seen.add(source)
+                left.append(source)
+    return roots
+
+
+# -- joining --------------------------------------------------------------------------------------------------------------
+def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
+    """Return a block in which nested nodes are entries of the straight pieces around them.
+
+    State is written before a loop begins: a loop can be interrupted.  Launches without kernels stay apart.
+    """
+    pieces: list[Piece] = []
+    straight: list[Launch | Access | Nested] = []
+
+    def end() -> None:
+        if straight:
+            pieces.append(Straight(tuple(straight)))
+            straight.clear()
+
+    for piece in block.pieces:
+        if isinstance(piece, Straight):
+            if not _computed_by_kernels(piece):
+                end()
+                pieces.append(piece)
+                continue
+            straight += piece.entries
+        elif isinstance(piece, Control) and piece in nested:
+            if any(isinstance(entry.node.op, Write) for entry in straight):
+                end()
+            found = nested[piece]
+            straight.append(Nested(piece, tuple(_reads(piece)), found.outside))
+        else:
+            end()
+            if isinstance(piece, Control) and not isinstance(piece.node.op, Differentiated):  # whose launches are recorded
+                piece = Control(piece.node, piece.operands, piece.results, piece.params,
+                                tuple(join(inner, nested) for inner in piece.blocks), piece.freed)
+            pieces.append(piece)
+    end()
+    return Block(tuple(pieces), block.yields)
+
+
+def _computed_by_kernels(piece: Straight) -> bool:
+    return all(_by_kernels(entry) for entry in piece.entries if isinstance(entry, Launch))
+
+
+def _reads(control: Control) -> Iterator[Access]:
+    for block in control.blocks:
+        for each in _entries(block):
+            if isinstance(each, Access):
+                yield each
+            elif isinstance(each, Control):
+                yield from _reads(each)

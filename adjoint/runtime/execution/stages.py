@@ -1,0 +1,56 @@
+"""Stages: what the C call of a straight piece does, one after the other.
+
+A place is a block of memory and an offset in bytes.  Blocks 0, 1, ... are given to the call; -1, -2, ... are the table's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.ir.core import Node
+
+__all__ = ["Branch", "Exchange", "Launched", "Place", "Stage"]
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The launch of a kernel.
+
+    kernel  the bound kernel
+    places  for each buffer its block and its offset in bytes: operands, results, scratch
+    sizes   the bytes of each buffer
+    inputs  how many of the buffers are operands, which are only read
+    node    the node that it belongs to
+    failure the exception for a status that it may return; None if it does not fail
+    """
+
+    kernel: Any
+    places: tuple[Place, ...]
+    sizes: tuple[int, ...]
+    inputs: int
+    node: Node
+    failure: Callable[[int], Exception] | None
+
+
+@dataclass(slots=True)
+class Branch:
+    """Goes on at the stage `target` if the bool at `condition` is false, or if there is none."""
+
+    node: Node
+    condition: Place | None
+    target: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Blocks change places: each becomes the memory of the next one, the last that of the first."""
+
+    node: Node
+    blocks: tuple[int, ...]
+
+
+Stage = Launched | Branch | Exchange
