@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import op_cases
 import pytest
+from cffi import FFI
 from op_cases import Case
 
 import adjoint as ms
@@ -18,7 +19,8 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.fused import Fused, is_map, is_reduction, kernel_op
+from adjoint.ir.ops.fused import Fused, FusedKernel, is_map, is_reduction, kernel_op
+from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.print import print_function
 from adjoint.ir.storage import to_compute
@@ -299,3 +301,61 @@ def test_their_kernels_do_not_depend_on_sizes() -> None:
         return text_of(node).text
 
     assert len({text(3, 100), text(40, 300), text(200, 37)}) == 1
+
+
+# Steps of optimisers ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def steps() -> dict[str, tuple[Function, Function]]:
+    """Each step on a gradient that is computed: of operands of its shape, and of a column and a row."""
+    found: dict[str, tuple[Function, Function]] = {}
+    for case in op_cases.cases():
+        if not isinstance(case.op, Update):
+            continue
+        for kind in ("flat", "outer"):
+            params = [Value(t, "x") for t in case.types]
+            rows, columns = case.types[0].sizes
+            small = [(rows, columns)] * 2 if kind == "flat" else [(rows, 1), (columns,)]
+            factors = [Value(tensor(case.types[0].dtype, shape), "f") for shape in small]
+            b = Builder()
+            gradient = b.add(b.mul(*factors), params[0])
+            given = [gradient if i == case.op.streams else x for i, x in enumerate(params)]
+            made = b.emit_node(case.op, given).results
+            plain = Function("f", b.finish([*made, gradient], [*params, *factors]))
+            found[f"{case.name}, {kind}"] = plain, fused(plain)
+    compiled([text_of(node) for _, function in found.values() for node in function.body.nodes])
+    return found
+
+
+@pytest.mark.parametrize("name", steps())
+def test_a_step_of_an_optimiser(name: str) -> None:
+    plain, together = steps()[name]
+    (node,) = together.body.nodes
+    assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3
+    for draw in (0, 1):
+        arrays = inputs(plain, draw)
+        assert computed(together, arrays) == computed(plain, arrays)
+
+
+@pytest.mark.parametrize("name", steps())
+def test_a_step_in_the_memory_of_what_it_replaces(name: str) -> None:
+    """Of the new parameter and states each is written over the one before, which the gradient reads too."""
+    plain, together = steps()[name]
+    (node,) = together.body.nodes
+    op, step = kernel_op(node), node.regions[0].nodes[-1].op
+    assert isinstance(op, FusedKernel) and isinstance(step, Update) and len(op.in_place) == len(step.in_place)
+    types = [tensor_type(x) for x in node.operands]
+    arrays = inputs(plain, 0)
+    values = dict(zip(plain.params, arrays, strict=True))
+    given = [np.ascontiguousarray(values[x] if isinstance(x, Value) else op_cases.stored(x.value, x.type)) for x in node.operands]
+    expected = run(op, given, types)
+    outs = [given[op.in_place[i]] if i in op.in_place else np.empty_like(array) for i, array in enumerate(expected)]
+    text, kernels = text_of(node), machine().kernels
+    assert kernels is not None
+    ffi: Any = FFI()
+    pointers = ffi.new("void *[]", [ffi.cast("void *", ffi.from_buffer(array)) for array in (*given, *outs)])
+    (function,), (stage,) = kernels.get(text), text.stages
+    for begin, end in ((40, stage.units), (0, 40)):
+        assert function(pointers, ffi.new("int64_t[]", stage.sizes), begin, end) == 0
+    assert [x.tobytes() for x in outs] == [x.tobytes() for x in expected]

@@ -24,6 +24,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "convert.h": (),
     "math_f32.h": (),
     "math_f64.h": (),
+    "lanes.h": (),
     "vectors.h": (),
     "matmul.h": ("vectors.h",),
     "convolution.h": ("vectors.h",),

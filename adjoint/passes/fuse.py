@@ -1,18 +1,22 @@
-"""Fusing: elementwise nodes over the same elements, and a reduction of what they compute, become one `fused` node.
+"""Fusing: elementwise nodes over the same elements, and a reduction or an optimiser's step that reads what they compute, become one
+`fused` node.
 
     c = tanh(x)          z, c = fused carry (x1 = x, y1 = y) {
     d = mul(c, y)          c1 = tanh(x1); d1 = mul(c1, y1); z1 = mean(d1)
     z = mean(d)            yield z1, c1
                          }                                          where c is used elsewhere, and d is not
 
-Groups never span a node that has effects or regions.  Between two such nodes:
+Groups never span a node that has regions, or effects other than on state.  Between two such nodes:
 
-    level     Each node has one: 0 if nothing uses it here, else the lowest that the nodes using it allow. The same level as theirs
-              where both may be in one kernel, one less otherwise.  A reduction takes the level of the node that it reads.
+    edges     A node depends on those whose results it reads.  A write depends on the reads and the write of its symbol before it, a read on
+              the write before it.  Nodes that may fail keep their order, also to writes: what a failing node leaves undone stays undone.
+
+    level     Each node has one: 0 if nothing depends on it here, else the lowest that the nodes depending on it allow. The same level as
+              theirs where both may be in one kernel, one less otherwise.  A reduction takes the level of the node that it reads.
               So a path that leaves a group never returns to it.
     group     Nodes of one level over elements of one shape that use each other's results or read the same large value; cut where
               a kernel would become too large for the processor's registers.
-    reduction A group ends in at most one.
+    end       A group ends in at most one reduction or step of an optimiser.
     again     A cheap value is computed again in a group that uses it, if the group reads what it is computed from anyway.
 
 Work and memory are linear in the number of nodes.
@@ -32,8 +36,9 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
-from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction
+from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed
 from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
@@ -98,35 +103,39 @@ def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[i
 
 
 def _movable(node: Node) -> bool:
-    if node.regions or node.op.effect is not Effect.PURE:
+    if node.regions or not (node.op.effect is Effect.PURE or isinstance(node.op, (Read, Write))):
         return False
     return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
 
 
 class _Stretch:
-    """Pure nodes without regions, one after the other; each is called by its index.
+    """Nodes without regions and without effects but on state, one after the other; each is called by its index.
 
-    maker    the node that makes a value
-    outside  for each node, True if its results are used outside of the stretch
-    spaces   for each node the shape of the elements that it computes, None for one that cannot be in a group
-    users    for each node those that use its results; `identity` and its like are skipped where a group can do without them
+    maker   the node that makes a value
+    needed  for each node, True if its results are used outside of the stretch, or if it may do more than to compute them
+    spaces  for each node the shape of the elements that it computes or reads, None for one that cannot be in a group
+    ends    for each node the position of the operand that it reads element by element if it can be the end of a group, else None
+    edges   for each node those that must come after it and do not use its results
+    users   for each node those that use its results, and its edges; `identity` and its like are skipped where a group can do without them
     """
 
     def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
         self.nodes, self.accept = nodes, accept
         self.maker = {value: i for i, node in enumerate(nodes) for value in node.results}
         here = range(begin, begin + len(nodes))
-        self.outside = [any(user not in here for value in node.results for user in users.get(value, ())) for node in nodes]
-        self.reduces = [is_reduction(node) for node in nodes]
+        self.needed = [node.op.effect is not Effect.PURE or node.op.may_fail
+                       or any(user not in here for value in node.results for user in users.get(value, ())) for node in nodes]
+        self.ends = [streamed(node) for node in nodes]
         self.spaces = [_space(node) for node in nodes]
         self.renamed: dict[Value, Atom] = {}
         for node in nodes:
             if isinstance(node.op, (Identity, StopGradient, NoGrad)):
                 (x,) = node.operands
                 self.renamed[node.result] = self.renamed.get(x, x) if isinstance(x, Value) else x
-        self.users: list[list[int]] = [[] for _ in nodes]
+        self.edges = _edges(nodes)
+        self.users = [list(after) for after in self.edges]
         for i in reversed(range(len(nodes))):
-            if nodes[i].results and nodes[i].results[0] in self.renamed and not self.users[i] and not self.outside[i]:
+            if nodes[i].results and nodes[i].results[0] in self.renamed and not self.users[i] and not self.needed[i]:
                 continue
             for maker in self.makers(self.operands(i)):
                 self.users[maker].append(i)
@@ -153,15 +162,18 @@ class _Stretch:
 
     def joins(self, i: int, user: int) -> bool:
         """Return True if a node and one that uses its result may be in one kernel."""
-        return self.spaces[i] is not None and self.spaces[i] == self.spaces[user] and not self.reduces[i]
+        if self.spaces[i] is None or self.spaces[i] != self.spaces[user] or self.ends[i] is not None:
+            return False
+        position = self.ends[user]
+        return position is None or i not in self.makers([x for at, x in enumerate(self.operands(user)) if at != position])
 
     def levels(self) -> list[int]:
         """Return the level of each node: see the module's docstring."""
         level = [0] * len(self.nodes)
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
-        for i, reduces in enumerate(self.reduces):
-            for maker in self.makers(self.operands(i)) if reduces else ():
+        for i, node in enumerate(self.nodes):
+            for maker in self.makers(self.operands(i)) if is_reduction(node) else ():
                 if self.joins(maker, i):
                     level[i] = level[maker]
         return level
@@ -193,13 +205,13 @@ class _Stretch:
         return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
 
     def cut(self, component: list[int]) -> list[list[int]]:
-        """Return nodes of one level as groups that are small enough, with at most one reduction each."""
+        """Return nodes of one level as groups that are small enough, with at most one end each."""
         groups: list[list[int]] = []
         of: dict[int, list[int]] = {}
         read: set[Value] = set()
         cost = 0
         for i in component:
-            if self.reduces[i]:
+            if self.ends[i] is not None:
                 continue
             own = {x for x in self.operands(i) if isinstance(x, Value)}
             new = {x for x in own if of.get(self.maker.get(x, -1)) is not groups[-1]} if groups else own
@@ -211,9 +223,10 @@ class _Stretch:
             cost += cost_of(self.nodes[i].op)
             read |= new
         for i in component:
-            if self.reduces[i]:
-                group = next((of[maker] for maker in self.makers(self.operands(i)) if maker in of), None)
-                if group is not None and not self.reduces[group[-1]]:
+            position = self.ends[i]
+            if position is not None:
+                group = next((of[maker] for maker in self.makers([self.operands(i)[position]]) if maker in of), None)
+                if group is not None and self.ends[group[-1]] is None:
                     group.append(i)
         return groups
 
@@ -233,7 +246,7 @@ class _Grouping:
         self.members = [self._with_cheap(group) for group in groups]
         self.stored: set[int] = set()
         self.live: list[set[int]] = [set() for _ in groups]
-        self._store([i for i, outside in enumerate(stretch.outside) if outside])
+        self._store([i for i, needed in enumerate(stretch.needed) if needed])
         self.made = [self._node(number) if len(self.live[number]) > 1 else None for number in range(len(groups))]
 
     def _with_cheap(self, group: list[int]) -> set[int]:
@@ -243,7 +256,7 @@ class _Grouping:
         read = {x for i in group for x in stretch.operands(i)}
         for i in sorted(stretch.makers(list(read)), reverse=True):
             node = stretch.nodes[i]
-            if i in members or stretch.spaces[i] != space or stretch.reduces[i] or cost_of(node.op) >= _CHEAP:
+            if i in members or stretch.spaces[i] != space or stretch.ends[i] is not None or cost_of(node.op) >= _CHEAP:
                 continue
             if isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value)):
                 members.add(i)
@@ -280,19 +293,20 @@ class _Grouping:
         known: dict[Value, Value] = {}
         params: dict[Any, tuple[Value, Atom]] = {}
 
-        def inside(atom: Atom) -> Atom:
+        def inside(atom: Atom, node: int, position: int) -> Atom:
             if isinstance(atom, Value) and atom in known:
                 return known[atom]
-            if isinstance(atom, Literal) and _written_out(atom):
+            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and _written_out(atom):
                 return atom
             hint = atom.hint if isinstance(atom, Value) else "number"
             return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
 
-        for i in sorted(self.live[number], key=lambda i: (stretch.reduces[i], i)):
+        for i in sorted(self.live[number], key=lambda i: (stretch.ends[i] is not None, i)):
             node = stretch.nodes[i]
-            made = inner.emit_node(node.op, [inside(x) for x in stretch.operands(i)], hint=node.result.hint, loc=node.loc)
-            known[node.result] = made.result
-        results = [stretch.nodes[i].result for i in self.groups[number] if i in self.stored]
+            given = [inside(x, i, position) for position, x in enumerate(stretch.operands(i))]
+            made = inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)
+            known.update(zip(node.results, made.results, strict=True))
+        results = [value for i in self.groups[number] if i in self.stored for value in stretch.nodes[i].results]
         region = inner.finish([known[value] for value in results], [param for param, _ in params.values()])
         given = [atom for _, atom in params.values()]
         loc = stretch.nodes[stretch.maker[results[-1]]].loc
@@ -307,11 +321,18 @@ class _Grouping:
             units += [(i, stretch.nodes[i]) for i in group if i in self.stored] if node is None else [(max(group), node)]
         units += [(i, node) for i, node in enumerate(stretch.nodes) if i in self.stored and i not in self.group_of]
         maker = {value: unit for unit, (_, node) in enumerate(units) for value in node.results}
-        waiting = [0] * len(units)
-        next_units: list[list[int]] = [[] for _ in units]
+        next_units: list[set[int]] = [set() for _ in units]
         for unit, (_, node) in enumerate(units):
-            for before in {maker[x] for x in node.operands if isinstance(x, Value) and x in maker}:
-                next_units[before].append(unit)
+            for x in node.operands:
+                if isinstance(x, Value) and x in maker:
+                    next_units[maker[x]].add(unit)
+        single = {i: unit for unit, (i, _) in enumerate(units)}
+        for i, after in enumerate(stretch.edges):
+            if after:
+                next_units[single[i]].update(single[user] for user in after)
+        waiting = [0] * len(units)
+        for after in next_units:
+            for unit in after:
                 waiting[unit] += 1
         ready = [(units[unit][0], unit) for unit, count in enumerate(waiting) if not count]
         heapq.heapify(ready)
@@ -328,10 +349,37 @@ class _Grouping:
         return ordered
 
 
+def _edges(nodes: Sequence[Node]) -> list[list[int]]:
+    """Return for each node those that must come after it because of state or of failures: see the module's docstring."""
+    edges: list[list[int]] = [[] for _ in nodes]
+    reads: dict[str, list[int]] = {}
+    writes: dict[str, int] = {}
+    failing, written = -1, list[int]()  # the node that may fail last, and the writes after it
+    for i, node in enumerate(nodes):
+        if isinstance(node.op, (Read, Write)) and node.op.symbol in writes:
+            edges[writes[node.op.symbol]].append(i)
+        if isinstance(node.op, Read):
+            reads.setdefault(node.op.symbol, []).append(i)
+        elif isinstance(node.op, Write):
+            for read in reads.pop(node.op.symbol, ()):
+                edges[read].append(i)
+            writes[node.op.symbol] = i
+            written.append(i)
+            if failing >= 0:
+                edges[failing].append(i)
+        elif node.op.may_fail:
+            for before in (written or [failing]):
+                if before >= 0:
+                    edges[before].append(i)
+            failing, written = i, []
+    return edges
+
+
 def _space(node: Node) -> tuple[int, ...] | None:
-    """Return the shape of the elements that a node computes or reduces; None if it cannot be in a group."""
-    if is_reduction(node):
-        space = tensor_type(node.operands[0]).sizes
+    """Return the shape of the elements that a node computes or, as an end, reads; None if it cannot be in a group."""
+    position = streamed(node)
+    if position is not None:
+        space = tensor_type(node.operands[position]).sizes
     elif is_map(node) and not getattr(node.op, "aliases", False):
         space = tensor_type(node.result).sizes
     else:
@@ -346,7 +394,7 @@ def _written_out(literal: Literal) -> bool:
 
 @dataclass(frozen=True)
 class Fuse(Pass):
-    """`fuse`: elementwise nodes over the same elements, and a reduction of what they compute, become one node."""
+    """`fuse`: elementwise nodes over the same elements, and a reduction or optimiser's step that reads them, become one node."""
 
     name: ClassVar[str] = "fuse"
 

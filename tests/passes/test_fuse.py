@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from adjoint.diagnostics import CompileError
 from adjoint.ir.core import Module, Node
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.parse import parse_module
@@ -110,6 +113,82 @@ def test_a_sum_of_one_element_each_stays_apart() -> None:
   s: f32[8] = sum(a, axes=[1])
   return s""", params="x: f32[8, 1]")
     assert held(module) == [["exp"], ["sum"]]
+
+
+UPDATE = "sgd_update(p, {gradient}, l, 0.0_f32, 1.0_f32)"
+
+
+def test_an_update_joins_the_last_ops_of_its_gradient() -> None:
+    """The parameter is read, by the kernel too, before it is written."""
+    module = after(f"""
+  g: f32[8] = mul(x, y)
+  p: f32[8] = read @w
+  h: f32[8] = add(g, p)
+  q: f32[8] = {UPDATE.format(gradient="h")}
+  write! @w(q)
+  r: f32[8] = read @w
+  d: f32[8] = mul(r, h)
+  return d""", params="x: f32[8], y: f32[8], l: f32")
+    assert held(module) == [["read"], ["mul", "add", "sgd_update"], ["write!"], ["read"], ["mul"]]
+    fused_node = nodes(module)[1]
+    assert [repr(x) for x in fused_node.operands[-2:]] == ["0.0_f32", "1.0_f32"], "scalars of a step are operands, whatever they are"
+
+
+def test_two_updates_of_one_parameter_stay_in_order() -> None:
+    module = after(f"""
+  p: f32[8] = read @w
+  g: f32[8] = mul(x, y)
+  q: f32[8] = {UPDATE.format(gradient="g")}
+  write! @w(q)
+  p.1: f32[8] = read @w
+  h: f32[8] = mul(p.1, y)
+  q.1: f32[8] = {UPDATE.format(gradient="h").replace("(p", "(p.1")}
+  write! @w(q.1)
+  return h""", params="x: f32[8], y: f32[8], l: f32")
+    assert held(module) == [["read"], ["mul", "sgd_update"], ["write!"], ["read"], ["mul", "sgd_update"], ["write!"]]
+
+
+def test_an_update_of_what_is_computed_beside_its_gradient() -> None:
+    """What is stepped from is an operand of the kernel, so that it is computed before."""
+    module = after(f"""
+  p: f32[8] = mul(x, y)
+  g: f32[8] = add(p, y)
+  q: f32[8] = {UPDATE.format(gradient="g")}
+  write! @w(q)
+  return g""", params="x: f32[8], y: f32[8], l: f32")
+    assert held(module) == [["mul"], ["add", "sgd_update"], ["write!"]]
+
+
+def test_what_may_fail_keeps_its_place_among_writes() -> None:
+    """Also if nothing uses its result, and if what it reads is computed late."""
+    module = after("""
+  a: f32[8] = exp(x)
+  b: f32[8] = mul(a, y)
+  write! @w(b)
+  s: f32[1] = sparse_softmax_cross_entropy(z, t)
+  c: f32[8] = tanh(b)
+  d: f32[8] = mul(c, a)
+  write! @w(d)
+  u: f32[1] = sparse_softmax_cross_entropy(z, t.1)
+  e: f32[8] = exp(d)
+  return e""", params="x: f32[8], y: f32[8], z: f32[1, 4], t: i32[1], t.1: i32[1]")
+    effects = [op for (op, *_) in held(module) if op in ("write!", "sparse_softmax_cross_entropy")]
+    assert effects == ["write!", "sparse_softmax_cross_entropy"] * 2
+
+
+@pytest.mark.parametrize(("region", "said"), [
+    ("b: f32[8] = exp(a)\n s: f32[8] = softmax(b, axis=0)\n yield s", "at most one reduction or step of an optimiser"),
+    ("s: f32 = sum(a, axes=[0])\n yield s", "ops on elements of one shape"),
+    ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(b, b, l, l, l)\n yield q", "sgd_update of one value of the region and of parameters"),
+    ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(a, b, l, l, l)\n yield b", "all of its results yielded"),
+    ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(a, b, l, l, 1.0_f32)\n yield q", "but got a, l, l, 1.0"),
+])
+def test_what_is_no_fused_node(region: str, said: str) -> None:
+    node = f"y: f32[8] = fused carry (a: f32[8] = x, l: f32 = m) {{\n {region}\n }}"
+    text = f"func @f(x: f32[8], m: f32) -> f32[8] {{\n {node}\n return y\n}}\n"
+    with pytest.raises(CompileError) as caught:
+        verify_module(parse_module(text))
+    assert said in str(caught.value)
 
 
 def test_large_groups_are_cut() -> None:

@@ -13,6 +13,7 @@ from adjoint import Parameter, Tensor, context, nn, ops
 from adjoint.ir.core import tensor_type
 from adjoint.ir.parse import parse_module
 from adjoint.ir.plan import Launch, Plan, Straight
+from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import in_place, tables
 from adjoint.runtime.execution.batches import Range, batches
 from adjoint.runtime.execution.planning import planned
@@ -76,6 +77,20 @@ def test_what_is_computed_in_place() -> None:
 def test_what_is_not_computed_in_place(was: str, becomes: str, expected: tuple[set[str], set[str]]) -> None:
     assert was in STEP
     assert writes(STEP.replace(was, becomes)) == expected
+
+
+def test_a_fused_step_is_computed_in_place() -> None:
+    """Its kernel also reads what it writes over."""
+    text = STEP.replace("p: f32[3], q: f32[3] = momentum_update(w, m, g,", """h: f32[3] = add(g, w)
+  p: f32[3], q: f32[3] = momentum_update(w, m, h,""")
+    function = fused(parse_module(text).functions["f"])
+    plan = planned(function, identities=True, accesses=True)
+    (piece,) = plan.body.pieces
+    assert isinstance(piece, Straight)
+    assert [entry.node.op.name for entry in piece.entries] == ["read", "read", "fused", "write!", "write!"]
+    found = in_place.writes_of(piece, plan.slots, set())
+    assert names(plan, found.in_place) == {"p", "q"}
+    assert {plan.slots[result].name: plan.slots[before].name for result, before in found.in_place.items()} == {"p": "w", "q": "m"}
 
 
 def test_steps_one_after_the_other_share_memory() -> None:

@@ -21,6 +21,7 @@ from adjoint.ir.core import Node, walk
 from adjoint.ir.ops import loops
 from adjoint.ir.ops.arithmetic import Mul, Sub
 from adjoint.ir.ops.fused import Fused, FusedKernel
+from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
 from adjoint.passes import fuse
 from adjoint.runtime.execution import tiers
@@ -118,6 +119,40 @@ def test_its_adjoint_is_one_kernel(plans: list[Any]) -> None:
     (plan,) = plans
     large = [node for node in plan.function.body.nodes if any(x.type.count > 1 for x in node.results)]
     assert len(large) == 1 and isinstance(large[0].op, Fused)
+
+
+def trained(graph: bool) -> tuple[list[Any], list[Any], Callable[[], Any]]:
+    """Parameters and states, and the losses, after three steps with gradients clipped by their norm; and one more step to call."""
+    x, target = tensors(1, 6, 20)[0], tensors(1, 6, 4, seed=1)[0]
+    net = nn.SequentialCell(nn.Dense(20, 30, weight_init=tensors(1, 30, 20, seed=2)[0], bias_init="zeros"), nn.Tanh(),
+                            nn.Dense(30, 4, weight_init=tensors(1, 4, 30, seed=3)[0], bias_init="zeros"))
+    optimizer = nn.Adam(net.trainable_params(), 0.1)
+    gradient = ms.value_and_grad(lambda x: ops.square(net(x) - target).mean(), None, optimizer.parameters)
+
+    def step(x: Tensor) -> Tensor:
+        loss, gradients = gradient(x)
+        optimizer(ops.clip_by_global_norm(gradients, 0.1))
+        return loss
+
+    run = ms.jit(step) if graph else step
+    losses = [run(x) for _ in range(3)]
+    return [*net.trainable_params(), *optimizer.moment1], losses, lambda: run(x)
+
+
+def test_gradients_scaled_before_a_step_are_part_of_it(plans: list[Any]) -> None:
+    """One launch for all parameters; each stays in its memory."""
+    expected = bits(trained(graph=False)[:2])
+    ms.set_context(background_compile="wait")
+    parameters, losses, step = trained(graph=True)
+    assert bits((parameters, losses)) == expected
+    plan = next(plan for plan in reversed(plans) if plan and any(isinstance(node.op, Write) for node in plan.function.body.nodes))
+    updates = [node for node in fused_nodes(plan) if node.regions[0].nodes[-1].op.name == "adam_update"]
+    assert len(updates) == 4 and all(len(node.regions[0].nodes) > 1 for node in updates)
+    before = [x.memory for x in parameters]
+    addresses = [id(x) for x in before]
+    del before
+    step()
+    assert [id(x.memory) for x in parameters] == addresses
 
 
 def test_a_new_batch_size_needs_no_new_kernel(plans: list[Any]) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
+TOGETHER = 256
+"""Columns in which positions are found together: few, so that all threads have columns; no result depends on it."""
+
 F32_23 = tensor(F32, (2, 3))
 I32_23 = tensor(I32, (2, 3))
 
@@ -42,6 +45,8 @@ class Position(Op):
         sample(I32_23, axis=1, domain=(-9, 9), smooth=False, note="an index"),
         sample(tensor(F32, (3, 101)), axis=1, smooth=False, note="an index"),
         sample(tensor(I32, (3, 101)), axis=1, domain=(0, 5), smooth=False, note="an index, among ties"),
+        sample(tensor(F32, (2, 9, 40)), axis=1, smooth=False, note="an index in columns"),
+        sample(tensor(I32, (7, 300)), axis=0, domain=(0, 5), smooth=False, note="an index in columns, among ties"),
     )
 
     def infer(self, x: Any) -> TensorType:
@@ -62,6 +67,9 @@ class Position(Op):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         length = x.shape[self.axis]
         inner = math.prod(x.shape[self.axis + 1 :])
+        if inner >= LANES and length < 1 << 31:
+            self._places_of_columns(k, x, out, length, inner)
+            return
         n, m = k.size(length, "n"), None if inner == 1 else k.size(inner, "m")
         with k.stage(out.count, grain_of(2 * length), "unit") as unit:
             start = k.let(unit * n if m is None else unit / m * n * m + unit % m, "start")
@@ -92,10 +100,7 @@ class Position(Op):
         full = k.let(n / LANES * LANES, "full")
 
         def meet(here: Expr, i: Expr) -> None:
-            value = k.let(x[start + i], "value")
-            wins = k.let(self._wins(k, value, best[here]), "wins")
-            k.set(best[here], k.select(wins, value, best[here]))
-            k.set(place[here], k.select(wins, k.cast(i, I32), place[here]))
+            self._meet(k, k.let(x[start + i], "value"), i, best[here], place[here])
 
         with k.loop(LANES, full, "i", step=LANES) as i, k.loop(0, LANES, "l") as here:
             meet(here, i + here)
@@ -110,6 +115,35 @@ class Position(Op):
                 k.set(best[0], best[here])
                 k.set(place[0], place[here])
         return place[0]
+
+    def _places_of_columns(self, k: Kernel, x: Buffer, out: Buffer, length: int, inner: int) -> None:
+        """Emit the positions of the extremes of the columns of x[outer, length, inner], some columns at a time."""
+        n, m = k.size(length, "n"), k.size(inner, "m")
+        k.describe(x, "..., n, m")
+        k.describe(out, "..., m")
+        outer = math.prod(x.shape[: self.axis])
+        chunks = -(-inner // TOGETHER)
+        per_row = k.size(chunks, "chunks")
+        with k.stage(outer * chunks, grain_of(2 * length * min(inner, TOGETHER)), "unit") as unit:
+            left = k.let(unit % per_row * TOGETHER, "left")
+            width = k.let(k.minimum_of(m - left, k.literal(TOGETHER, I64)), "width")
+            start = k.let(unit / per_row * n * m + left, "start")
+            best, place = k.array(x.dtype, TOGETHER, "best"), k.array(I32, TOGETHER, "place")
+            with k.loop(0, width, "j") as j:
+                k.set(best[j], x[start + j])
+                k.set(place[j], k.literal(0, I32))
+            with k.loop(1, n, "i") as i:
+                row = k.let(start + i * m, "row")
+                with k.loop(0, width, "j") as j:
+                    self._meet(k, k.let(x[row + j], "value"), i, best[j], place[j])
+            with k.loop(0, width, "j") as j:
+                k.store(out, unit / per_row * m + left + j, k.cast(place[j], self.to))
+
+    def _meet(self, k: Kernel, value: Expr, i: Expr, best: Expr, place: Expr) -> None:
+        """Write `value` and its position `i` over `best` and `place` if it wins, without a branch."""
+        wins = k.let(self._wins(k, value, best), "wins")
+        k.set(best, k.select(wins, value, best))
+        k.set(place, k.select(wins, k.cast(i, I32), place))
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:

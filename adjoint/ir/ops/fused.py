@@ -1,4 +1,4 @@
-"""Fused: a region of elementwise ops, and at most one reduction of what they compute, as one kernel.
+"""Fused: a region of elementwise ops, and at most one reduction or step of an optimiser that reads what they compute, as one kernel.
 
     z: f32, c: f32[8] = fused carry (x: f32[8] = a, y: f32[8] = b) {
       c.1: f32[8] = tanh(x)
@@ -8,15 +8,15 @@
     }
 
 The kernel reads each operand once and keeps what is between the nodes in registers.  It computes each element by the ops' own
-`scalar`, rounded to the dtype of each node, and a reduction by its own `lower`, which reads a `_Computed` buffer: its elements are
-computed as they are read.  So the results have the same bits as those of the nodes one by one.  Operands are broadcast to the shape of
-these elements.
+`scalar`, rounded to the dtype of each node, and the op at its end by its own `lower`, which reads a `_Computed` buffer: its elements
+are computed as they are read.  So the results have the same bits as those of the nodes one by one.  Operands are broadcast to the shape
+of these elements.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjoint.ir.core import Literal, Value, free_of, tensor_type
@@ -26,6 +26,7 @@ from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.loops import Walk, broadcast_access, emit_maps
+from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Node, Region
     from adjoint.ir.kernel import Kernel
 
-__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op"]
+__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op", "streamed"]
 
 
 def is_map(node: Node) -> bool:
@@ -42,11 +43,19 @@ def is_map(node: Node) -> bool:
     if not _static(node):
         return False
     op = node.op
-    return isinstance(op, Broadcast) or (isinstance(op, Elementwise) and type(op).scalar is not Elementwise.scalar)
+    return isinstance(op, Broadcast) or (isinstance(op, Elementwise) and type(op).scalar is not Elementwise.scalar and not op.may_fail)
+
+
+def streamed(node: Node) -> int | None:
+    """Return the position of the operand of which a node reads each element once, if it may be the end of a fused kernel."""
+    op = node.op
+    if isinstance(op, Update):
+        return op.streams if _static(node) else None
+    return op.streams if isinstance(op, Reduction) and is_reduction(node) else None
 
 
 def is_reduction(node: Node) -> bool:
-    """Return True if a node may be the last of a fused kernel: it reads each element once, in the order of `Reduction`."""
+    """Return True if a node may be the end of a fused kernel, and combines the elements that it reads in the order of `Reduction`."""
     op = node.op
     if not isinstance(op, Reduction) or type(op).lower is not Reduction.lower or not _static(node):
         return False
@@ -55,8 +64,7 @@ def is_reduction(node: Node) -> bool:
 
 
 def _static(node: Node) -> bool:
-    types = [x.type for x in (*node.operands, *node.results)]
-    return len(node.results) == 1 and all(isinstance(t, TensorType) and t.is_static for t in types)
+    return all(isinstance(x.type, TensorType) and x.type.is_static for x in (*node.operands, *node.results))
 
 
 def cost_of(op: Op) -> int:
@@ -72,7 +80,8 @@ class Fused(RegionOp):
 
     operands  tensors
     region    parameters: the operands, and it sees nothing else; nodes: elementwise ops and `broadcast`s that all have results of one
-              shape, then perhaps one reduction of one of these; yields the results
+              shape, then perhaps one reduction of one of these, or a step of an optimiser whose gradient is one of these and whose other
+              operands are parameters; yields the results, and all of its last node
     result    what the region yields
     gradient  that of the nodes which the pass `inline` puts in its place
     errors    TypeError when the parameters do not have the operands' types; ValueError when the region holds other nodes
@@ -87,12 +96,21 @@ class Fused(RegionOp):
             raise mistake(self, "parameters", f"({expected})", f"({', '.join(str(p.type) for p in body.params)})", TypeError)
         if free_of(body):
             raise mistake(self, "region", "closed: it sees its parameters only", f"a use of {free_of(body)[0].hint}")
-        maps = body.nodes[:-1] if body.nodes and is_reduction(body.nodes[-1]) else body.nodes
+        *maps, last = body.nodes or (None,)
+        position = None if last is None else streamed(last)
+        if last is None or position is None:
+            maps = body.nodes
+        else:
+            others = [x for at, x in enumerate(last.operands) if at != position]
+            if not all(x in body.params for x in others) or not all(x in body.results for x in last.results):
+                expected = f"{last.op.name} of one value of the region and of parameters, and all of its results yielded"
+                raise mistake(self, "region", expected, f"{', '.join(x.hint if isinstance(x, Value) else repr(x.value) for x in others)}")
         for node in maps:
             if not is_map(node):
-                raise mistake(self, "region", "elementwise ops, then at most one reduction", node.op.name)
+                raise mistake(self, "region", "elementwise ops, then at most one reduction or step of an optimiser", node.op.name)
         shapes = {tensor_type(node.result).shape for node in maps}
-        shapes |= {tensor_type(node.operands[0]).shape for node in body.nodes[len(maps) :]}
+        if last is not None and position is not None:
+            shapes.add(tensor_type(last.operands[position]).shape)
         if not maps or len(shapes) != 1:
             raise mistake(self, "region", "ops on elements of one shape", f"{len(shapes)} shapes")
         return tuple(atom.type for atom in body.results)
@@ -131,14 +149,23 @@ class FusedKernel(Op):
         steps = []
         for node in region.nodes:
             steps.append((node.op, tuple(map(number, node.operands))))
-            numbers[node.result] = len(numbers)
+            for value in node.results:
+                numbers[value] = len(numbers)
         return FusedKernel(len(region.params), tuple(steps), tuple(map(number, region.results)))
 
     @property
-    def reduction(self) -> Reduction | None:
-        """Return the reduction that it ends with, if there is one."""
+    def end(self) -> Reduction | Update | None:
+        """Return the op that reads what the maps compute, if there is one."""
         last = self.steps[-1][0]
-        return last if isinstance(last, Reduction) else None
+        return last if isinstance(last, (Reduction, Update)) else None
+
+    @property
+    def in_place(self) -> dict[int, int]:
+        """By the index of a result, the operand into whose memory it may be written."""
+        end, given, first = self.end, self.steps[-1][1], self.operands + len(self.steps) - 1
+        if not isinstance(end, Update):
+            return {}
+        return {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
 
     @property
     def cost(self) -> int:
@@ -159,50 +186,55 @@ class FusedKernel(Op):
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]
         types = self.types([buffer.type for buffer in operands])
-        reduction = self.reduction
+        end = self.end
         uniform = all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
-        if reduction is None:
+        if end is None:
             accesses = [broadcast_access(buffer, outs[0].shape) for buffer in operands]
 
             def computed(elements: list[Expr]) -> list[Expr]:
-                values = self._elements(k, elements, types)
+                values = self._elements(k, dict(enumerate(elements)), types)
                 return [values[number] for number in self.results]
 
             emit_maps(k, outs, accesses, computed, self.cost, uniform=uniform)
             return
-        last = len(types) - 1
-        (reduced,) = self.steps[-1][1]
-        type_ = types[reduced]
+        first = self.operands + len(self.steps) - 1
+        given = self.steps[-1][1]
+        streamed = given[end.streams]
+        type_ = types[streamed]
         assert isinstance(type_, TensorType)
-        stored = [(out, number) for out, number in zip(outs, self.results, strict=True) if number != last]
+        stored = [(out, number) for out, number in zip(outs, self.results, strict=True) if number < first]
+
+        maps = (x for _, given in self.steps[:-1] for x in given)
+        used = [number for number in sorted({x for x in (*maps, streamed) if not isinstance(x, tuple)}) if number < self.operands]
 
         def element(index: Expr, elements: Sequence[Expr]) -> Expr:
-            values = self._elements(k, elements, types)
+            values = self._elements(k, dict(zip(used, elements, strict=True)), types)
             for out, number in stored:
                 k.store(out, index, values[number])
-            return values[reduced]
+            return values[streamed]
 
-        walk = Walk(k, type_.sizes, [broadcast_access(buffer, type_.sizes) for buffer in operands], uniform=uniform)
+        walk = Walk(k, type_.sizes, [broadcast_access(operands[number], type_.sizes) for number in used], uniform=uniform)
         k.work = self.cost
-        reduction.lower(k, _Computed(k, type_, walk, element), outs[self.results.index(last)])
+        read = [_Computed(k, type_, walk, element) if at == end.streams else operands[number] for at, number in enumerate(given)]
+        end.lower(k, *read, *(outs[self.results.index(first + result)] for result in range(len(types) - first)))
 
-    def _elements(self, k: Kernel, operands: Sequence[Expr], types: Sequence[Type]) -> list[Expr]:
-        """Return each value of the maps for one element, from that element of each operand."""
-        values = [x if isinstance(x, Name) else k.let(x, "value") for x in operands]
-        for op, given in self.steps:
-            if isinstance(op, Reduction):
+    def _elements(self, k: Kernel, operands: Mapping[int, Expr], types: Sequence[Type]) -> dict[int, Expr]:
+        """Return by its number each value of the maps for one element, from that element of each operand that they use."""
+        values = {number: x if isinstance(x, Name) else k.let(x, "value") for number, x in operands.items()}
+        for number, (op, given) in enumerate(self.steps, self.operands):
+            if op is self.end:
                 break
-            type_ = types[len(values)]
+            type_ = types[number]
             assert isinstance(type_, TensorType)
             scalars = [k.literal(x[1], x[0]) if isinstance(x, tuple) else values[x] for x in given]
             if isinstance(op, Broadcast):
-                values.append(scalars[0])
+                values[number] = scalars[0]
                 continue
             assert isinstance(op, Elementwise)
             value = op.scalar(k, *scalars)
             if type_.dtype in (F16, BF16):
                 value = k.cast(value, type_.dtype)
-            values.append(k.let(value, op.name))
+            values[number] = k.let(value, op.name)
         return values
 
 

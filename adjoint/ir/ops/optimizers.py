@@ -36,12 +36,15 @@ class Update(Op):
     cuts = "an optimiser's step is not differentiated"
     names: ClassVar[tuple[str, ...]] = ()
     """Names of the operands: the parameter, its states, the gradient, then scalars.  Each before the gradient has a result."""
+    streams: ClassVar[int] = 1
+    """The position of the gradient, of which each element is read once, in order and through `window`."""
     tensors: ClassVar[int] = 2
     """The number of operands of the parameter's type."""
     in_place: ClassVar[Mapping[int, int]]
     """By the index of a result, the operand into whose memory it may be written: the one that it replaces, unless a subclass differs."""
 
     def __init_subclass__(cls) -> None:
+        cls.streams = cls.tensors - 1
         if "in_place" not in cls.__dict__:
             cls.in_place = {i: i for i in range(cls.tensors - 1)}
 
@@ -81,11 +84,13 @@ class Update(Op):
             decays = None if share is None else k.let(k.not_equal(share, 0.0), "decays")
             with k.loop(begin, end, "block", step=BLOCK) as block:
                 width = k.let(k.minimum_of(end - block, BLOCK), "width")
+                gradients, first = gradient.window(block, width, BLOCK)
                 arrays = [k.array(dtype, BLOCK, f"new_{out.name.removesuffix('_out')}") for out in outs]
                 with k.loop(0, width, "j") as j:
                     i = k.let(block + j, "i")
                     before = k.let(parameter[i], "before")
-                    g = k.let(gradient[i] if factor is None else gradient[i] * factor, "scaled")
+                    g = gradients[first + j if gradient.staged else i]
+                    g = k.let(g if factor is None else g * factor, "scaled")
                     if share is not None and decays is not None:
                         g = k.let(k.select(decays, g + before * share, g), "g")
                     for array, value in zip(arrays, step(i, before, g, *values), strict=True):

@@ -75,11 +75,15 @@ class Reduction(Op):
     keepdims: bool = False
     accepts: ClassVar[tuple[DType, ...]] = NUMBERS
     """Dtypes of the operand."""
+    streams: ClassVar[int] = 0
+    """The position of the operand, of which each element is read once, through `window`."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]] = (
         ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
     )
     """Shape and axes for the kernels in the pack: rows, everything, short rows, columns, many rows, channels of images."""
     pack = "reduce"
+    lanes: ClassVar[str] = ""
+    """The function of `lanes.h` that combines lanes of floats, without the dtype; empty if there is none."""
     together: ClassVar[int] = 7
     """Rows that are read at once, so that a total is loaded and stored once for so many; 1 + 9 * 7 = ROWS.  No result depends on it."""
 
@@ -184,6 +188,8 @@ class Reduction(Op):
                 add(k.let(start + at, "begin_at"), k.let(k.minimum_of(n - at, k.literal(WINDOW, I64)), "in_window"), WINDOW)
         else:
             add(start, n, most)
+        if self.lanes and lane.dtype.is_float:
+            return k.call(f"adjoint_{self.lanes}_of_lanes_{lane.dtype.name}", lane, k.literal(lanes, I32), dtype=lane.dtype)
         width = lanes // 2
         while width:
             with k.loop(0, width, "l") as here:
@@ -376,6 +382,7 @@ class Sum(Reduction):
     """
 
     accepts = (BOOL, *NUMBERS)
+    lanes = "sum"
     samples = (
         *SHAPES,
         sample(F32_2345, axes=(0, 2, 3)),
@@ -421,6 +428,7 @@ class Mean(Reduction):
     """
 
     accepts = FLOATS
+    lanes = "sum"
     samples = (
         *SHAPES,
         sample(F32_2345, axes=(0, 2, 3), keepdims=True),
@@ -538,8 +546,6 @@ class Extremum(Reduction):
     """The largest or the smallest element."""
 
     forms = Reduction.forms[:2]
-    together = 1  # compilers make branches of comparisons one after the other
-
     samples = (
         *SHAPES,
         sample(F32_2345, axes=(1, 3)),
@@ -555,6 +561,18 @@ class Extremum(Reduction):
         if any(x.shape[axis] == 0 for axis in self.axes):
             raise mistake(self, "x", f"of at least one element along axes {self.axes}", x)
         return result
+
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        """Return the C condition that number `a` is more extreme than number `b`."""
+        raise NotImplementedError(f"{type(self).__name__}.beats")
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        if not a.dtype.is_float:
+            return k.select(self.beats(k, b, a), b, a)
+        # Two statements, each of which is one instruction: of a single choice, or one by more conditions, compilers make branches.
+        element = k.let(b, "element")
+        extreme = k.let(k.select(self.beats(k, element, a), element, a), "extreme")
+        return k.select(k.not_equal(element, element), element, extreme)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -580,12 +598,13 @@ class ReduceMax(Extremum):
     errors    TypeError: not numbers; ValueError: axes out of range or not sorted, no elements
     """
 
+    lanes = "maximum"
+
     def neutral(self, dtype: DType) -> int | float:
         return -math.inf if dtype.is_float else int(np.iinfo(dtype.array).min)
 
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        first = k.greater_equal(a, b)
-        return k.select(k.either(first, k.call("isnan", a)) if a.dtype.is_float else first, a, b)
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return k.greater(a, b)
 
     def reference(self, x: Array) -> Array:
         return np.max(x, axis=self.axes, keepdims=self.keepdims)
@@ -601,12 +620,13 @@ class ReduceMin(Extremum):
     errors    TypeError: not numbers; ValueError: axes out of range or not sorted, no elements
     """
 
+    lanes = "minimum"
+
     def neutral(self, dtype: DType) -> int | float:
         return math.inf if dtype.is_float else int(np.iinfo(dtype.array).max)
 
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        first = k.less_equal(a, b)
-        return k.select(k.either(first, k.call("isnan", a)) if a.dtype.is_float else first, a, b)
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return k.less(a, b)
 
     def reference(self, x: Array) -> Array:
         return np.min(x, axis=self.axes, keepdims=self.keepdims)

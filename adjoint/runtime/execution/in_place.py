@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Launch, Nested, Slot, Straight, aliases
 
@@ -62,7 +63,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
                 whole[entry.results[0]] = roots[0]
             else:
                 computed.update(entry.results)
-                for place, operand in getattr(entry.node.op, "in_place", {}).items():
+                for place, operand in getattr(kernel_op(entry.node), "in_place", {}).items():
                     symbol = symbol_of.get(roots[operand])
                     if symbol is not None and roots.count(roots[operand]) == 1:
                         wanted.append((_Moment(symbol, roots[operand], fails), index, entry.results[place], roots[operand]))

@@ -18,16 +18,7 @@ static int sum_f32_units(
         for (int64_t i = full; i < n; i++) {
             lane[i - full] += x[start + i];
         }
-        for (int64_t l = 0; l < 4; l++) {
-            lane[l] += lane[l + 4];
-        }
-        for (int64_t l = 0; l < 2; l++) {
-            lane[l] += lane[l + 2];
-        }
-        for (int64_t l = 0; l < 1; l++) {
-            lane[l] += lane[l + 1];
-        }
-        out[row] = lane[0];
+        out[row] = adjoint_sum_of_lanes_f32(lane, 8);
     }
     return 0;
 }
@@ -102,22 +93,7 @@ static int sum_f32_units(
         for (int64_t i = full; i < n; i++) {
             lane[i - full] += x[start + i];
         }
-        for (int64_t l = 0; l < 16; l++) {
-            lane[l] += lane[l + 16];
-        }
-        for (int64_t l = 0; l < 8; l++) {
-            lane[l] += lane[l + 8];
-        }
-        for (int64_t l = 0; l < 4; l++) {
-            lane[l] += lane[l + 4];
-        }
-        for (int64_t l = 0; l < 2; l++) {
-            lane[l] += lane[l + 2];
-        }
-        for (int64_t l = 0; l < 1; l++) {
-            lane[l] += lane[l + 1];
-        }
-        out[row] = lane[0];
+        out[row] = adjoint_sum_of_lanes_f32(lane, 32);
     }
     return 0;
 }
