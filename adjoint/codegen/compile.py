@@ -49,12 +49,14 @@ class _Unit:
 
     done      set when compiled or failed
     problem   why it failed
+    awaited   True if somebody waits for it, so that it waits for no other unit
     """
 
     name: str
     kernels: dict[str, KernelText]
     done: threading.Event = field(default_factory=threading.Event)
     problem: Exception | None = None
+    awaited: bool = False
 
     def source(self) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
         """Return the C file, and for each kernel its key and the names of its functions in that file.
@@ -223,8 +225,12 @@ class KernelCache:
                 unit.done.wait()
             return
         for unit in units:
-            with self.workshop.store.scratch.turn("background", compiler_process.stopping.is_set):
-                self._compile(unit, BACKGROUND)
+            self._compile_in_turn(unit)
+
+    def _compile_in_turn(self, unit: _Unit) -> None:
+        """Compile a unit that nobody waits for, after those of other processes that share the cache."""
+        with self.workshop.store.scratch.turn("background", lambda: unit.awaited or compiler_process.stopping.is_set(), patient=True):
+            self._compile(unit, BACKGROUND)
 
     def _found(self, kernel: KernelText, key: str) -> tuple[Any, ...] | None:
         addresses = self.workshop.functions(key, len(kernel.stages))
@@ -266,6 +272,7 @@ class KernelCache:
                 raise self._failures[key]
             unit = self._pending.get(key)
             if unit is not None:
+                unit.awaited = True
                 self._crew.hurry(unit)
                 return unit
             group = (kernel.pack, kernel.dtype)

@@ -10,6 +10,7 @@ locked, files older than an hour count as abandoned.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -61,10 +62,14 @@ class Scratch:
                 return name, None
 
     @contextmanager
-    def turn(self, unit: str, given_up: Callable[[], bool]) -> Iterator[None]:
-        """Hold the lock of a unit, one thread of one process at a time, until `given_up` is true or the time is up."""
+    def turn(self, unit: str, given_up: Callable[[], bool], *, patient: bool = False) -> Iterator[None]:
+        """Hold the lock of a unit, one thread of one process at a time; go on without it once `given_up` is true.
+
+        patient  False: go on without it also after PATIENCE seconds
+        """
         name = f"{WORK}/{unit}.turn"
-        end = time.monotonic() + PATIENCE
+        end = math.inf if patient else time.monotonic() + PATIENCE
+        pause = 0.01
         file = None
         while file is None:
             try:
@@ -72,7 +77,8 @@ class Scratch:
             except BlockingIOError:
                 if given_up() or time.monotonic() > end:
                     break
-                time.sleep(0.01)
+                time.sleep(pause)
+                pause = min(2 * pause, 0.2) if patient else pause
             except OSError:  # a file system without locks
                 break
         try:

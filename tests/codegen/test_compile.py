@@ -423,6 +423,48 @@ def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path
     assert list((cache / "kernels/work").iterdir()) == []
 
 
+IN_TURN = """
+    import sys
+    sys.path[:0] = {path!r}
+    from cffi import FFI
+    from toy_ops import *
+    from adjoint.codegen import scratch
+    from adjoint.codegen.compile import KernelCache
+    from adjoint.codegen.workshop import Workshop
+    from adjoint.ir.types import F32, F64, I8, I16, I32, I64
+    scratch.PATIENCE = 0.0
+    kernels = KernelCache(FFI(), Workshop.open())
+    for dtype in {dtypes}:
+        kernels.prepare([alone(lowered(Add(), vector(dtype, 3), vector(dtype, 3)))], waited_for=False)
+"""
+
+
+def test_processes_compile_in_the_background_one_after_the_other(cache: Path, tmp_path: Path) -> None:
+    """Also if a compiler takes long, and at a lower priority."""
+    log = tmp_path / "log"
+    logged = script(tmp_path / "logged", f'''
+        case "$*" in *fused*) echo begin $(nice) >> {log}; {REAL} "$@"; status=$?; echo end >> {log}; exit $status;; esac
+        exec {REAL} "$@"''')
+    programs = [textwrap.dedent(IN_TURN).format(path=sys.path, dtypes=dtypes) for dtypes in ("F32, F64, I32", "I64, I8, I16")]
+    processes = [subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "CC": str(logged)}) for program in programs]
+    assert [process.wait(100) for process in processes] == [0, 0]
+    niceness = min(19, os.nice(0) + 10)
+    assert log.read_text().split("\n") == [*[f"begin {niceness}", "end"] * 6, ""]
+
+
+def test_a_kernel_that_is_waited_for_is_not_compiled_in_turn(cache: Path, ffi: Any) -> None:
+    """Another process holds the turn of the background, and keeps it."""
+    kernels = KernelCache(ffi, Workshop.open())
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    with kernels.workshop.store.scratch.turn("background", lambda: False):
+        thread = threading.Thread(target=kernels.prepare, args=([kernel],), kwargs={"waited_for": False})
+        thread.start()
+        while not kernels._pending:
+            thread.join(0.001)
+        assert kernels.get(kernel)
+        thread.join()
+
+
 @pytest.mark.parametrize("dtype", [F16, F32], ids=lambda dtype: dtype.name)
 def test_every_sample_of_a_pack_is_lowered_once(dtype: Any, toy_packs: None) -> None:
     kernels = packs.pack_sources("toy", dtype, strict=True)
