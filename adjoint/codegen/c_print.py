@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from math import copysign, isinf, isnan
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from adjoint.ir.kernel.c_ast import (
     BITWISE,
@@ -48,7 +50,7 @@ from adjoint.ir.kernel.c_ast import (
 )
 from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
-__all__ = ["WIDTH", "Printer", "comment", "function_text", "string"]
+__all__ = ["WIDTH", "FunctionText", "Printer", "comment", "function_text", "string"]
 
 WIDTH: Final = 118
 """The longest line, in columns."""
@@ -164,9 +166,15 @@ def value_type(dtype: DType) -> str:
 
 
 class Printer:
-    """Prints statements into `lines`; `names` collects every name and every function that was printed."""
+    """Prints statements into `lines`.
 
-    def __init__(self) -> None:
+    names   every name and every function that was printed
+    places  for each statement that is in `steps` the index of its line, and its step
+    """
+
+    def __init__(self, steps: Mapping[Statement, int] = MappingProxyType({})) -> None:
+        self.steps = steps
+        self.places: list[tuple[int, int]] = []
         self.lines: list[str] = []
         self.names: set[str] = set()
         self.indent = 0
@@ -310,6 +318,8 @@ class Printer:
 
     def statements(self, body: Iterable[Statement]) -> None:
         for statement in body:
+            if statement in self.steps:
+                self.places.append((len(self.lines), self.steps[statement]))
             _STATEMENTS[type(statement)](self, statement)
 
     def _body(self, body: Iterable[Statement]) -> None:
@@ -417,8 +427,20 @@ def pointer_type(s: DeclarePointer) -> str:
     return f"{'const ' if s.constant else ''}{s.dtype.c_name} *{'restrict ' if s.alone else ''}"
 
 
-def function_text(function: Function, *, private: bool = False) -> tuple[str, set[str]]:
-    """Return the text of a function, `private` to its file or not, and the names that it uses, functions included.
+class FunctionText(NamedTuple):
+    """A function as text.
+
+    names   the names that it uses, functions included
+    places  for each statement of a fused kernel's step the number of its line, from 0, and the step
+    """
+
+    text: str
+    names: set[str]
+    places: list[tuple[int, int]]
+
+
+def function_text(function: Function, *, private: bool = False, steps: Mapping[Statement, int] = MappingProxyType({})) -> FunctionText:
+    """Return the text of a function, `private` to its file or not.
 
     The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
     The pointers of the prologue become parameters of an inner function, because gcc believes `restrict` of parameters only
@@ -426,7 +448,7 @@ def function_text(function: Function, *, private: bool = False) -> tuple[str, se
     more than a few of them is not vectorised at all).
     """
     returned = "static int" if private else "int"
-    body = Printer()
+    body = Printer(steps)
     body.indent = 4
     body.statements(function.body)
     prologue = Printer()
@@ -440,7 +462,7 @@ def function_text(function: Function, *, private: bool = False) -> tuple[str, se
         lines = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *prologue.lines]
         if len(lines) > 1:
             lines.append("")
-        return "\n".join([*lines, *body.lines, "}\n"]), body.names
+        return FunctionText("\n".join([*lines, *body.lines, "}\n"]), body.names, _places(lines, body))
 
     passed = [(declaration, name) for declaration, name in function.parameters if name in body.names]
     inner = f"{function.name}{INNER}"
@@ -454,7 +476,13 @@ def function_text(function: Function, *, private: bool = False) -> tuple[str, se
     call.statements([Return(Call(inner, arguments, I32))])
     unused = [f"    (void){name};" for _, name in function.parameters if name not in call.names]
     outer = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *call.lines]
-    return "\n".join([*lines, *body.lines, "}\n", *outer, "}\n"]), body.names | call.names
+    return FunctionText("\n".join([*lines, *body.lines, "}\n", *outer, "}\n"]), body.names | call.names, _places(lines, body))
+
+
+def _places(before: Sequence[str], body: Printer) -> list[tuple[int, int]]:
+    """Return the places of a function's body after these lines, of which each may be several of the text."""
+    starts = [*accumulate((line.count("\n") + 1 for line in (*before, *body.lines)), initial=0)]
+    return [(starts[len(before) + index], step) for index, step in body.places]
 
 
 INNER: Final = "_units"

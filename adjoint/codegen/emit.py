@@ -47,6 +47,8 @@ class KernelStage:
 class KernelText:
     """A kernel as text, and how to launch it for the given types.
 
+    Equal kernels may serve different nodes; `places` says which line of the text computes which step of a fused kernel.
+
     name     for messages: op and dtypes
     text     its functions; with the headers this is what identifies it
     headers  files of `codegen/c/` that it needs, in order
@@ -54,6 +56,7 @@ class KernelText:
     scratch  bytes of each scratch buffer
     pack     the pack it is compiled with, or empty
     dtype    the dtype that it belongs to in its pack
+    places   for each line of a fused kernel's text that computes a step, its number, from 1, and the step
     """
 
     name: str
@@ -63,6 +66,7 @@ class KernelText:
     scratch: tuple[int, ...]
     pack: str
     dtype: DType
+    places: tuple[tuple[int, int], ...] = ()
 
 
 @cache
@@ -121,15 +125,18 @@ def lower(
     title = f"{op.name}({', '.join(shown[:first_result])}) -> {', '.join(shown[first_result:])}"
 
     used: set[str] = set()
+    places: list[tuple[int, int]] = []
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
     functions = kernel.functions(name)
     stages = tuple(KernelStage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True))
     for function, stage in zip(functions, stages, strict=True):
         if private and not stage.units:
             continue
-        text, used_here = function_text(function, private=private)
-        texts.append(text)
-        used |= used_here
+        made = function_text(function, private=private, steps=kernel.steps)
+        above = sum(text.count("\n") + 1 for text in texts)
+        places += [(above + line + 1, step) for line, step in made.places]
+        texts.append(made.text)
+        used |= made.names
     return KernelText(
         name,
         "\n".join(texts),
@@ -138,6 +145,7 @@ def lower(
         kernel.scratch_bytes(),
         op.pack,
         next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
+        tuple(places),
     )
 
 

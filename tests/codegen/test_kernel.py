@@ -224,7 +224,7 @@ def test_calls() -> None:
         buffers = [kernel.operand(vector(dtype, 4), name, written=name == "out") for name in ("x", "out")]
         Calls().lower(kernel, *buffers)
         (function,) = kernel.functions("calls")
-        text, _ = function_text(function)
+        text = function_text(function).text
         assert f"out[i] = {root};" in text
         assert "if (isnan(x[i]) != 0) {" in text
         assert "adjoint_anything(x, out, &out[i], 4);" in text

@@ -548,6 +548,21 @@ def test_the_stages_show_fused_nodes() -> None:
     assert "  s: f32 = fused carry (x.1: f32[8] = x, y.1: f32[8] = y)  #2 <- #0, #1\n    a: f32[8] = mul(x.1, y.1)\n" in plan
     fused_kernel = next(kernel for kernel in stages.kernels(module) if kernel["name"].startswith("fused"))
     assert fused_kernel["text"].startswith("// fused(f32[8], f32[8]) -> f32 of mul tanh sum at <text>:4\n")
-    assert "const float tanh = adjoint_tanh_f32(mul);" in fused_kernel["c"]
+    assert "const float tanh = adjoint_tanh_f32(mul);  // tanh at <text>:3\n" in fused_kernel["text"]
+    assert "const float tanh = adjoint_tanh_f32(mul);\n" in fused_kernel["c"], "what is compiled does not name the places: it is shared"
     ms.set_context(background_compile=False)
     assert "fused" not in stages.plans(module) and len(stages.kernels(module)) == 3
+
+
+def test_the_lines_of_a_kernel_and_the_nodes_that_they_compute() -> None:
+    """Also of those that come before the line, of several stages, and of a kernel that serves two places."""
+    group = "  a{0}: f32[8, 4] = add(x{0}, r{0})\n  b{0}: f32[8, 4] = exp(a{0})\n  s{0}: f32[4] = sum(b{0}, axes=[0])\n"
+    params = ", ".join(f"x{i}: f32[8, 4], r{i}: f32[4]" for i in (1, 2))
+    module = parse_module(f"func @f({params}) -> (f32[4], f32[4]) {{\n{group.format(1)}{group.format(2)}  return s1, s2\n}}\n")
+    ms.set_context(background_compile=True)
+    kernel = next(kernel for kernel in stages.kernels(module) if kernel["name"].startswith("fused"))
+    shown = {kernel["c"].split("\n")[line - 1].strip(): nodes for line, nodes in kernel["lines"].items()}
+    assert shown == {
+        "const float add = value + value_1;": ["add at <text>:2", "add at <text>:5"],
+        "const float exp = adjoint_exp_f32(add);": ["exp at <text>:3", "exp at <text>:6"],
+    }

@@ -209,6 +209,9 @@ class Kernel:
         self.specialized = specialized
         self.work = 1
         """How many times longer a unit takes than the grain of its stage says: an operand's elements may be computed as they are read."""
+        self.step: int | None = None
+        """The step of a fused kernel that what is written now computes, if it is one; `steps` has it for each statement."""
+        self.steps: dict[Statement, int] = {}
         self.titles: dict[str, str] = {}
         """The shape of each described buffer, as the comment over the function shows it."""
         self._buffers: list[Buffer] = []
@@ -418,6 +421,8 @@ class Kernel:
         if self._scope is None:
             raise TypeError("statements belong inside `with k.stage(...)`")
         self._scope.body.append(statement)
+        if self.step is not None:
+            self.steps[statement] = self.step
 
     def _begin_stage(self) -> None:
         if self._scope is not None:

@@ -231,10 +231,12 @@ class FusedKernel(Op):
                 values[number] = scalars[0]
                 continue
             assert isinstance(op, Elementwise)
+            k.step = number - self.operands
             value = op.scalar(k, *scalars)
             if type_.dtype in (F16, BF16):
                 value = k.cast(value, type_.dtype)
             values[number] = k.let(value, op.name)
+            k.step = None
         return values
 
 

@@ -259,7 +259,7 @@ class Reduction(Op):
         row, at_once = k.local(first, "row"), k.size(most, "at_once")
         with k.loop_while(k.less(row, last)):
             rows = k.let(k.minimum_of(last - row, at_once), "rows")
-            values, at = x.window(row * m + left, (rows - 1) * m + width, COLUMNS)
+            values, at = x.window(row * m + left, k.let((rows - 1) * m + width, "elements"), COLUMNS)
             begins = k.let(k.equal(row, first), "begins")
             with k.when(begins), k.loop(0, width, "j") as j:
                 k.store(target, total + j, values[at + j])

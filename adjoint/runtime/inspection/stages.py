@@ -116,9 +116,10 @@ def _written(module: Module, symbol: str) -> set[str]:
 
 
 def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Yield each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it.
+    """Return each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it.
 
-    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.
+    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.  For the lines of their C,
+    counted from 1, `lines` has the nodes that they compute.
     """
     found: dict[str, dict[str, Any]] = {}
     together = [Fuse().on_module(module) for module in modules] if background_compile() else []
@@ -130,14 +131,20 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
                 if not op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
                     continue
                 lowered = lower(op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
-                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text}
+                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "lines": {}, "c": lowered.text}
                 entry = found.setdefault(lowered.text, fresh)
                 served = _served(node)
                 if served not in entry["serves"]:
                     entry["serves"].append(served)
+                for line, step in lowered.places:
+                    inner = node.regions[0].nodes[step]
+                    entry["lines"].setdefault(line, {})[inner.op.name + _place(inner)] = None
     for entry in found.values():
-        lines = entry["serves"][:4] + ([f"and {len(entry['serves']) - 4} more"] if len(entry["serves"]) > 4 else [])
-        entry["text"] = "".join(f"// {line}\n" for line in lines) + entry["c"]
+        entry["lines"] = {line: _few(list(computed)) for line, computed in entry["lines"].items()}
+        lines = entry["c"].split("\n")
+        for number, computed in entry["lines"].items():
+            lines[number - 1] += f"  // {', '.join(computed)}"
+        entry["text"] = "".join(f"// {line}\n" for line in _few(entry["serves"])) + "\n".join(lines)
         entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
     return list(found.values())
 
@@ -162,11 +169,21 @@ def _straight(module: Module) -> Module:
     return Pipeline.parse(f"inline{{cells=true, rules=true}},{OPTIMISING}").run(module)
 
 
-def _served(node: Node) -> str:
-    """Return a node's types and location on one line, as a comment of the C, for any file name."""
+def _few(lines: list[str]) -> list[str]:
+    """Return at most four of the lines, and how many more there are."""
+    return lines if len(lines) <= 4 else [*lines[:4], f"and {len(lines) - 4} more"]
+
+
+def _place(node: Node) -> str:
+    """Return a node's location on one line, as the end of a comment of the C, for any file name."""
     place = user_place(node.loc)
+    return " at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else ""
+
+
+def _served(node: Node) -> str:
+    """Return a node's types and location on one line, as a comment of the C."""
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
     held = "".join(f" {inner.op.name}" for region in node.regions for inner in region.nodes)
     what = f"{node.op.name}({types}) -> {results}" + (f" of{held}" if held else "")
-    return what + (" at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else "")
+    return what + _place(node)
