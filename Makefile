@@ -34,8 +34,8 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-fuzz: .venv/.test        ## control flow and hostile calls made up, others each time: make fuzz N=2000
-	ADJOINT_FUZZ=$(or $(N),500) $(BIN)/python -m pytest tests/test_control_flow.py tests/test_hostile_calls.py
+fuzz: .venv/.test        ## programs and hostile calls made up, others each time: make fuzz N=2000; SEED= the first one
+	ADJOINT_FUZZ=$(or $(N),$(if $(SEED),1,500)) ADJOINT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/test_made_up_programs.py $(if $(SEED),,tests/test_hostile_calls.py)
 
 sanitize: .venv/.test    ## kernels under AddressSanitizer and UBSan: ops, programs, hostile calls; make sanitize TESTS=tests/nn
 	$(BIN)/python tests/sanitized.py $(TESTS)

@@ -10,10 +10,8 @@ import ast
 import contextlib
 import functools
 import io
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +30,7 @@ from adjoint.passes.lift_state import LiftState
 from adjoint.runtime.execution.text import Loaded, load_ir
 from adjoint.runtime.graphs.outline import filled, slots_of
 from adjoint.runtime.tensor.structure import leaves
+from tests.outcomes import Outcome, compiled, kept, mode, same
 
 every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 differentiated = pytest.mark.parametrize(
@@ -41,67 +40,6 @@ smooth = pytest.mark.parametrize(
 
 
 # Running --------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Outcome:
-    """What a call did: its result, its output, how it ended, and the parameters and arguments afterwards."""
-
-    result: Any
-    printed: str
-    raised: Exception | None
-    parameters: dict[str, Any]
-    arguments: list[Tensor]
-
-    def compare(self, other: Outcome) -> None:
-        """Raise AssertionError if `other` did something else."""
-        if other.raised is not None and self.raised is None:
-            raise other.raised
-        assert type(other.raised) is type(self.raised), f"raised {other.raised!r}, not {self.raised!r}"
-        same(self.result, other.result, "result")
-        assert other.printed == self.printed
-        same(self.parameters, other.parameters, "parameters")
-        same(self.arguments, other.arguments, "arguments")
-
-
-def same(expected: Any, found: Any, where: str) -> None:
-    """Raise AssertionError that says where, unless both are equal to the bit.
-
-    A Python number that depends on a tensor (a counter in a loop on a tensor) may be a 0-d tensor in a graph.
-    """
-    if isinstance(expected, Tensor):
-        assert isinstance(found, Tensor), f"{where}: {found!r} is no Tensor"
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), f"{where}: {found.dtype}{found.shape}"
-        assert bits(found) == bits(expected), f"{where}: {found!r} is not {expected!r}"
-    elif isinstance(expected, (tuple, list)):
-        assert type(found) is type(expected), f"{where}: {found!r}"
-        assert len(found) == len(expected), f"{where}: {found!r}"
-        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
-            same(a, b, f"{where}[{i}]")
-    elif isinstance(expected, dict):
-        assert list(found) == list(expected), f"{where}: {found!r}"
-        for key in expected:
-            same(expected[key], found[key], f"{where}[{key!r}]")
-    elif isinstance(expected, (bool, int, float)) and isinstance(found, Tensor) and found.shape == ():
-        assert found.item() == expected, f"{where}: {found!r} is not {expected!r}"
-    elif isinstance(expected, float):
-        assert type(found) is float and struct.pack("d", found) == struct.pack("d", expected), f"{where}: {found!r} is not {expected!r}"
-    else:
-        assert type(found) is type(expected) and found == expected, f"{where}: {found!r} is not {expected!r}"
-
-
-def bits(x: Tensor) -> bytes:
-    return x.asnumpy().tobytes()
-
-
-def kept(value: Any) -> Any:
-    """Return the value with new tensors, which later writes do not change."""
-    if isinstance(value, Tensor):
-        return Tensor(value)
-    if isinstance(value, (tuple, list)):
-        items = [kept(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return {key: kept(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def parameters_of(fn: Any) -> dict[str, Parameter]:
@@ -126,28 +64,6 @@ def gradient_of(program: Program, fn: Any, called: Callable[..., Any] | None = N
     """Return value and gradients of `fn`, by its arguments and its trainable parameters; `called` replaces it."""
     weights = fn.trainable_params() if isinstance(fn, nn.Cell) else []
     return adjoint.value_and_grad(called or fn, program.wrt or None, weights or None)
-
-
-def compiled(fn: Any) -> Callable[..., Any]:
-    """Return the function as a graph; for a Cell, a function that calls it."""
-    if not isinstance(fn, nn.Cell):
-        return adjoint.jit(fn)
-    cell = fn
-
-    def called(*arguments: Any, **keywords: Any) -> Any:
-        return cell(*arguments, **keywords)
-
-    return adjoint.jit(called)
-
-
-@contextlib.contextmanager
-def mode(chosen: int) -> Iterator[None]:
-    before = adjoint.get_context("mode")
-    adjoint.set_context(mode=chosen)
-    try:
-        yield
-    finally:
-        adjoint.set_context(mode=before)
 
 
 @functools.cache

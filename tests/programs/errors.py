@@ -165,6 +165,16 @@ class RaisesAfterWriting(nn.Cell):
         return x
 
 
+@program(f32(1.0, 2.0), 2, raises=(UnboundLocalError, "'k'"), features="tensor while")
+def loop_over_a_name_without_a_value(x, n):
+    """The test of a loop reads a name that was given no value on the way there."""
+    if n > 2:
+        k = 0
+    while k < 3 and x.sum() < 9:
+        x = x * 2
+    return x
+
+
 @program(f32(1.0, 2.0), raises=(ValueError, "matrices of 2 rows"), features="printing, tensor if")
 def mistake_behind_a_print(x):
     """A shape error in a branch, after a print: first the print, then the exception."""

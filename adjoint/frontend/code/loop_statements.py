@@ -70,7 +70,8 @@ class LoopStatements:
         while True:
             # Tried in a branch of its own: where a tensor decides, the test belongs into the loop.
             probe = self.branching.branch(lambda: self.conditions.test(node.test))
-            if not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body)):
+            loops = not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body))
+            if loops and not probe.dead:  # a test that raises is no test of a loop
                 outcome = self._looping(lambda once=probe.result is True: self.branching.while_loop(
                     lambda: self.conditions.tested(node.test), lambda: self.run.block(node.body), once=once), node)
                 break

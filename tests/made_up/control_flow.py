@@ -1,62 +1,14 @@
-"""Control flow made up by hypothesis: nested statements of a small grammar, as a Cell in a file, run in every way there is.
-
-Op by op is what the others are held against, to the bit: values, gradients, what is printed, by hooks too, parameters, arguments
-written in place, exceptions.  A graph may refuse a program with a diagnostic, and only so.
-
-    ADJOINT_FUZZ=2000 pytest tests/test_control_flow.py     other programs each time, as many as wanted
-"""
+"""A writer of programs: nested statements of a small grammar on vectors, scalars and numbers, in the construct of one Cell."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import re
-import signal
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import CodeType
-from typing import Any
+from tests.made_up.choices import Choices
+from tests.made_up.program import HEAD
 
-import numpy as np
-import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
-from hypothesis import strategies as st
-from test_programs import Outcome, compiled, kept, mode
+__all__ = ["written"]
 
-import adjoint
-from adjoint import Tensor
-from adjoint.diagnostics import CompileError
-from adjoint.ir.parse import parse_module
-from adjoint.ir.print import print_module
-from adjoint.runtime.process.tracer import state
-
-FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
-"""How many programs are tried; 0: the same few each time."""
-
-SECONDS = 30
-"""After which a program counts as one that does not end."""
-
-made = settings(
-    max_examples=FUZZ or 60, derandomize=not FUZZ, deadline=None, database=None,
-    suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink])
-
-# Writing programs -----------------------------------------------------------------------------------------------------------
-
-HEAD = '''\
-from collections import deque
-
-import numpy as np
-import adjoint
-from adjoint import Parameter, Tensor, nn, ops
-
-
-def log(name):
-    def hook(gradient):
-        print(name, gradient)
-        return gradient * 0.5
-    return hook
+NET = HEAD + '''
+WRT = (0, 1)
 
 
 class Net(nn.Cell):
@@ -69,18 +21,26 @@ class Net(nn.Cell):
         x, y = x * 1, y * 1
 '''
 
+CALLS = '''
+
+def session(net, call):
+    call(Tensor([1.0, -2.0, 0.5]), Tensor(0.25), 2)
+    call(Tensor([-0.5, 0.75, 0.125]), Tensor(-1.5), 3)
+    call(Tensor([1.0, -2.0, 0.5]), Tensor(0.25), 2)
+'''
+
 VECTOR, SCALAR, NUMBER, LIST, QUEUE = "vector", "scalar", "number", "list", "queue"
 
 
 class Writer:
-    """Writes one program; `draw` decides.
+    """Writes the statements of one function.
 
-    scopes  the names that have a value, with their kinds: those of the functions around, then those of this one
-    maybe   names that have a value on some paths
+    names  the names that have a value, with their kinds; `outer`: those of the functions around
+    maybe  names that have a value on some paths
     """
 
-    def __init__(self, draw: Callable[[Any], Any]):
-        self.draw = draw
+    def __init__(self, choices: Choices):
+        self.choices, self.one_of, self.chance = choices, choices.one_of, choices.chance
         self.lines: list[str] = []
         self.names: dict[str, str] = {"x": VECTOR, "y": SCALAR, "n": NUMBER}
         self.outer: dict[str, str] = {}
@@ -89,26 +49,19 @@ class Writer:
         self.count = 0
         self.inner = False
 
-    # choices
-    def one_of(self, *options: Any) -> Any:
-        return options[self.draw(st.integers(0, len(options) - 1))]
-
-    def chance(self, percent: int) -> bool:
-        return self.draw(st.sampled_from(range(100))) >= 100 - percent
-
     def name(self, kind: str) -> str | None:
         """Return a name of a kind; rarely one that may have no value."""
         fitting = [name for name, k in {**self.outer, **self.names}.items() if k == kind]
         doubtful = [name for name, k in self.maybe.items() if k == kind]
         if doubtful and self.chance(4):
             return self.one_of(*doubtful)
-        return self.one_of(*reversed(fitting)) if fitting else None
+        return self.one_of(*fitting) if fitting else None
 
     def target(self, kind: str) -> str:
         """Return a name to assign: one of this function, or a new one."""
         own = [name for name, k in self.names.items() if k == kind]
         if own and self.chance(70):
-            return self.one_of(*reversed(own))
+            return self.one_of(*own)
         self.count += 1
         return f"{kind[0]}{self.count}"
 
@@ -220,7 +173,7 @@ class Writer:
 
     def block(self, indent: int, depth: int, in_loop: bool) -> None:
         start = len(self.lines)
-        for _ in range(self.draw(st.integers(1, 4) if depth else st.integers(5, 11))):
+        for _ in range(self.choices.between(1, 4) if depth else self.choices.between(5, 11)):
             if self.statement(indent, depth, in_loop):
                 break
         if len(self.lines) == start:
@@ -289,7 +242,8 @@ class Writer:
                 self.line(indent, self.one_of(f"self.w = {self.vector(1)} * 1", f"ops.assign(self.b, {self.scalar(1)})"))
             case "hook":
                 self.count += 1
-                self.line(indent, f'{self.one_of("x", self.name(VECTOR), self.name(SCALAR))}.register_hook(log("hook {self.count}"))')
+                name = self.one_of("x", self.name(VECTOR), self.name(SCALAR))
+                self.line(indent, f'{name}.register_hook(gradient("hook {self.count}", 0.5))')
             case "if":
                 self.if_(indent, depth, in_loop)
             case "match":
@@ -381,7 +335,7 @@ class Writer:
     def function(self, indent: int, depth: int) -> None:
         self.count += 1
         name = f"f{self.count}"
-        inner = Writer(self.draw)
+        inner = Writer(self.choices)
         inner.lines, inner.count, inner.functions = self.lines, self.count, list(self.functions)
         inner.outer = {n: k for n, k in {**self.outer, **self.names}.items() if k != "counter"}
         inner.names = {f"a{self.count}": VECTOR}
@@ -402,161 +356,9 @@ class Writer:
         self.functions.append(name)
 
 
-@st.composite
-def programs(draw: Callable[[Any], Any]) -> str:
-    writer = Writer(draw)
+def written(choices: Choices) -> str:
+    """Return the text of a program."""
+    writer = Writer(choices)
     writer.block(2, 0, False)
     writer.line(2, f"return {writer.vector()}, {writer.scalar()}")
-    return HEAD + "\n".join(writer.lines) + "\n"
-
-
-# Running them ---------------------------------------------------------------------------------------------------------------
-
-_directory = tempfile.TemporaryDirectory(prefix="adjoint-programs-")
-_written = 0
-
-
-def loaded(text: str) -> Any:
-    """Return the class `Net` of a program, from a file, since a graph is made from its source."""
-    global _written
-    _written += 1
-    file = Path(_directory.name) / f"program_{_written}.py"
-    file.write_text(text)
-    code: CodeType = compile(text, str(file), "exec", dont_inherit=True)
-    space: dict[str, Any] = {"__name__": f"program_{_written}"}
-    exec(code, space)
-    return space["Net"]
-
-
-@contextlib.contextmanager
-def ending() -> Iterator[None]:
-    """Stop a program that does not end."""
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError("this program does not end")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-INPUTS = [([1.0, -2.0, 0.5], 0.25, 2), ([-0.5, 0.75, 0.125], -1.5, 3)]
-
-
-def ran(net: Any, call: Callable[..., Any], numbers: tuple[Any, ...]) -> Outcome:
-    """Call `call`, which replaces `net`, on new arguments."""
-    vector, scalar, n = numbers
-    x, y = Tensor(np.array(vector, np.float32)), Tensor(np.float32(scalar))
-    printed = io.StringIO()
-    result, raised = None, None
-    with contextlib.redirect_stdout(printed), ending(), np.errstate(all="ignore"):
-        try:
-            result = kept(call(x, y, n))
-        except Exception as error:  # programs may raise anything
-            raised = error
-    assert state.tracer is None
-    return Outcome(result, printed.getvalue(), raised, kept(dict(net.parameters_and_names())), kept([x, y]))
-
-
-SHOWN = re.compile(r"^error\[E2\d\d\]: .*\n +--> .*:\d+:\d+\n.*\^", re.DOTALL)
-"""A refusal: a code, a place, a caret."""
-
-
-def agrees(expected: Outcome, found: Outcome, way: str) -> bool:
-    """Return whether the program was run; AssertionError if its behaviour differs from eager mode."""
-    if isinstance(found.raised, CompileError) and not isinstance(found.raised, AssertionError):
-        text = str(found.raised)
-        assert SHOWN.match(text), f"{way}: {text}"
-        assert "help" in text, f"{way}: {text}"
-        return False
-    try:
-        expected.compare(found)
-    except AssertionError as error:
-        raise AssertionError(f"{way}: {error}") from found.raised
-    return True
-
-
-def gradient_of(net: Any, called: Any = None) -> Callable[..., Any]:
-    return adjoint.value_and_grad(called or net, (0, 1), net.trainable_params())
-
-
-def op_by_op(cls: type, make: Callable[[Any], Callable[..., Any]]) -> list[tuple[tuple[Any, ...], Outcome]]:
-    """Return what consecutive calls of one net do in eager mode, up to the first that raises."""
-    net = cls()
-    call, outcomes = make(net), []
-    for numbers in (*INPUTS, INPUTS[0]):
-        outcomes.append((numbers, ran(net, call, numbers)))
-        if outcomes[-1][1].raised is not None:
-            break
-    return outcomes
-
-
-def check(text: str) -> bool:
-    """Check that a program behaves the same in all ways; return whether its graph was made."""
-    cls = loaded(text)
-    ways: dict[str, Callable[[Any], Callable[..., Any]]] = {
-        "jit": compiled,
-        "gradient of jit": lambda net: gradient_of(net, compiled(net)),
-        "jit of gradient": lambda net: compiled_function(gradient_of(net)),
-        "graph mode": lambda net: net,
-        "gradient in graph mode": gradient_of,
-    }
-    values, gradients = op_by_op(cls, lambda net: net), op_by_op(cls, gradient_of)
-    whole = True
-    for way, make in ways.items():
-        net = cls()
-        with mode(adjoint.GRAPH_MODE) if "graph mode" in way else contextlib.nullcontext():
-            call = make(net)
-        for numbers, expected in gradients if "gradient" in way else values:
-            with mode(adjoint.GRAPH_MODE) if "graph mode" in way else contextlib.nullcontext():
-                found = ran(net, call, numbers)
-            if not agrees(expected, found, f"{way} of {numbers}"):
-                whole = False
-                break
-    if whole:
-        net = cls()
-        vector, scalar, n = INPUTS[0]
-        graph = compiled(net).graph_of(Tensor(np.array(vector, np.float32)), Tensor(np.float32(scalar)), n).graph
-        printed = print_module(graph.module)
-        assert print_module(parse_module(printed)) == printed
-    return whole
-
-
-def compiled_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*arguments: Any) -> Any:
-        return function(*arguments)
-
-    return adjoint.jit(called)
-
-
-counts = {"made": 0, "refused": 0}
-
-
-@made
-@given(programs())
-def test_made_up_control_flow(text: str) -> None:
-    note(text[len(HEAD):])
-    counts["made" if check(text) else "refused"] += 1
-
-
-@settings(made, max_examples=FUZZ // 10 or 4)
-@given(programs())
-def test_made_up_control_flow_with_fused_kernels(text: str) -> None:
-    note(text[len(HEAD):])
-    before = adjoint.get_context("background_compile")
-    adjoint.set_context(background_compile="wait")
-    try:
-        check(text)
-    finally:
-        adjoint.set_context(background_compile=before)
-
-
-def test_most_programs_are_graphs() -> None:
-    """Most programs of the grammar can be made into graphs."""
-    if not sum(counts.values()):
-        pytest.skip("no programs were tried")
-    assert counts["made"] >= counts["refused"]
+    return NET + "\n".join(writer.lines) + "\n" + CALLS

@@ -1,0 +1,49 @@
+"""Programs made up from seeds do what they do in eager mode: as graphs, along recorded paths, with the kernels of nodes and fused ones.
+
+To the bit: values, gradients to order two, training, what hooks see, exceptions.  A graph may refuse a program with a diagnostic, and
+only so.  `tests/made_up` says which programs there are and in which ways they run.
+
+    make fuzz N=2000              other programs each time, as many as wanted
+    make fuzz SEED=17             the program of a seed, and as many after it as N says
+    python -m tests.made_up 17    shows the program of a seed
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+
+import pytest
+from test_ops import needs_compiler
+
+from tests.made_up.fuzz import checked, made_up
+
+FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
+"""How many programs are tried; 0: the same hundred each time."""
+SEED = os.environ.get("ADJOINT_FUZZ_SEED", "")
+FIRST = int(SEED) if SEED else random.SystemRandom().randrange(2**40) if FUZZ else 0
+COUNT, TOGETHER = FUZZ or 99, 11
+
+counts: Counter[str] = Counter()
+
+
+@needs_compiler
+@pytest.mark.parametrize("seeds", [range(begin, min(begin + TOGETHER, FIRST + COUNT)) for begin in range(FIRST, FIRST + COUNT, TOGETHER)],
+                         ids=lambda seeds: f"{seeds[0]}")
+def test_all_ways_do_the_same(seeds: range) -> None:
+    tally = checked(seeds)
+    counts.update(graphs=tally.graphs, refused=tally.refused)
+    assert not tally.failures, "\n\n".join(tally.failures)
+
+
+def test_most_programs_are_graphs() -> None:
+    """Most programs of the writers can be made into graphs."""
+    if not counts:
+        pytest.skip("no programs were tried")
+    assert counts["graphs"] > 4 * counts["refused"]
+
+
+def test_a_seed_gives_one_program() -> None:
+    first, second = ([made_up(seed) for seed in range(1, 6)] for _ in range(2))
+    assert first == second and len({*first}) == 5
