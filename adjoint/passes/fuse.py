@@ -318,7 +318,10 @@ class _Grouping:
         units: list[tuple[int, Node]] = []
         for number, group in enumerate(self.groups):
             node = self.made[number]
-            units += [(i, stretch.nodes[i]) for i in group if i in self.stored] if node is None else [(max(group), node)]
+            if node is None:
+                units += [(i, replace(stretch.nodes[i], operands=stretch.operands(i))) for i in group if i in self.stored]
+            else:
+                units.append((max(group), node))
         units += [(i, node) for i, node in enumerate(stretch.nodes) if i in self.stored and i not in self.group_of]
         maker = {value: unit for unit, (_, node) in enumerate(units) for value in node.results}
         next_units: list[set[int]] = [set() for _ in units]

@@ -14,6 +14,7 @@ import io
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -317,10 +318,13 @@ class Comparison:
                 with running("", 1, {}):
                     self._expected[way.question] = played(self.program, way.question, REFERENCE)
             failed: list[BaseException] = []
-            with running(way.tier, 2, self.texts), lowering(failed):
+            with running(way.tier, 2, self.texts), lowering(failed), warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
                 found = played(self.program, way.question, way.form)
         except AssertionError as difference:
             raise Differs(way, str(difference), "overwritten") from difference
+        if faults := [str(each.message) for each in warned if "please report" in str(each.message)]:
+            raise Differs(way, faults[0], "warning")
         for number, (expected, outcome) in enumerate(zip(self._expected[way.question], found, strict=True)):
             if isinstance(expected.raised, (InternalError, TimeoutError)):
                 raise Differs(way, f"call {number} in eager mode raised {expected.raised!r}", "eager mode") from expected.raised

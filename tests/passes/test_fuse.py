@@ -55,6 +55,16 @@ def test_a_cheap_value_is_computed_again() -> None:
     assert held(module) == [["exp", "add"], ["softmax"], ["add", "mul", "mul"]]
 
 
+def test_a_group_of_which_one_node_is_left() -> None:
+    """`a` and `b` both read x; nothing uses `b`.  `a` reads x in place of `s`, which is a name for it."""
+    module = after("""
+  s: f32[8] = stop_gradient(x)
+  a: f32[8] = tanh(s)
+  b: f32[8] = exp(x)
+  return a""")
+    assert held(module) == [["tanh"]]
+
+
 def test_nothing_moves_over_python() -> None:
     module = after("""
   a: f32[8] = exp(x)
