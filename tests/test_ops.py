@@ -46,12 +46,12 @@ RELATIVE: dict[str, float] = {
     "random_normal": 4.0, "convolution": 32.0, "convolution_input_gradient": 32.0, "convolution_weight_gradient": 32.0,
     "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0, "sparse_softmax_cross_entropy": 4.0,
     "sparse_softmax_cross_entropy_gradient": 4.0, "softmax": 4.0, "softmax_gradient": 4.0, "log_softmax": 4.0, "log_softmax_gradient": 8.0,
-    "matmul": 32.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
+    "matmul": 32.0, "outer_product": 0.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
     "ftrl_update": 8.0,
 }  # fmt: skip
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
-not listed."""
+not listed.  The sign of a zero is not compared: it may depend on the processor, as that of a product that underflows and is added to 0."""
 
 SUMS = ("sum", "mean", "avg_pool", "matmul", "convolution", "convolution_input_gradient", "convolution_weight_gradient")
 """Ops that sum products of their operands: where terms cancel, the error is in units of the sum of their sizes."""

@@ -59,7 +59,7 @@ def _same_number(one: float, two: float) -> bool:
 class Rewrite:
     """`pattern` becomes `replacement`, both as text.
 
-    where  a further condition on what the letters stand for
+    where  a further condition on what the letters stand for; it may bind further letters of the replacement
     why    what the condition is for, or why the rule is exact
     """
 

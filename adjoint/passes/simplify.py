@@ -53,6 +53,19 @@ def _lossless(bindings: Bindings) -> bool:
     return _holds(bindings["m"], bindings["x"].type.dtype)
 
 
+def _one_term(bindings: Bindings) -> bool:
+    """Return whether a matrix product has an inner size of 1; if so, bind the types of its factors as columns and as rows."""
+    x, y = bindings["x"].type, bindings["y"].type
+    *left, m, inner = x.shape
+    *right, again, n = y.shape
+    if bindings["a"]:
+        m, inner = inner, m
+    if bindings["b"]:
+        again, n = n, again
+    bindings["c"], bindings["r"] = x.with_shape((*left, m, 1)), y.with_shape((*right, 1, n))
+    return inner == again == 1
+
+
 RULES = (
     # A factor, a divisor, a summand that changes nothing.
     Rewrite("mul(x, 1.0)", "x"),
@@ -100,6 +113,8 @@ RULES = (
     # Casts there and back.
     Rewrite("cast(x, to=t)", "x", lambda m: m["t"] is m["x"].type.dtype, "to the dtype it has"),
     Rewrite("cast(cast(x, to=m), to=t)", "cast(x, to=t)", _lossless, "the dtype in between has every number of the first"),
+    # A matrix product of one term for each element is elementwise.
+    Rewrite("matmul(x, y, ta=a, tb=b)", "outer_product(reshape(x, to=c), reshape(y, to=r))", _one_term),
     # Tuples and stacks.
     Rewrite("item(group(x), index=i)", "x"),
 )

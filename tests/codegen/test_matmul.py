@@ -16,7 +16,7 @@ from adjoint import Tensor
 from adjoint.codegen import headers
 from adjoint.codegen.emit import unit_text
 from adjoint.codegen.toolchain import Toolchain, machine_flags
-from adjoint.ir.ops.linalg import DEPTH, MatMul
+from adjoint.ir.ops.linalg import DEPTH, MatMul, OuterProduct
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.tensor.tensor import apply
 
@@ -97,6 +97,19 @@ def test_blocks_are_added_in_order() -> None:
     assert product(a, b)[0, 0] == np.float32(2.0**-29)
     a[0, 1] = 2.0**-30
     assert product(a, b)[0, 0] == np.float32(2.0**-29)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32])
+def test_an_outer_product_has_the_bits_of_a_product_of_one_term(dtype: type) -> None:
+    # A chain begins with 0, so -0 becomes 0; but a product that underflows keeps its sign where it is rounded once.
+    numbers = [0.0, -0.0, 1.5, -3.0, 1e-160, -1e-160, 1e-30, -1e-30, 5e-324, -1e-45, 6e-8, -6e-8, 3e38, -1e308, np.inf, -np.inf, np.nan]
+    with np.errstate(all="ignore"):
+        kinds = np.array([0, 1, -7, 2**31 - 1] if dtype is np.int32 else numbers).astype(dtype)
+    x, y = np.tile(kinds, 3)[None, :], kinds[None, :]
+    found = apply(OuterProduct(), Tensor(x.T.copy()), Tensor(y)).asnumpy()
+    expected = product(x.T, y, ta=True)
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert np.array_equal(np.signbit(found)[~np.isnan(found)], np.signbit(expected)[~np.isnan(expected)])
 
 
 def test_empty_products() -> None:

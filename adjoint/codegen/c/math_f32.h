@@ -74,6 +74,11 @@ static inline double adjoint_select_f64(uint64_t mask, double yes, double no) {
 #endif
 #endif
 
+/* x * y as the only term of a sum that begins with 0, in the way of a matrix product: -0 only by underflow. */
+static inline float adjoint_term_f32(float x, float y) {
+    return ADJOINT_FMA_F32(x, y, 0.0f);
+}
+
 /* Adding this to |x| < 2^22 rounds x to an integer, whose two's complement is then in the low bits of the sum. */
 #define ADJOINT_ROUND_F32 0x1.8p23f
 #define ADJOINT_ROUND_F64 0x1.8p52

@@ -42,6 +42,11 @@ static inline double adjoint_select_f64(uint64_t mask, double yes, double no) {
 #endif
 #endif
 
+/* x * y as the only term of a sum that begins with 0, in the way of a matrix product: -0 only by underflow. */
+static inline double adjoint_term_f64(double x, double y) {
+    return ADJOINT_FMA_F64(x, y, 0.0);
+}
+
 /* Adding this to |x| < 2^51 rounds x to an integer, whose two's complement is then in the low bits of the sum. */
 #define ADJOINT_ROUND_F64 0x1.8p52
 

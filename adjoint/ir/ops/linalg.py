@@ -1,6 +1,7 @@
 """Matrix products and convolutions.
 
     C = A @ B         A' = C' @ B^T                      B' = A^T @ C'
+    C = x y^T         an outer product: a matrix product, element by element
     y = x * w         x' = input_gradient(y', w)         w' = weight_gradient(x, y')
 
 The three convolution ops are linear in each operand, and each is a gradient of the others, so gradients of any order exist.
@@ -18,6 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops import panels
+from adjoint.ir.ops.elementwise import NUMBERS, Binary, on_integers, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, broadcast_shapes, tensor
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
-__all__ = ["Convolution", "ConvolutionInputGradient", "ConvolutionWeightGradient", "MatMul"]
+__all__ = ["Convolution", "ConvolutionInputGradient", "ConvolutionWeightGradient", "MatMul", "OuterProduct"]
 
 Array = Any
 Pair = tuple[int, int]
@@ -241,6 +243,30 @@ class MatMul(Op):
             k.let(sum((index * step for index, step in zip(indices[1:], own[1:], strict=True)), indices[0] * own[0]), name)
             for name, own in zip(("a_place", "b_place"), steps, strict=True)
         ]
+
+
+@operation
+class OuterProduct(Binary):
+    """x * y with the bits of a matrix product whose inner size is 1, of a column x and a row y: one term, added to 0.
+
+    x, y      T[s] and T[t], T any number type, shapes that broadcast
+    result    T[broadcast]: x * y, but 0 for -0, unless that is a product that underflows on a processor with fused multiply-add
+    gradient  ct * y for x, ct * x for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ, or bool; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    samples = (*smooth_binary(), *on_integers(2, I32))
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.where((x == 0) | (y == 0), x * y + x.dtype.type(0), x * y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.call("term", x, y) if x.dtype.is_float else x * y
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
+        x, y = node.operands
+        return b.unbroadcast(b.mul(ct, y), to=x.type), b.unbroadcast(b.mul(ct, x), to=y.type)
 
 
 class _Convolution(Op):
