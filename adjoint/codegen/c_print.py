@@ -67,6 +67,8 @@ CONDITIONAL: Final = 3
 ANY: Final = 0
 
 
+INDEPENDENT: Final = "ADJOINT_INDEPENDENT"
+"""The macro in front of a loop whose rounds do not depend on each other; `emit.unit_text` defines it."""
 COMPOUND: Final = frozenset({"*", "/", "+", "-", "&", "|", "^"})
 """Operators for which `x = x + y` is written `x += y`."""
 
@@ -355,6 +357,8 @@ class Printer:
         name = s.variable
         start, stop = self.expression(s.start)[0], self._operand(s.stop, BINARY["<"] + 1)
         step = f"{name}++" if s.step == 1 else f"{name} += {s.step}"
+        if s.independent:
+            self._line(INDEPENDENT)
         self._line(f"for (int64_t {name} = {start}; {name} < {stop}; {step}) {{")
         self._body(s.body)
         self._line("}")

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Final
 
 from adjoint.codegen import headers
-from adjoint.codegen.c_print import WIDTH, comment, function_text
+from adjoint.codegen.c_print import INDEPENDENT, WIDTH, comment, function_text
 from adjoint.ir.kernel import Kernel
 from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
@@ -160,11 +160,26 @@ INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\
 
 def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes: str = INCLUDES) -> str:
     """Return a C file: the text of the needed headers, then kernels."""
+    texts = [*texts]
+    if any(INDEPENDENT in text for text in texts):
+        includes += _INDEPENDENT
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
         pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]
     return "\n".join([*comment(title), "", includes, *pasted, *texts])
 
+
+_INDEPENDENT: Final = f"""
+/* No round of the loop that follows reads or writes what another round writes. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"
+#define {INDEPENDENT} _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define {INDEPENDENT} _Pragma("GCC ivdep")
+#else
+#define {INDEPENDENT}
+#endif
+"""
 
 _QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
 

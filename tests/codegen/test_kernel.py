@@ -19,7 +19,8 @@ from adjoint.ir.kernel import Buffer, Kernel
 from adjoint.ir.kernel.c_ast import equal, less, negation
 from adjoint.ir.kernel.conversion import cast
 from adjoint.ir.op import Op
-from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, U8, symbol, tensor
+from adjoint.ir.ops.optimizers import SgdUpdate
+from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, U8, scalar, symbol, tensor
 
 
 def test_one_stage() -> None:
@@ -109,6 +110,17 @@ def test_memory_that_may_be_the_same_is_not_restricted() -> None:
 
     text = lower(Step(), [vector(F32, 4)] * 2, [vector(F32, 4)]).text
     assert "(const float *x, const float *restrict y, float *out, " in text
+
+
+def test_a_loop_whose_rounds_are_independent_is_marked_for_the_compiler() -> None:
+    def describe(self: Op, k: Kernel, x: Buffer, out: Buffer) -> None:
+        with k.stage_range(x.count, 1) as (begin, end), k.loop(begin, end, "i", independent=True) as i:
+            k.store(out, i, x[i] + 1)
+
+    text = described(describe, F32, F32)
+    assert "    ADJOINT_INDEPENDENT\n    for (int64_t i = begin; i < end; i++) {\n" in text
+    assert unit_text("marked", (), [text]).count("#define ADJOINT_INDEPENDENT") == 3  # for clang, for gcc, for others
+    assert "ADJOINT_INDEPENDENT" not in unit_text("plain", (), [lowered(Add(), vector(F32, 3), vector(F32, 3)).text])
 
 
 def test_the_text_holds_no_shapes() -> None:
@@ -312,6 +324,7 @@ def test_units_compile_without_a_warning(file: str, flags: list[str], compiler: 
     dtypes = [dtype for dtype in DTYPES.values() if dtype is not BOOL]
     kernels = [lowered(Add(), vector(dtype, 3), vector(dtype, 3)) for dtype in dtypes]
     kernels += [lowered(Sum(), vector(dtype, 3)) for dtype in dtypes if dtype.kind != "u"]
+    kernels += [lowered(SgdUpdate(), *(vector(dtype, 3),) * 2, *(scalar(dtype.compute),) * 3) for dtype in dtypes if dtype.is_float]
     pasted = headers.needed({"adjoint_f32_of_f16", *headers.defined(file)})
     source = tmp_path / "unit.c"
     source.write_text(unit_text(file, pasted, [kernel.text for kernel in kernels]))

@@ -121,9 +121,9 @@ def test_its_adjoint_is_one_kernel(plans: list[Any]) -> None:
     assert len(large) == 1 and isinstance(large[0].op, Fused)
 
 
-def trained(graph: bool) -> tuple[list[Any], list[Any], Callable[[], Any]]:
+def trained(graph: bool, rows: int = 6, norm: float | None = 0.1) -> tuple[list[Any], list[Any], Callable[[], Any]]:
     """Parameters and states, and the losses, after three steps with gradients clipped by their norm; and one more step to call."""
-    x, target = tensors(1, 6, 20)[0], tensors(1, 6, 4, seed=1)[0]
+    x, target = tensors(1, rows, 20)[0], tensors(1, rows, 4, seed=1)[0]
     net = nn.SequentialCell(nn.Dense(20, 30, weight_init=tensors(1, 30, 20, seed=2)[0], bias_init="zeros"), nn.Tanh(),
                             nn.Dense(30, 4, weight_init=tensors(1, 4, 30, seed=3)[0], bias_init="zeros"))
     optimizer = nn.Adam(net.trainable_params(), 0.1)
@@ -131,7 +131,7 @@ def trained(graph: bool) -> tuple[list[Any], list[Any], Callable[[], Any]]:
 
     def step(x: Tensor) -> Tensor:
         loss, gradients = gradient(x)
-        optimizer(ops.clip_by_global_norm(gradients, 0.1))
+        optimizer(gradients if norm is None else ops.clip_by_global_norm(gradients, norm))
         return loss
 
     run = ms.jit(step) if graph else step
@@ -153,6 +153,17 @@ def test_gradients_scaled_before_a_step_are_part_of_it(plans: list[Any]) -> None
     del before
     step()
     assert [id(x.memory) for x in parameters] == addresses
+
+
+def test_the_gradient_of_weights_by_one_row_is_part_of_their_step(plans: list[Any]) -> None:
+    """It is an outer product, which is not stored; it has the bits of the matrix product in eager mode."""
+    expected = bits(trained(graph=False, rows=1, norm=None)[:2])
+    ms.set_context(background_compile="wait")
+    parameters, losses, _ = trained(graph=True, rows=1, norm=None)
+    assert bits((parameters, losses)) == expected
+    plan = next(plan for plan in reversed(plans) if plan and any(isinstance(node.op, Write) for node in plan.function.body.nodes))
+    steps = [[inner.op.name for inner in node.regions[0].nodes] for node in fused_nodes(plan)]
+    assert steps.count(["outer_product", "adam_update"]) == 2
 
 
 def test_a_new_batch_size_needs_no_new_kernel(plans: list[Any]) -> None:

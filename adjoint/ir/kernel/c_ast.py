@@ -294,13 +294,17 @@ class Increment(Tree):
 
 @tree
 class For(Tree):
-    """`for (int64_t variable = start; variable < stop; variable += step)`"""
+    """`for (int64_t variable = start; variable < stop; variable += step)`
+
+    independent  whether no round reads or writes what another one writes, which the compiler is told
+    """
 
     variable: str
     start: Expr
     stop: Expr
     step: int
     body: tuple[Statement, ...]
+    independent: bool = False
 
 
 @tree

@@ -102,10 +102,10 @@ class _Scope:
 
 
 class _Loop(_Scope):
-    __slots__ = ("name", "start", "step", "stop")
+    __slots__ = ("independent", "name", "start", "step", "stop")
 
-    def __init__(self, kernel: Kernel, start: Expr, stop: Expr, step: int, name: str):
-        self.kernel, self.start, self.stop, self.step, self.name = kernel, start, stop, step, name
+    def __init__(self, kernel: Kernel, start: Expr, stop: Expr, step: int, name: str, independent: bool):
+        self.kernel, self.start, self.stop, self.step, self.name, self.independent = kernel, start, stop, step, name, independent
 
     def __enter__(self) -> Expr:
         self._open()
@@ -115,7 +115,7 @@ class _Loop(_Scope):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._close()
         if kind is None:
-            self.kernel._add(For(self.name, self.start, self.stop, self.step, tuple(self.body)))
+            self.kernel._add(For(self.name, self.start, self.stop, self.step, tuple(self.body), self.independent))
 
 
 class _Body(_Scope):
@@ -279,11 +279,14 @@ class Kernel:
         """Open a function that is given its range of units, `(begin, end)`, and writes its own loop."""
         return _RangeStage(self, units, grain)
 
-    def loop(self, start: Operand, stop: Operand, name: str = "j", step: int = 1) -> _Loop:
-        """Open a loop over `start, start + step, ...` while less than `stop`; `as` gives the index."""
+    def loop(self, start: Operand, stop: Operand, name: str = "j", step: int = 1, *, independent: bool = False) -> _Loop:
+        """Open a loop over `start, start + step, ...` while less than `stop`; `as` gives the index.
+
+        independent  no round reads or writes what another one writes: the compiler need not rule out that buffers share memory
+        """
         if step < 1:
             raise ValueError("a loop's step is at least 1")
-        return _Loop(self, expression(start, I64), expression(stop, I64), step, name)
+        return _Loop(self, expression(start, I64), expression(stop, I64), step, name, independent)
 
     def loop_while(self, condition: Expr) -> _Body:
         """Open a loop that runs while `condition` holds; it is evaluated before each round."""

@@ -73,35 +73,37 @@ class Update(Op):
 
         Without `decay`, g is gradient * scale; without `scale`, the gradient.
 
-        A block of elements is computed into local arrays and then copied out, since a compiler cannot know which results share memory
-        with which operands.
+        A result may share memory with an operand, but then element for element.  A gradient whose index does not tell where its elements
+        are computed from is computed block by block.
         """
-        dtype = parameter.dtype.compute
         with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
             values = [k.let(buffer[0], name) for buffer, name in scalars]
             factor = None if scale is None else k.let(scale[0], "factor")
             share = None if decay is None else k.let(decay[0], "decay")
             decays = None if share is None else k.let(k.not_equal(share, 0.0), "decays")
-            with k.loop(begin, end, "block", step=BLOCK) as block:
-                width = k.let(k.minimum_of(end - block, BLOCK), "width")
-                gradients, first = gradient.window(block, width, BLOCK)
-                arrays = [k.array(dtype, BLOCK, f"new_{out.name.removesuffix('_out')}") for out in outs]
-                with k.loop(0, width, "j") as j:
-                    i = k.let(block + j, "i")
+
+            def steps(start: Expr, stop: Expr) -> None:
+                gradients, first = gradient.window(start, stop - start, BLOCK)
+                with k.loop(start, stop, "i", independent=True) as i:
                     before = k.let(parameter[i], "before")
-                    g = gradients[first + j if gradient.staged else i]
+                    g = gradients[first + (i - start) if gradient.staged else i]
                     g = k.let(g if factor is None else g * factor, "scaled")
                     if share is not None and decays is not None:
                         g = k.let(k.select(decays, g + before * share, g), "g")
-                    for array, value in zip(arrays, step(i, before, g, *values), strict=True):
-                        k.set(array[j], value)
-                for array, out in zip(arrays, outs, strict=True):
-                    with k.loop(0, width, "j") as j:
-                        k.store(out, block + j, array[j])
+                    made = [k.let(value, f"new_{out.name.removesuffix('_out')}")
+                            for out, value in zip(outs, step(i, before, g, *values), strict=True)]
+                    for out, value in zip(outs, made, strict=True):
+                        k.store(out, i, value)
+
+            if not gradient.staged:
+                steps(begin, end)
+                return
+            with k.loop(begin, end, "block", step=BLOCK) as block:
+                steps(block, k.let(k.minimum_of(end, block + BLOCK), "block_end"))
 
 
-BLOCK = 256
-"""Elements that are computed before their results are stored."""
+BLOCK = 1024
+"""Elements of a gradient that are computed before they are used."""
 WORK = 16384
 """Elements per thread below which threads do not pay."""
 
