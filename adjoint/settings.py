@@ -42,9 +42,10 @@ SETTINGS = (
             "threads of the kernels; the processes that MPI starts on a machine divide its CPUs"),
     Setting("program_cache_bytes", "ADJOINT_PROGRAM_CACHE_BYTES", "a number of bytes", "100000000",
             "how much of recorded gradients, graphs and plans a process keeps"),
-    Setting("background_compile", "ADJOINT_BACKGROUND_COMPILE", "True (1), False (0) or wait", "True",
-            "whether the kernels of graphs and gradients that run often are fused, and compiled behind the scenes; "
-            "wait: before their first run, which waits for it"),
+    Setting("background_compile", "ADJOINT_BACKGROUND_COMPILE", "True (1), False (0), wait or plain", "True",
+            "whether missing kernels are plain at first, then tuned, and those of graphs and gradients that run often fused; "
+            "all compiled behind the scenes; False: the first call waits for tuned kernels, and nothing is fused; "
+            "wait: the first run waits for tuned and fused ones; plain: missing kernels stay plain"),
     Setting("save_graphs", "", "0, 1, 2 or 3", "0", "which stages of each graph are written to files"),
     Setting("save_graphs_path", "", "a directory", ".", "where they are written"),
     Setting("max_call_depth", "", "a positive number", "1000", "how deep calls of parsed functions may be nested"),

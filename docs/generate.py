@@ -5,6 +5,7 @@
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
     architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
+    declarations.py   by declarations.py: how Python calls the run-time library
     *.pyi             by stubs.py: the functions, Primitives and methods that are made from the classes of ops
 """
 
@@ -263,7 +264,9 @@ def _cell(text: str) -> str:
 
 
 STUBS = runpy.run_path(str(Path(__file__).with_name("stubs.py")))
-PAGES: dict[str, Callable[[], str]] = {"ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
+PAGES: dict[str, Callable[[], str]] = {"../adjoint/codegen/declarations.py":  # first: others are made by programs that load it
+                                         runpy.run_path(str(Path(__file__).with_name("declarations.py")))["page"],
+                                     "ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
                                      "compatibility.md": compatibility_page,
                                      "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"],
                                      "../adjoint/ops/generated.pyi": STUBS["functions_stub"],

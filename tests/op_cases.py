@@ -14,9 +14,8 @@ import numpy as np
 from cffi import FFI
 
 import adjoint.ir.ops as _ops  # registers every op
-from adjoint.codegen import compile as compiling
 from adjoint.codegen.compile import KernelCache
-from adjoint.codegen.emit import KernelText, lower
+from adjoint.codegen.emit import KernelText, lower, plain_form
 from adjoint.ir.op import Op, Sample, registry
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.storage import from_compute, to_compute
@@ -169,24 +168,20 @@ class Kernels:
 
     def compile(self, lowered: Iterable[KernelText]) -> None:
         """Compile missing kernels, as many to a library as codegen chooses."""
-        cache = self.cache
-        missing = {}
-        for kernel in lowered:
-            key = cache.workshop.key(kernel.text, kernel.headers)
-            if not cache.workshop.has(key):
-                missing[key] = kernel
-        units = compiling._units("tests", missing)
-        cache._crew.add(units, first=True)
-        for unit in units:
-            unit.done.wait()
+        self.cache.prepare(lowered, waited_for=True)
 
-    def run(self, case: Case, arrays: Sequence[Array], *, fill: int = 0xFF, cuts: Sequence[int] = ()) -> list[Array]:
+    def run(
+        self, case: Case, arrays: Sequence[Array], *, fill: int = 0xFF, cuts: Sequence[int] = (), plain: bool = False
+    ) -> list[Array]:
         """Results of the case's kernel, as stored.
 
-        fill  what stands in the memory of results, scratch and guards before
-        cuts  units at which each stage is cut into ranges, run last to first
+        fill   what stands in the memory of results, scratch and guards before
+        cuts   units at which each stage is cut into ranges, run last to first
+        plain  whether to run the plain kernel
         """
         lowered = lower(case.op, case.types, case.results)
+        if plain:
+            lowered = plain_form(lowered, case.op, case.types, case.results)
         functions = self.cache.get(lowered)
         inputs = [Memory(np.empty(t.sizes, t.dtype.array), fill) for t in case.types]
         for memory, array in zip(inputs, arrays, strict=True):

@@ -109,6 +109,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the example inputs")
     parser.add_argument("--standalone", action="store_true", help="with --stage c: one C file that compiles by itself, with a function "
                         "for the program and one for its gradient; of straight code without hooks")
+    parser.add_argument("--plain", action="store_true", help="with --standalone: matrix products and convolutions as simple loops, which "
+                        "need little of the stack and run slowly, with the same results")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     parser.set_defaults(act=act)
 
@@ -214,7 +216,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     if mistake is not None and chosen.stage == "adjoint":
         raise mistake
     if chosen.standalone:
-        yield "c", standalone(module, symbol, gradient, names), []
+        yield "c", standalone(module, symbol, gradient, names, plain=chosen.plain), []
     elif chosen.stage != "adjoint":
         yield "c", kernels(expanded(module), *([gradient] if gradient is not None else [])), []
     if mistake is not None:
@@ -261,6 +263,8 @@ def _program(chosen: argparse.Namespace) -> _Program:
         raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME or FILE.ir")
     if chosen.standalone and chosen.stage != "c":
         raise Wrong("--standalone is a form of the C: it goes with --stage c")
+    if chosen.plain and not chosen.standalone:
+        raise Wrong("--plain goes with --standalone")
     if chosen.stage == "forward" and not chosen.trace:
         raise Wrong("the stage `forward` is what a run did: it goes with --trace; the graph is the stage `parsed`")
     if chosen.stage == "parsed" and chosen.trace:

@@ -14,6 +14,7 @@ Each module imports from those before it.
     private_folder    a directory that is this user's alone
     locks, scratch    files that processes share in such a directory
     cache             compiled libraries, kept between runs
+    declarations      how Python calls the run-time library and the system's
     loading           from a library to the addresses of its functions
     probe             whether a compiler can be trusted
     workshop          a compiler and a cache that work together, and the run-time library

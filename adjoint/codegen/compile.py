@@ -15,6 +15,7 @@ import atexit
 import os
 import re
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError, Limit
 from adjoint.codegen.emit import KernelText
-from adjoint.codegen.toolchain import LIMIT
+from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.ir.types import DType
 
@@ -35,6 +36,14 @@ __all__ = ["KernelCache", "stop_compiling"]
 UNIT_SIZE: Final = 6000
 """Characters of kernels in one unit, about twelve simple ones: larger units spread the compiler's start-up time, smaller units are ready
 sooner."""
+
+SMALL_UNIT_SIZE: Final = 2000
+"""The same for units that nobody waits for: what takes long to compile is alone."""
+
+PLAIN_UNIT_SIZE: Final = 8000
+"""Characters of plain kernels that take as long to compile as the compiler takes to start."""
+HEADER_WORK: Final = 4000
+"""Characters of a kernel that take as long to compile as the functions of a header that it uses."""
 
 BACKGROUND: Final = replace(LIMIT, niceness=10)
 """For compilers that nobody waits for."""
@@ -47,6 +56,7 @@ BACKGROUND: Final = replace(LIMIT, niceness=10)
 class _Unit:
     """Kernels that are compiled together.
 
+    extra     flags for them
     done      set when compiled or failed
     problem   why it failed
     awaited   True if somebody waits for it, so that it waits for no other unit
@@ -54,6 +64,7 @@ class _Unit:
 
     name: str
     kernels: dict[str, KernelText]
+    extra: tuple[str, ...] = ()
     done: threading.Event = field(default_factory=threading.Event)
     problem: Exception | None = None
     awaited: bool = False
@@ -80,19 +91,23 @@ class _Unit:
                 functions.append(name)
             texts.append(text)
             named.append((key, tuple(functions)))
-        used = {header for kernel in self.kernels.values() for header in kernel.headers}
-        return emit.unit_text(f"Kernels of adjoint: {self.name}", headers.in_order(used), texts), named
+        return emit.unit_text(f"Kernels of adjoint: {self.name}", self.headers, texts), named
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Return the headers that its kernels use, in order."""
+        return headers.in_order({header for kernel in self.kernels.values() for header in kernel.headers})
 
 
-def _units(name: str, kernels: dict[str, KernelText]) -> list[_Unit]:
-    """Return kernels in units of similar size; those that use the same headers together, in the order of the first of them."""
+def _units(name: str, kernels: dict[str, KernelText], size: int = UNIT_SIZE) -> list[_Unit]:
+    """Return kernels in units of about `size` characters; those that use the same headers together, in the order of the first of them."""
     groups: dict[tuple[str, ...], dict[str, KernelText]] = {}
     for key, kernel in kernels.items():
         groups.setdefault(kernel.headers, {})[key] = kernel
     units: list[_Unit] = []
     for group in groups.values():
         total = sum(len(kernel.text) for kernel in group.values())
-        share = total / max(1, round(total / UNIT_SIZE))
+        share = total / max(1, round(total / size))
         begun = 0
         for key, kernel in group.items():
             if not begun or begun + len(kernel.text) / 2 > share:
@@ -101,6 +116,18 @@ def _units(name: str, kernels: dict[str, KernelText]) -> list[_Unit]:
             units[-1].kernels[key] = kernel
             begun += len(kernel.text)
     return units
+
+
+def _plain_units(kernels: dict[str, KernelText], most: int) -> list[_Unit]:
+    """Return plain kernels in at most so many units, each of about the same work."""
+    work = {key: len(kernel.text) + HEADER_WORK * len(kernel.headers) for key, kernel in kernels.items()}
+    units = [_Unit("plain", {}, PLAIN) for _ in range(max(1, min(most, sum(work.values()) // PLAIN_UNIT_SIZE)))]
+    given = dict.fromkeys(units, 0)
+    for key in sorted(kernels, key=work.__getitem__, reverse=True):
+        unit = min(units, key=given.__getitem__)
+        unit.kernels[key] = kernels[key]
+        given[unit] += work[key]
+    return [unit for unit in units if unit.kernels]
 
 
 class _Crew:
@@ -116,7 +143,7 @@ class _Crew:
         self._threads = 0
         self._alive: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._stopped = False
-        self._most = most or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+        self.most = most or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
     def add(self, tasks: Iterable[Any], *, first: bool) -> None:
         """Queue tasks: before all others, or after them."""
@@ -125,7 +152,7 @@ class _Crew:
                 self._waiting.extendleft(reversed(list(tasks)))
             else:
                 self._waiting.extend(tasks)
-            idle = 0 if self._stopped else self._most - self._threads
+            idle = 0 if self._stopped else self.most - self._threads
             for _ in range(min(idle, len(self._waiting))):
                 self._threads += 1
                 thread = threading.Thread(target=self._run, name="adjoint-compile", daemon=True)
@@ -175,7 +202,7 @@ class KernelCache:
         self._type = ffi.typeof("adjoint_kernel")
         self.workshop = workshop or open_workshop()
         self._background = background
-        self._functions: dict[str, tuple[Any, ...]] = {}
+        self._functions: dict[tuple[str, bool], tuple[Any, ...]] = {}
         self._failures: dict[str, CompilerFailure] = {}
         self._planned: set[tuple[str, DType]] = set()
         self._forget_threads()
@@ -188,49 +215,84 @@ class KernelCache:
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)
         self._later = _Crew(lambda task: task(), most=1)
+        self._awaited = 0
+        self._last_awaited = time.monotonic()
 
     def get(self, kernel: KernelText) -> tuple[Any, ...]:
         """Return one function for each stage of the kernel.  Raise CompilerFailure if the compiler rejects it."""
-        functions = self._functions.get(kernel.text)
-        if functions is not None:
-            return functions
-        key = self.workshop.key(kernel.text, kernel.headers)
-        functions = self._found(kernel, key)
+        functions = self.found(kernel)
         if functions is None:
-            functions = self._made(kernel, key)
-        return self._functions.setdefault(kernel.text, functions)
+            functions = self._functions.setdefault((kernel.text, kernel.plain), self._made(kernel, self._key(kernel)))
+        return functions
+
+    def found(self, kernel: KernelText) -> tuple[Any, ...] | None:
+        """Return one function for each stage of the kernel, or None if it has to be compiled."""
+        functions = self._functions.get((kernel.text, kernel.plain))
+        if functions is None:
+            functions = self._found(kernel, self._key(kernel))
+            if functions is not None:
+                functions = self._functions.setdefault((kernel.text, kernel.plain), functions)
+        return functions
+
+    def _key(self, kernel: KernelText) -> str:
+        return self.workshop.key(kernel.text, kernel.headers, PLAIN if kernel.plain else ())
 
     def later(self, task: Callable[[], None]) -> None:
         """Run a task that must not raise in another thread, after those given before.  It is dropped if the process ends."""
         self._later.add([task], first=False)
 
-    def prepare(self, kernels: Iterable[KernelText], *, waited_for: bool) -> None:
+    def prepare(self, kernels: Iterable[KernelText], *, waited_for: bool, made: Callable[[], None] = lambda: None) -> None:
         """Compile those kernels that are missing; raises nothing: `get` does.
 
-        waited_for  True: by all processors; False: by one compiler at a low priority, one at a time of all processes that share the cache
+        waited_for  True: by all processors; False: by one compiler at a low priority, one at a time of all processes that share the cache,
+                    in small units of which the quickest come first: a process that ends soon leaves some for the next one
+        made        is called after each unit that is not waited for
         """
-        missing: dict[str, KernelText] = {}
-        for kernel in kernels:
-            key = self.workshop.key(kernel.text, kernel.headers)
-            if kernel.text not in self._functions and self._found(kernel, key) is None:
-                missing[key] = kernel
-        units = _units("fused", missing)
-        with self._lock:
-            for unit in units:
-                unit.kernels = {key: kernel for key, kernel in unit.kernels.items()
-                                if key not in self._failures and self._pending.setdefault(key, unit) is unit}
+        units = self._missing(kernels, UNIT_SIZE if waited_for else SMALL_UNIT_SIZE)
         if waited_for:
             self._crew.add(units, first=True)
-            for unit in units:
-                unit.done.wait()
+            self._await(*units)
             return
-        for unit in units:
+        for unit in sorted(units, key=lambda unit: sum(map(len, map(headers.text, unit.headers)))):
             self._compile_in_turn(unit)
+            made()
 
     def _compile_in_turn(self, unit: _Unit) -> None:
         """Compile a unit that nobody waits for, after those of other processes that share the cache."""
         with self.workshop.store.scratch.turn("background", lambda: unit.awaited or compiler_process.stopping.is_set(), patient=True):
-            self._compile(unit, BACKGROUND)
+            if any(self.found(kernel) is None for kernel in unit.kernels.values()):
+                self._compile(unit, BACKGROUND)
+            else:  # another process has made them in the meantime
+                self._finish(unit)
+
+    def wait_until_quiet(self, seconds: float) -> bool:
+        """Wait until no compiler has been waited for in the last so many seconds; return False if the process is ending."""
+        while not compiler_process.stopping.is_set():
+            left = seconds if self._awaited else self._last_awaited + seconds - time.monotonic()
+            if left <= 0:
+                return True
+            compiler_process.stopping.wait(left)
+        return False
+
+    def _await(self, *units: _Unit) -> None:
+        with self._lock:
+            self._awaited += 1
+        for unit in units:
+            unit.done.wait()
+        with self._lock:
+            self._awaited -= 1
+            self._last_awaited = time.monotonic()
+
+    def _missing(self, kernels: Iterable[KernelText], size: int) -> list[_Unit]:
+        """Return units, of about `size`, of those kernels that are neither in the cache nor being compiled."""
+        missing = {self._key(kernel): kernel for kernel in kernels if self.found(kernel) is None}
+        units = _plain_units({key: kernel for key, kernel in missing.items() if kernel.plain}, self._crew.most)
+        units += _units("kernels", {key: kernel for key, kernel in missing.items() if not kernel.plain}, size)
+        with self._lock:
+            for unit in units:
+                unit.kernels = {key: kernel for key, kernel in unit.kernels.items()
+                                if key not in self._failures and self._pending.setdefault(key, unit) is unit}
+        return [unit for unit in units if unit.kernels]
 
     def _found(self, kernel: KernelText, key: str) -> tuple[Any, ...] | None:
         addresses = self.workshop.functions(key, len(kernel.stages))
@@ -239,11 +301,11 @@ class KernelCache:
     def _made(self, kernel: KernelText, key: str) -> tuple[Any, ...]:
         """Compile a kernel with its pack, or alone if it has no pack or that failed."""
         unit = self._unit_with(kernel, key)
-        unit.done.wait()
+        self._await(unit)
         functions = self._found(kernel, key)
         if functions is None and len(unit.kernels) > 1:
             unit = self._alone(kernel, key)
-            unit.done.wait()
+            self._await(unit)
             functions = self._found(kernel, key)
         self.workshop.tell_of_moves()
         if functions is not None:
@@ -276,7 +338,7 @@ class KernelCache:
                 self._crew.hurry(unit)
                 return unit
             group = (kernel.pack, kernel.dtype)
-            if not kernel.pack or group in self._planned:
+            if not kernel.pack or kernel.plain or group in self._planned:
                 return self._submitted(kernel, key)
             units = self._plan(*group, {key: kernel})
             self._crew.add(units, first=True)
@@ -290,7 +352,7 @@ class KernelCache:
 
     def _submitted(self, kernel: KernelText, key: str) -> _Unit:
         """Return a unit of one kernel, queued first.  Call with the lock held."""
-        unit = self._pending[key] = _Unit(kernel.name, {key: kernel})
+        unit = self._pending[key] = _Unit(kernel.name, {key: kernel}, PLAIN if kernel.plain else ())
         self._crew.add([unit], first=True)
         return unit
 
@@ -301,7 +363,7 @@ class KernelCache:
         whole: dict[str | None, bool] = {None: False}
         store = self.workshop.store
         for kernel in packs.pack_sources(pack, dtype):
-            key = self.workshop.key(kernel.text, kernel.headers)
+            key = self._key(kernel)
             library = store.entry(key)
             if library is not None and library not in whole:
                 whole[library] = store.library(library) is not None
@@ -325,9 +387,12 @@ class KernelCache:
         """Compile a unit.  Never raises."""
         try:
             source, named = task.source()
-            self.workshop.make(task.name, source, named, limit=limit)
+            self.workshop.make(task.name, source, named, task.extra, limit)
         except Exception as problem:
             task.problem = problem
+        self._finish(task)
+
+    def _finish(self, task: _Unit) -> None:
         with self._lock:
             for key in task.kernels:
                 if self._pending.get(key) is task:

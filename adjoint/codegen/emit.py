@@ -9,7 +9,7 @@ signature, so that a file of kernels can be read:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from inspect import CO_VARARGS
 from textwrap import wrap
@@ -23,7 +23,11 @@ from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "plain_form", "unit_text"]
+
+
+PLAIN_WORK: Final = 2**27
+"""Multiply-adds that a plain kernel does in less time than it takes to compile a tuned one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class KernelText:
     pack     the pack it is compiled with, or empty
     dtype    the dtype that it belongs to in its pack
     places   for each line of a fused kernel's text that computes a step, its number, from 1, and the step
+    plain    whether it is to be compiled soon rather than well
+    two_forms  whether the plain kernel of the same op and types has another text
     """
 
     name: str
@@ -67,6 +73,8 @@ class KernelText:
     pack: str
     dtype: DType
     places: tuple[tuple[int, int], ...] = ()
+    plain: bool = False
+    two_forms: bool = False
 
 
 @cache
@@ -98,14 +106,16 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
 
 
 def lower(
-    op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False
+    op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False,
+    plain_work: float = 0,
 ) -> KernelText:
     """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     `specialized` writes the sizes into the text, for a kernel of these shapes only.  `name` replaces the name made of op and dtypes;
-    a `private` kernel is visible in its file only, and has only the stages that these types need.
+    a `private` kernel is visible in its file only, and has only the stages that these types need.  With `plain_work` it is plain,
+    that is quick to compile, unless the op has a tuned form and does more multiply-adds than that.
     """
-    kernel = Kernel(specialized=specialized)
+    kernel = Kernel(specialized=specialized, plain_work=plain_work)
     names = _names(op, len(operands), len(results))
     types = [*operands, *results]
     first_result = len(operands)
@@ -146,7 +156,14 @@ def lower(
         op.pack,
         next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
         tuple(places),
+        kernel.plain,
+        kernel.two_forms,
     )
+
+
+def plain_form(tuned: KernelText, op: Op, operands: Sequence[Type], results: Sequence[Type]) -> KernelText:
+    """Return the kernel to use until the tuned one is compiled; it is the tuned one if that is worth waiting for."""
+    return lower(op, operands, results, plain_work=PLAIN_WORK) if tuned.two_forms else replace(tuned, plain=True)
 
 
 def _concrete(op: Op, type_: Type) -> TensorType:

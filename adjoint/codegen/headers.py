@@ -28,6 +28,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "vectors.h": (),
     "matmul.h": ("vectors.h",),
     "convolution.h": ("vectors.h",),
+    "plain_products.h": (),
 }
 """Each file, with the files that it needs; in the order in which they are copied."""
 

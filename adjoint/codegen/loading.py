@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any, Final
 
-from cffi import FFI
-
 from adjoint.codegen.cache import Store
+from adjoint.codegen.declarations import ffi
 
 __all__ = ["Library", "LoadError", "load", "open_file", "table_text"]
 
@@ -24,9 +23,7 @@ TABLE: Final = "adjoint_table"
 MFD_EXEC: Final = 0x0010
 """Flag of memfd_create, since Linux 6.3, that requests an executable file."""
 
-_dynamic: Final[Any] = FFI()
-_dynamic.cdef("void *dlopen(const char *, int); void *dlsym(void *, const char *); char *dlerror(void);")
-_system: Final[Any] = _dynamic.dlopen(None)
+_system: Final = ffi.dlopen(None)
 _open, _find, _complaint = _system.dlopen, _system.dlsym, _system.dlerror  # look it up now: a lookup resets dlerror
 _memory_files = count()
 
@@ -44,13 +41,13 @@ class Library:
 
     def __init__(self, handle: Any):
         self.handle = handle
-        lines = _dynamic.string(_dynamic.cast("char *", self.address(TABLE))).decode("ascii", "replace").splitlines()
+        lines = ffi.string(ffi.cast("char *", self.address(TABLE))).decode("ascii", "replace").splitlines()
         self.table = {key: tuple(names) for key, *names in map(str.split, lines)}
 
     def address(self, name: str) -> Any:
         """Return the address of a function or a variable."""
         address = _find(self.handle, name.encode())
-        if address == _dynamic.NULL:
+        if address == ffi.NULL:
             raise LoadError(f"{name} is missing")
         return address
 
@@ -86,10 +83,10 @@ def load(store: Store, name: str) -> Library | None:
 
 def open_file(path: str) -> Any:
     """Load the file with this path; return its handle."""
-    handle = _open(os.fsencode(path), _dynamic.RTLD_NOW)
-    if handle == _dynamic.NULL:
+    handle = _open(os.fsencode(path), ffi.RTLD_NOW)
+    if handle == ffi.NULL:
         reason = _complaint()
-        raise LoadError(_dynamic.string(reason).decode("utf-8", "replace") if reason else f"{path} cannot be loaded")
+        raise LoadError(ffi.string(reason).decode("utf-8", "replace") if reason else f"{path} cannot be loaded")
     return handle
 
 

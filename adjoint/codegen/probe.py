@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any, Final
-
-from cffi import FFI
+from typing import Final
 
 from adjoint.codegen.compiler_process import CompilerError
+from adjoint.codegen.declarations import ffi
 from adjoint.codegen.loading import Library
 
 __all__ = ["check_arithmetic"]
@@ -18,11 +17,11 @@ ARGUMENTS: Final = (1.0, 3.0, 1e-20, 1 + 2.0**-30, 1 - 2.0**-30, math.inf, 2.0**
 
 def check_arithmetic(library: Library, command: list[str]) -> None:
     """Raise CompilerError unless the probe computes the same as Python."""
-    out = _ffi.new("double[]", len(EXPECTED))
-    _ffi.cast("void (*)(double *, double *)", library.address("adjoint_probe"))(_ffi.new("double[]", ARGUMENTS), out)
+    out = ffi.new("double[]", len(EXPECTED))
+    ffi.cast("void (*)(double *, double *)", library.address("adjoint_probe"))(ffi.new("double[]", ARGUMENTS), out)
     computed = list(out)
     if _bits(_computed(*ARGUMENTS)) != _bits(EXPECTED):  # loading it has changed the floating-point mode of this thread
-        _ffi.cast("void (*)(void)", library.address("adjoint_probe_restore"))()
+        ffi.cast("void (*)(void)", library.address("adjoint_probe_restore"))()
     if _bits(computed) != _bits(EXPECTED):
         raise CompilerError(command, f"it does not follow IEEE 754: it computes {computed}, not {EXPECTED}")
 
@@ -54,5 +53,4 @@ def _single(value: float) -> float:
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
-_ffi: Final[Any] = FFI()
 EXPECTED: Final = _computed(*ARGUMENTS)

@@ -6,6 +6,7 @@ Arguments are the function's parameters in order, then the module's parameters t
 a buffer for each result; each is a contiguous array in row-major order.  Intermediate values are static: nothing is
 allocated, and a function must not be entered twice at a time.  It returns 0, or the code of a kernel that failed (an index
 out of range).  A name that C uses otherwise gets a `_`.  Kernels are those of eager mode, run on one thread: the same bits.
+Plain kernels have these too, in simple loops that need little of the stack: for small machines, and for people who read them.
 
 What such a file cannot contain raises a CompileError: control flow, Python, state that is written, symbolic dimensions.
 """
@@ -70,9 +71,9 @@ class ExportedFunction:
         return name + "_" if _DECLARED.fullmatch(name) else name
 
 
-def standalone_text(entries: Sequence[ExportedFunction]) -> str:
-    """Return the file with these functions; raise CompileError for what is not straight-line code."""
-    kernels = _Kernels([entry.name for entry in entries])
+def standalone_text(entries: Sequence[ExportedFunction], *, plain: bool = False) -> str:
+    """Return the file with these functions, by tuned or plain kernels; raise CompileError for what is not straight-line code."""
+    kernels = _Kernels([entry.name for entry in entries], math.inf if plain else 0)
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
@@ -86,6 +87,8 @@ class _Kernels:
 
     functions: Sequence[str]
     """The names of the file's functions."""
+    plain_work: float
+    """As in `lower`."""
     names: dict[tuple[str, tuple[bool, ...]], str] = field(default_factory=dict)
     """The name here of each kernel, by its text under its own name and the stages that are needed."""
     texts: list[str] = field(default_factory=list)
@@ -94,19 +97,19 @@ class _Kernels:
     def lowered(self, node: Node) -> KernelText:
         """Return the kernel of a node, under a name that no other text has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
-        plain = lower(node.op, operands, results)
-        key = plain.text, tuple(stage.units > 0 for stage in plain.stages)
+        own = lower(node.op, operands, results, plain_work=self.plain_work)
+        key = own.text, tuple(stage.units > 0 for stage in own.stages)
         name = self.names.get(key)
         if name is None:
-            name = self.names[key] = self._free(plain.name)
-            text = lower(node.op, operands, results, name=name, private=True).text
+            name = self.names[key] = self._free(own.name)
+            text = lower(node.op, operands, results, name=name, private=True, plain_work=self.plain_work).text
             self.texts.append(text)
-            self.used.update(plain.headers)
-        return plain if name == plain.name else lower(node.op, operands, results, name=name)
+            self.used.update(own.headers)
+        return own if name == own.name else lower(node.op, operands, results, name=name, plain_work=self.plain_work)
 
-    def _free(self, plain: str) -> str:
+    def _free(self, own: str) -> str:
         """Return a name for a kernel; the names of its parts begin with it."""
-        for name in chain([plain], (f"{plain}_v{variant}" for variant in count(2))):
+        for name in chain([own], (f"{own}_v{variant}" for variant in count(2))):
             if name not in self.names.values() and not any(f"{function}_".startswith(f"{name}_") for function in self.functions):
                 return name
         raise AssertionError("numbers do not end")

@@ -36,7 +36,7 @@ from typing import Final
 
 from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
 
-__all__ = ["FLAGS", "LIMIT", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
+__all__ = ["FLAGS", "LIMIT", "PLAIN", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
 
 FLAGS: Final = (
     "-std=c11",
@@ -48,6 +48,9 @@ FLAGS: Final = (
     "-fno-trapping-math",
     "-fwrapv",
 )
+
+PLAIN: Final = ("-O1",)
+"""Flags of plain kernels, which are to be ready soon: they come after FLAGS, and of several -O the last one counts."""
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)
 """Limits on the compiler's time for one unit."""

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from adjoint.codegen import emit, headers
+from adjoint.codegen import declarations, emit, headers
 from adjoint.codegen.cache import Store, Stores, size_limit
 from adjoint.codegen.compiler_process import CompilerError, CompilerHangs, Limit, stopping
 from adjoint.codegen.loading import Library, LoadError, load, table_text
@@ -25,7 +25,7 @@ from adjoint.codegen.probe import check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
 from adjoint.diagnostics import InternalError, printed_as, warn
 
-__all__ = ["CompilerFailure", "Workshop", "load_runtime", "open_workshop", "runtime_interface"]
+__all__ = ["CompilerFailure", "Workshop", "begin_opening", "load_runtime", "open_workshop", "runtime_interface"]
 
 _LACKS: Final = (
     "out of memory", "memory exhausted", "Cannot allocate memory", "Killed signal", "Resource temporarily unavailable",
@@ -63,6 +63,7 @@ class Workshop:
         self._broken: CompilerFailure | None = None
         self._doubted = False
         self._moved = False
+        self._untold = ""
         self.forget_threads()
         start = "\0".join((toolchain.identity, *toolchain.flags, emit.INCLUDES))
         self._base = sha256(start.encode()).digest()
@@ -99,8 +100,11 @@ class Workshop:
                 store = stores.after(store)
 
     @classmethod
-    def open(cls, *, with_runtime: bool = False) -> Workshop:
-        """Return the first pair that works, also for the run-time library if requested; raise NoCompiler if there is none."""
+    def open(cls, *, with_runtime: bool = False, telling: bool = True) -> Workshop:
+        """Return the first pair that works, also for the run-time library if requested; raise NoCompiler if there is none.
+
+        telling  False: deviations from the user's choice are told later, by `tell`
+        """
         tried: list[str] = []
         refused: list[str] = []
         for workshop in cls.candidates(tried, refused):
@@ -112,12 +116,20 @@ class Workshop:
             except CompilerFailure as failure:
                 tried.append(f"{' '.join(workshop.toolchain.command)}: {failure}")
             else:
-                workshop._tell()
+                workshop._untold = workshop._deviations()
+                if telling:
+                    workshop.tell()
                 return workshop
         raise NoCompiler(tried, refused)
 
-    def _tell(self) -> None:
-        """Warn, once, of deviations from the user's choice."""
+    def tell(self) -> None:
+        """Warn, once, of deviations from the user's choice; called by the user's thread, whose line is shown."""
+        said, self._untold = self._untold, ""
+        if said:
+            warn(said)
+
+    def _deviations(self) -> str:
+        """Return what the user should know of the compiler and the directory in use; empty if they are the chosen ones."""
         self._moved = False
         said: list[str] = []
         chosen = os.environ.get("CC", "").strip()
@@ -127,9 +139,7 @@ class Workshop:
         if self.toolchain.left_out:
             left_out = " ".join(self.toolchain.left_out)
             said.append(f"Of CC={chosen} this is left out, since it could change results or what is read: {left_out}.")
-        said += [problem] if (problem := _problem_of(self.store, self.refused)) else []
-        if said:
-            warn(" ".join(said))
+        return " ".join([*said, *([problem] if (problem := _problem_of(self.store, self.refused)) else [])])
 
     def tell_of_moves(self) -> None:
         """Warn if the directory has changed since the last call; called by the user's thread, whose line is shown."""
@@ -142,9 +152,11 @@ class Workshop:
         """Begins without locks held."""
         self._lock = threading.Lock()
 
-    def key(self, text: str, needed: Iterable[str] = ()) -> str:
-        """Return the identity of a text with these headers, for this compiler."""
+    def key(self, text: str, needed: Iterable[str] = (), extra: tuple[str, ...] = ()) -> str:
+        """Return the identity of a text with these headers and extra flags, for this compiler."""
         digest = sha256(self._base)
+        for flag in extra:
+            digest.update(f"{flag}\0".encode())
         digest.update(text.encode())
         for header in needed:
             digest.update(headers.digest(header))
@@ -208,7 +220,7 @@ class Workshop:
     def _make(
         self, store: Store, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...], limit: Limit
     ) -> None:
-        unit = f"{name}-{self.key(source)[:16]}"
+        unit = f"{name}-{self.key(source, extra=extra)[:16]}"
         with store.scratch.turn(unit, stopping.is_set):
             if all(self.functions(key, len(functions)) is not None for key, functions in kernels):
                 return  # another process has made it in the meantime
@@ -271,7 +283,7 @@ class Workshop:
         library = self.library(key)
         if library is not None:
             return library
-        self.make("runtime", source, [(key, ())], ("-pthread",))
+        self.make("runtime", source, [(key, ())], ("-pthread", "-O2"))  # -O3 makes it no faster
         library = self.library(key)
         if library is None:
             raise CompilerFailure("The run-time library was compiled and cannot be loaded.")
@@ -283,6 +295,7 @@ def _compiled(
 ) -> str:
     """Compile a unit, and put text and library into the cache; return the library's name."""
     folder = store.folder
+    _compiles_or_done.set()
     with store.scratch.new_folder() as work:
         folder.create(f"{work}/{unit}.c", text.encode())
         toolchain.compile(f"{unit}.c", f"{unit}.so", extra, folder=folder.place(work), limit=limit)
@@ -360,16 +373,47 @@ def _problem_of(store: Store, refused: list[str]) -> str:
 
 
 _opening = threading.Lock()
-_opened: Workshop | None = None
+_opened: Workshop | NoCompiler | None = None
 
 
 def open_workshop() -> Workshop:
     """Return the workshop of this process, opened at its first use; raise NoCompiler if there is none."""
     global _opened
     with _opening:
-        if _opened is None:
-            _opened = Workshop.open(with_runtime=True)
-        return _opened
+        found, _opened = _opened or Workshop.open(with_runtime=True), None
+        if isinstance(found, NoCompiler):
+            raise found
+        _opened = found
+    found.tell()
+    return found
+
+
+def begin_opening() -> bool:
+    """Begin to open the workshop of this process; return True if that is done.
+
+    It is done at once unless something has to be compiled.  That goes on in another thread, and `open_workshop` waits for it.
+    """
+
+    def opening() -> None:
+        global _opened
+        with _opening:
+            try:
+                _opened = _opened or Workshop.open(with_runtime=True, telling=False)
+            except NoCompiler as problem:
+                _opened = problem
+            except Exception:
+                pass  # the user's thread meets it again, and raises it
+            done.set()
+            _compiles_or_done.set()
+
+    done = threading.Event()
+    _compiles_or_done.clear()
+    threading.Thread(target=opening, name="adjoint-open", daemon=True).start()
+    _compiles_or_done.wait()
+    return done.is_set()
+
+
+_compiles_or_done: Final = threading.Event()
 
 
 def runtime_interface() -> str:
@@ -384,7 +428,9 @@ _declared: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def declare(ffi: Any) -> None:
-    """Declare the run-time library's types and functions in `ffi`."""
+    """Declare the run-time library's types and functions in `ffi`, unless it is the one of `declarations`, which has them."""
+    if ffi is declarations.ffi:
+        return
     with _opening:
         if ffi not in _declared:
             ffi.cdef(runtime_interface())

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from adjoint.ir.core import Function, Literal, Node
+from adjoint.ir.ops.control import Cell, Differentiated
 from adjoint.ir.types import Type
 
 __all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Nested", "Piece", "Plan", "Slot", "Straight", "aliases"]
@@ -206,6 +207,19 @@ class Plan:
     body: Block
     identities: bool = True
     accesses: bool = False
+
+    def certain_launches(self) -> Iterator[Launch]:
+        """Yield the launches of every run: all but those in branches and loops."""
+        blocks = [self.body]
+        for block in blocks:
+            for piece in block.pieces:
+                match piece:
+                    case Straight():
+                        yield from piece.launches
+                    case Control(node=Node(op=Cell() | Differentiated())):
+                        blocks += piece.blocks
+                    case _:
+                        pass
 
     @property
     def params(self) -> range:

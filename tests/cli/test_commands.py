@@ -300,6 +300,7 @@ def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 2, "error[E140]"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--wrt", "z"], 2, "error[E141]"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--standalone"], 2, "--stage c"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--plain"], 2, "--standalone"),
     (["dump-ir", "{net}:Net", "--args", "f32[2, 4]", "--stage", "c", "--standalone"], 1, "error[E160]"),
     (["run"], 2, "the following arguments are required: script\n"),
     ([], 2, "dump-ir"),

@@ -26,10 +26,11 @@ Array = np.ndarray[Any, Any]
 needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
 
 
-def file_of(function: Callable[..., Any], inputs: Sequence[Any]) -> str:
+def file_of(function: Callable[..., Any], inputs: Sequence[Any], *, plain: bool = False) -> str:
     graph = parsed(function, *inputs).graph
     names = wanted(graph.module, graph.symbol)
-    return standalone(graph.module, graph.symbol, adjoint_of(graph.module, graph.symbol, names).module if names else None, names)
+    return standalone(graph.module, graph.symbol, adjoint_of(graph.module, graph.symbol, names).module if names else None, names,
+                      plain=plain)
 
 
 def called(library: Any, name: str, operands: Sequence[Array], results: Sequence[Array]) -> int:
@@ -98,9 +99,11 @@ def test_matrices_are_inverted_and_singular_ones_are_a_status(tmp_path: Path) ->
 
 
 @needs_compiler
-def test_parameters_are_arguments_called_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plain", [False, True])
+def test_parameters_are_arguments_called_as_they_are(tmp_path: Path, plain: bool) -> None:
     net, x = Small(), Tensor(np.random.default_rng(1).standard_normal((2, 1, 6, 6)).astype(np.float32))
-    text = file_of(net, [x])
+    text = file_of(net, [x], plain=plain)
+    assert ("---- convolution.h" in text, "---- plain_products.h" in text) == (not plain, plain)
     for name in ("conv_weight", "conv_bias", "dense_weight", "dense_bias"):
         assert f"    const float *restrict {name},\n" in text
         assert f"    float *restrict {name}_bar" in text

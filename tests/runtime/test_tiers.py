@@ -217,18 +217,18 @@ def test_off(plans: list[Any]) -> None:
 
 def test_the_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ms.runtime.process.context._settings, "background_compile", None)
-    for text, value in (("", True), ("1", True), ("0", False), ("wait", "wait")):
+    for text, value in (("", True), ("1", True), ("0", False), ("wait", "wait"), ("plain", "plain")):
         monkeypatch.setenv("ADJOINT_BACKGROUND_COMPILE", text)
         assert ms.get_context("background_compile") == value
     monkeypatch.setenv("ADJOINT_BACKGROUND_COMPILE", "sometimes")
-    with pytest.raises(ValueError, match="ADJOINT_BACKGROUND_COMPILE must be 1, 0 or wait, but got 'sometimes'"):
+    with pytest.raises(ValueError, match="ADJOINT_BACKGROUND_COMPILE must be 1, 0, wait or plain, but got 'sometimes'"):
         ms.get_context("background_compile")
 
 
 def test_wrong_values_of_the_setting() -> None:
-    with pytest.raises(ValueError, match="must be True, False or 'wait', but got 'now'"):
+    with pytest.raises(ValueError, match="must be True, False, 'wait' or 'plain', but got 'now'"):
         ms.set_context(background_compile="now")
-    with pytest.raises(TypeError, match="must be a bool or 'wait', but got 2 of type int"):
+    with pytest.raises(TypeError, match="must be a bool, 'wait' or 'plain', but got 2 of type int"):
         ms.set_context(background_compile=2)
 
 

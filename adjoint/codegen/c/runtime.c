@@ -38,7 +38,8 @@
 #include <xmmintrin.h>
 #endif
 
-/* interface begin: the text down to "interface end" is also the declaration that cffi reads */
+/* interface begin: the text down to "interface end" is also the declaration that cffi reads; after a change `make docs`
+   brings it to `declarations.py` */
 
 /* Computes units begin..end. `operand` holds inputs, then outputs, then scratch; `size` the run-time integers, of which
    the first two belong to the launcher: size[0] units in all, size[1] units per thread below which splitting does not

@@ -205,8 +205,14 @@ _SIZE: Final = Name("size", I64)
 class Kernel:
     """Records what an op's `lower` describes.  `codegen.emit.lower` makes it, and reads it out."""
 
-    def __init__(self, *, specialized: bool = False):
+    def __init__(self, *, specialized: bool = False, plain_work: float = 0):
         self.specialized = specialized
+        self.plain_work = plain_work
+        """Multiply-adds up to which the kernel is to be plain, that is ready soon, rather than to run fast."""
+        self.plain = plain_work > 0
+        """Whether it is; an op with two forms decides."""
+        self.two_forms = False
+        """Whether the op describes a plain kernel in another way than a tuned one."""
         self.work = 1
         """How many times longer a unit takes than the grain of its stage says: an operand's elements may be computed as they are read."""
         self.step: int | None = None
@@ -247,6 +253,15 @@ class Kernel:
         name = self._fixed_name(name)
         self._sizes[name] = int(value)
         return Name(name, I64)
+
+    def takes_plain_form(self, work: int) -> bool:
+        """Return whether to describe the plain form, C that is quick to compile, in place of the tuned one.  Called by ops that have both.
+
+        Both have the same bits.  `work`: how many multiply-adds the kernel does.
+        """
+        self.two_forms = True
+        self.plain = 0 < self.plain_work >= work
+        return self.plain
 
     def describe(self, buffer: Buffer, shape: str) -> None:
         """Set how the comment over the function shows a buffer's shape, such as `m, k`.  It is part of the kernel's text."""

@@ -143,7 +143,10 @@ class MatMul(Op):
 
         Threads share the rows if there are many, so that each copies its own rows of `a`; else the columns, if there are more of them.
         """
-        layout = m, n, inner, _, _ = self._layout(shapes)
+        layout = m, n, inner, lead, _ = self._layout(shapes)
+        if k.takes_plain_form(math.prod(lead) * m * n * inner):
+            self._plain_product(k, a, b, out, layout)
+            return
         row = n * out.dtype.size
         large = m > LARGE_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
         lies_well = not self.tb and row % VECTOR_BYTES == 0 and row % MEET_BYTES != 0 and inner * row <= LEVEL_2_BYTES
@@ -170,6 +173,15 @@ class MatMul(Op):
             place = places[1] / columns * k.size(shares * SHARE, "width") if layout[3] else 0
             k.run(f"adjoint_matmul_shared_{dtype}", a.at(places[0]), panels.at(place), out.at(places[2]), rows, columns, depth,
                   transpose_a, step, first, last)
+
+    def _plain_product(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, layout: Layout) -> None:
+        """Emit the product in plain loops; units are rows of the result."""
+        m, n, inner, _, _ = layout
+        rows, columns, depth, transpose_a, transpose_b = (k.size(value, name) for name, value in (
+            ("m", m), ("n", n), ("k", inner), ("transpose_a", int(self.ta)), ("transpose_b", int(self.tb))))
+        with self._units(k, layout, m if n else 0, max(1, PRODUCTS_PER_THREAD // max(1, n * inner))) as (places, first, last):
+            k.run(f"adjoint_plain_product_{out.dtype.name}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
+                  rows, columns, depth, transpose_a, transpose_b, first, last)
 
     @contextmanager
     def _units(self, k: Kernel, layout: Layout, units: int, grain: int) -> Iterator[tuple[list[Any], Any, Any]]:
@@ -325,19 +337,30 @@ class _Convolution(Op):
         )
         return y, x
 
-    def geometry(self, k: Kernel, image: Shape, result: Shape, kernel: Shape, *, backward: bool, dtype: DType) -> Expr:
-        """Return the `struct adjoint_convolution` in C."""
-        sizes = [k.size(value, name) for name, value in (
+    def sizes(self, k: Kernel, image: Shape, result: Shape, kernel: Shape) -> list[Expr]:
+        """Return the sizes of a convolution as the functions in C take them."""
+        return [k.size(value, name) for name, value in (
             ("groups", self.groups), ("channels", kernel[1]), ("filters", kernel[0] // self.groups), ("h", image[2]),
             ("w", image[3]), ("rows", result[2]), ("columns", result[3]), ("kernel_h", kernel[2]), ("kernel_w", kernel[3]),
             ("stride_h", self.stride[0]), ("stride_w", self.stride[1]), ("top", self.padding[0][0]),
             ("left", self.padding[1][0]), ("dilation_h", self.dilation[0]), ("dilation_w", self.dilation[1]))]
-        return k.call(f"adjoint_convolution_of_{dtype.name}", k.literal(int(backward), I64), *sizes)
+
+    def geometry(self, k: Kernel, image: Shape, result: Shape, kernel: Shape, *, backward: bool, dtype: DType) -> Expr:
+        """Return the `struct adjoint_convolution` in C."""
+        return k.call(f"adjoint_convolution_of_{dtype.name}", k.literal(int(backward), I64), *self.sizes(k, image, result, kernel))
 
     def convolve(self, k: Kernel, source: Buffer, w: Buffer, out: Buffer, shapes: Shapes, *, backward: bool) -> None:
         """Emit a convolution; `shapes` are those of the images, the result and the filters."""
         image, result, kernel = shapes
         filters, dtype = kernel[0] // self.groups, out.dtype
+        work = math.prod(result) * math.prod(kernel[1:])
+        if k.takes_plain_form(work):
+            function = f"adjoint_plain_convolve{'_back' * backward}_{dtype.name}"
+            geometry = k.call("adjoint_plain_convolution_of", *self.sizes(k, image, result, kernel))
+            planes = math.prod((image if backward else result)[:2])
+            with k.stage_range(planes if out.count else 0, max(1, panels.PRODUCTS * planes // max(1, work))) as units:
+                k.run(function, source, w, out, geometry, *units)
+            return
         sources, results = (filters, kernel[1]) if backward else (kernel[1], filters)
         plan = panels.convolved(
             image[0], self.groups, sources, results, *self.axes(image, result, kernel, backward=backward), dtype.size)
@@ -358,6 +381,16 @@ class _Convolution(Op):
         image, result, kernel = shapes
         filters, dtype = kernel[0] // self.groups, out.dtype
         plan = panels.correlated(image[0], self.groups, kernel[1], filters, *self.axes(image, result, kernel), dtype.size)
+        work = math.prod(result) * math.prod(kernel[1:])
+        if k.takes_plain_form(work):
+            geometry = k.call("adjoint_plain_convolution_of", *self.sizes(k, image, result, kernel))
+            cuts = [k.size(value, name) for name, value in (
+                ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
+                ("column_block", plan.parts.columns), ("blocks", plan.blocks), ("shared", int(plan.parts.shared)),
+                ("wide", int(plan.wide)))]
+            with k.stage_range(out.count, max(1, panels.PRODUCTS * out.count // max(1, work))) as units:
+                k.run(f"adjoint_plain_correlate_{dtype.name}", x, ct, out, geometry, *cuts, *units)
+            return
         geometry = self.geometry(k, image, result, kernel, backward=False, dtype=dtype)
         sizes = [k.size(value, name) for name, value in (
             ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),

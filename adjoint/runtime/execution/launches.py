@@ -21,6 +21,7 @@ from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight
 from adjoint.runtime.execution.run import Block, Deviation, Run, Step
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
+from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.tensor.tensor import Tensor, apply, wrap
 
 __all__ = ["add_when_reached", "emitted", "recorded_launch", "straight"]
@@ -29,15 +30,23 @@ _new = object.__new__
 
 
 def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
-    """Append a step that is made when it is first reached, and then replaces itself in the block; of two lists only to its own."""
+    """Append a step that is made when it is first reached, and then replaces itself in the block; of two lists only to its own.
+
+    As long as kernels are to be replaced by better ones, it is made anew each time that some were.
+    """
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
+    made: tuple[int, Step] | None = None
 
     def first(values: list[Any], run: Run) -> None:
-        step = make(run)
+        nonlocal made
+        # Two threads may both get here: they make equal steps.
+        round_, current = tuning.round, made
+        if current is None or current[0] != round_:
+            made = current = round_, make(run)
+        step = current[1]
         step(values, run)
         running = reference()
-        if running is not None:
-            # Two threads may both get here: they make equal steps.
+        if running is not None and not tuning.waits and round_ == tuning.round:
             running.steps[index] = step
 
     Block.add(block, first, node, results)

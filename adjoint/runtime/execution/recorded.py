@@ -18,6 +18,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.recording import RecordedOp, Recording
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.tables import table_step
+from adjoint.runtime.memory.tuning import tuning
 
 __all__ = ["recorded_piece"]
 
@@ -52,6 +53,7 @@ class _Whole:
     """A piece that runs as a whole.
 
     positions  of the operands from outside, then of the results in order: the values of the recording by number
+    round      that of the tuning of kernels when it was made
     made       what the recording keeps; the step that computes the piece and leaves that, None if an op has no kernel; for each result its
                position, -1 for one that is not kept
     """
@@ -70,12 +72,14 @@ class _Whole:
             [RecordedOp(launch.node.op, tuple(number[i] for i in given), tuple(map(tensor_type, launch.node.results)), site)
              for launch, given, site in zip(piece.launches, operands, sites, strict=True)])
         self.made: tuple[frozenset[int] | None, Step | None, tuple[int, ...]] = None, None, ()
+        self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
         """Run the piece, and record it on the tape of the run; False if an op has no kernel."""
         kept, compute, shown = self.made
-        if self.recording.kept is not kept:
+        if self.recording.kept is not kept or self.round != tuning.round:
             # Two threads may both make it: the steps are equal.
+            self.round = tuning.round
             self.made = kept, compute, shown = self._computing(self.recording.kept, run)
         if compute is None:
             return False

@@ -20,10 +20,11 @@ from types import MappingProxyType
 from typing import Any
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.core import Node
+from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
@@ -36,6 +37,8 @@ from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
 from adjoint.runtime.execution.tables import Returned, table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
+from adjoint.runtime.memory.op_plans import prepare
+from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.location import site_of
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, constant
@@ -160,7 +163,14 @@ class Sequence:
         """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
         setattr(self, name, form)
         if self._returned is not None and name == ("_quiet" if self._faster is None else "_fastest"):
-            self.whole = form.whole(self._returned, None if self._faster is None else self._faster.fits)
+            self.whole = None
+            tuning.afterwards(functools.partial(_make_whole, weakref.ref(self), form))
+
+    def make_whole(self, form: Runnable) -> None:
+        """Make the function that does whole runs of a form, unless another one is used by now."""
+        fits = None if self._faster is None else self._faster.fits
+        if self._returned is not None and form is (self._quiet if self._faster is None else self._fastest):
+            self.whole = form.whole(self._returned, fits)
 
     @property
     def emitting(self) -> Form:
@@ -177,6 +187,12 @@ class Sequence:
         form = _Binder(self, plan, **kind).form()
         setattr(self, name, form)
         return form
+
+
+def _make_whole(reference: weakref.ref[Sequence], form: Runnable) -> None:
+    sequence = reference()
+    if sequence is not None:
+        sequence.make_whole(form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +259,8 @@ class _Binder:
                 self.template[i] = constant(slot.literal.value, slot.literal.type.dtype)
         self.define(params)
         takes = None if len(params) == len(self.tensors) else frozenset(self.tensors)
+        if not self.emitting:
+            prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in self.plan.certain_launches())
         block = self.bound(self.plan.body, None)
         pieces = self.plan.body.pieces
         alone = len(pieces) == 1 and isinstance(pieces[0], Straight) and not self.recording

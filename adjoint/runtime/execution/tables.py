@@ -36,7 +36,7 @@ from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stages import Branch, Exchange, Launched, Place, Stage
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
-from adjoint.runtime.memory.op_plans import OpPlan, plan_for
+from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["Results", "Returned", "table_function", "table_step"]
@@ -91,6 +91,7 @@ def table_step(
     state     the tensors that it reads and writes, by symbol
     run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
     """
+    prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
     table = _filled(_Table(piece, slots, tensors, state), operands, run)
     return None if table is None else table.step()
 

@@ -74,7 +74,7 @@ class FirstForm:
             if chosen == "wait":
                 of.use(self._name, form)
                 form = self._fused(of, waited_for=True) or form
-            elif chosen and self._runs > _RUNS:
+            elif chosen is True and self._runs > _RUNS:
                 of.use(self._name, form)
                 if (kernels := machine().kernels) is not None:
                     kernels.later(self._in_background)

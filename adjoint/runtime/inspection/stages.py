@@ -149,15 +149,15 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str]) -> str:
+def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> str:
     """Return one C file for a function and its gradient by `names`, after which the results are named; CompileError unless it is
-    straight-line code."""
+    straight-line code.  `plain`: its kernels are simple loops."""
     results = module.functions[symbol].body.results
     called = [x.hint if isinstance(x, Value) else "result" for x in results]
     entries = [_entry(_straight(module), symbol, called)]
     if gradient is not None:
         entries.append(_entry(_straight(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
-    return standalone_text(entries)
+    return standalone_text(entries, plain=plain)
 
 
 def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunction:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of"]
 
-# The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to
-# import; it is imported with the first library.
+# The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to import.
 ffi: Any = _cffi_backend.FFI()
 SMALL = 16384
 """Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
@@ -54,38 +53,68 @@ class TableStep(NamedTuple):
 class Machine:
     """The memory, the run-time library and the kernel cache of this process.
 
-    library    the loaded run-time library, None without a compiler
-    kernels    finds or compiles kernels, None without a compiler
     allocate   bytes -> memory; MemoryError if the machine does not have enough
+
+    If the library has to be compiled, another thread does that.  Until then memory is allocated by cffi.
     """
 
     def __init__(self) -> None:
         # Imported here, not with the package: importing adjoint needs no compiler.
-        from cffi import FFI
+        from adjoint.codegen.workshop import begin_opening
 
+        self._allocate = _small
+        self._warned = False
+        self._bytes = ffi.typeof("char[]")
+        self._pointer = ffi.typeof("char *")
+        self._declared: Any = None
+        self._parts: tuple[Any, KernelCache | None] | None = None
+        self._threads = 0
+        self.forget_threads()
+        if begin_opening():
+            self._opened()
+
+    def forget_threads(self) -> None:
+        """Begin without locks held, as in a forked child."""
+        self._lock = threading.Lock()
+
+    @property
+    def library(self) -> Any:
+        """Return the loaded run-time library, None without a compiler."""
+        return (self._parts or self._opened())[0]
+
+    @property
+    def kernels(self) -> KernelCache | None:
+        """Return what finds or compiles kernels, None without a compiler."""
+        return (self._parts or self._opened())[1]
+
+    def _opened(self) -> tuple[Any, KernelCache | None]:
+        from adjoint.codegen import declarations
         from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.toolchain import NoCompiler
         from adjoint.codegen.workshop import load_runtime
 
-        self.library: Any = None
-        self.kernels: KernelCache | None = None
-        declared = FFI()
-        try:
-            self.library = load_runtime(declared)
-            self.kernels = KernelCache(declared)
-        except NoCompiler as reason:
-            if forbids_interpreter():
-                raise
-            warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.")
-        if self.library is None:
-            self._allocate = _small
-        else:
-            self.library.adjoint_set_threads(default_threads())
-            self._allocate = ffi.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
-        self._warned = False
-        self._bytes = ffi.typeof("char[]")
-        self._pointer = ffi.typeof("char *")
-        self._declared = declared
+        with self._lock:
+            if self._parts is not None:
+                return self._parts
+            declared = declarations.ffi
+            try:
+                library, kernels = load_runtime(declared), KernelCache(declared)
+            except NoCompiler as reason:
+                if forbids_interpreter():
+                    raise
+                warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.")
+                library, kernels = None, None
+            else:
+                library.adjoint_set_threads(self._threads or default_threads())
+                self._allocate = ffi.new_allocator(library.adjoint_allocate, library.adjoint_free, False)
+            self._declared, self._parts = declared, (library, kernels)
+            return self._parts
+
+    def use_threads(self, count: int) -> None:
+        """Set the number of threads of all kernels from now on."""
+        self._threads = count
+        if self._parts is not None and self.library is not None:
+            self.library.adjoint_set_threads(count)
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
         """Return a kernel and its size array packed as the argument of launches; the caller keeps this memory alive."""
@@ -120,6 +149,8 @@ class Machine:
         """Return `size` bytes of uninitialised memory; MemoryError if the machine does not have enough."""
         if size < SMALL:
             return _small(self._bytes, size or 1)
+        if size >= _LARGE and self._parts is None:
+            self._opened()  # which knows how much the machine has
         try:
             return self._allocate(self._bytes, size)
         except MemoryError:
@@ -127,6 +158,8 @@ class Machine:
 
     def allocator(self, size: int) -> tuple[Any, Any]:
         """Return a function and its argument that allocate `size` bytes at each call: the fast path of plans."""
+        if self._parts is None:
+            self._opened()
         # Not `ffi.typeof(f"char[{size}]")`, which caches the type of every size for ever.
         ctype = _cffi_backend.new_array_type(self._pointer, size or 1)
         if size >= _LARGE:
@@ -162,13 +195,17 @@ def machine() -> Machine:
     return _machine
 
 
-def _use_threads(count: int) -> None:
-    library = machine().library
-    if library is not None:
-        library.adjoint_set_threads(count)
+def _in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    if _machine is not None:
+        _machine.forget_threads()
 
 
-context.on_change("num_threads", _use_threads)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+context.on_change("num_threads", lambda count: machine().use_threads(count))
 
 
 def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from adjoint.budget import Table
 from adjoint.diagnostics import InternalError
@@ -22,8 +23,14 @@ from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
+from adjoint.runtime.memory.tuning import tuning
+from adjoint.runtime.process.context import background_compile
 
-__all__ = ["OpPlan", "pairs", "pairs_of", "plan_for", "plans"]
+if TYPE_CHECKING:
+    from adjoint.codegen.compile import KernelCache
+    from adjoint.codegen.emit import KernelText
+
+__all__ = ["OpPlan", "pairs", "pairs_of", "plan_for", "plans", "prepare"]
 
 
 class OpPlan:
@@ -67,6 +74,7 @@ class _OpPlans(Table[tuple[Any, ...], OpPlan]):
 
     def begin_period(self) -> None:
         plans.clear()
+        _prepared.clear()
         for op, table in pairs.copy().items():
             table.clear()
             if op not in _read_outside:
@@ -74,6 +82,9 @@ class _OpPlans(Table[tuple[Any, ...], OpPlan]):
 
 
 _every = _OpPlans("plans")
+
+_prepared: dict[tuple[Any, ...], tuple[KernelText, KernelText]] = {}
+"""The kernels of plans that are to be made next."""
 
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, OpPlan]]:
@@ -172,13 +183,62 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
     return OpPlan(result_types, run, into)
 
 
+def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
+    """Compile the kernels that these ops need on these types and that are missing, all at a time; raises nothing: `plan_for` does."""
+    here = machine()
+    if here.kernels is None:
+        return
+    missing: list[KernelText] = []
+    for op, types in wanted:
+        key = (op, *types)
+        if key not in plans and key not in _every and key not in _prepared and op.can_lower and not getattr(op, "aliases", False):
+            with suppress(Exception):
+                _prepared[key] = pair = _kernels(here.kernels, op, types, op.result_types(types, ()))
+                missing.append(pair[0])
+    if missing:
+        here.kernels.prepare(missing, waited_for=True)
+
+
+def _kernels(
+    kernels: KernelCache, op: Op, types: Sequence[TensorType], result_types: Sequence[Type]
+) -> tuple[KernelText, KernelText]:
+    """Return the kernel to use now, and the one to use as soon as it is compiled; they are the same if that is so or is waited for."""
+    # Imported with the first kernel, not with the package.
+    from adjoint.codegen.emit import lower, plain_form
+
+    tuned, chosen = lower(op, types, result_types), background_compile()
+    if chosen == "plain" or (chosen is True and kernels.found(tuned) is None):
+        return plain_form(tuned, op, types, result_types), tuned
+    return tuned, tuned
+
+
 def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
     """Return a plan that launches kernels."""
-    # Imported with the first kernel, not with the package.
-    from adjoint.codegen.emit import lower
-
     assert here.kernels is not None
-    lowered = lower(op, tuple(types), result_types)
+    kernel, tuned = _prepared.pop((op, *types), None) or _kernels(here.kernels, op, types, result_types)
+    plan = _launching(op, types, result_types, here, kernel)
+    if kernel.plain and background_compile() is True:
+        tuning.add((op, *types), tuned, functools.partial(_tuned, op, tuple(types), result_types, here, tuned))
+    return plan
+
+
+def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine, tuned: KernelText) -> None:
+    """Replace a plan, if it is still kept, by one that launches the tuned kernel, which is compiled."""
+    key = (op, *types)
+    if key not in _every:
+        return
+    plan = _launching(op, types, result_types, here, tuned)
+    _every.keep(key, plan)
+    if key in plans:
+        plans[key] = plan
+    table = pairs.get(op, {}).get(types[0], {}) if len(types) == 2 else {}
+    if len(types) == 2 and types[1] in table:
+        table[types[1]] = plan
+
+
+def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine, lowered: KernelText) -> OpPlan:
+    """Return a plan that launches a kernel."""
+    assert here.kernels is not None
     functions = here.kernels.get(lowered)
     stages = tuple(
         here.bind(function, stage.sizes)

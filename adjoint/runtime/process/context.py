@@ -91,9 +91,11 @@ def set_context(**settings: Any) -> None:
     program_cache_bytes  the approximate limit, in bytes, of cached gradients, graphs and plans; the least recently used are evicted,
                          and made again when needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
 
-    background_compile   True: after the third run of a graph or a gradient its elementwise operators are fused into kernels of their own,
-                         which are compiled by one process at a low priority and then used, with the same bits; False: not;
-                         "wait": before the first run, which waits for them; default ADJOINT_BACKGROUND_COMPILE (1, 0 or wait) or True
+    background_compile   True: kernels that are missing are compiled plainly at first, which is quick; the tuned ones are compiled by one
+                         process at a low priority and then used, with the same bits, and so are kernels of their own for the elementwise
+                         operators of a graph or a gradient, fused after its third run; False: the first call waits for tuned kernels, and
+                         nothing is fused; "wait": the first run waits for tuned and fused kernels; "plain": kernels that are missing are
+                         plain and stay so, for tests; default ADJOINT_BACKGROUND_COMPILE (1, 0, wait or plain) or True
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
@@ -175,10 +177,11 @@ def _checked(name: str, value: Any) -> Any:
                                 f"but got {value!r} of type {type(value).__name__}.")
         case "background_compile":
             if not isinstance(value, (bool, str)):
-                raise TypeError(f"For 'set_context', the argument 'background_compile' must be a bool or 'wait', "
+                raise TypeError(f"For 'set_context', the argument 'background_compile' must be a bool, 'wait' or 'plain', "
                                 f"but got {value!r} of type {type(value).__name__}.")
-            if isinstance(value, str) and value != "wait":
-                raise ValueError(f"For 'set_context', the argument 'background_compile' must be True, False or 'wait', but got {value!r}.")
+            if isinstance(value, str) and value not in _BACKGROUND.values():
+                raise ValueError("For 'set_context', the argument 'background_compile' must be True, False, 'wait' or 'plain', "
+                                 f"but got {value!r}.")
         case "save_graphs_path" if not value:
             raise ValueError("For 'set_context', the argument 'save_graphs_path' must be a non-empty str.")
         case "save_graphs":
@@ -267,17 +270,17 @@ def in_force() -> list[tuple[Setting, Any, str]]:
 
 
 def background_compile() -> bool | str:
-    """Return True, False or "wait"; ValueError if ADJOINT_BACKGROUND_COMPILE is none of 1, 0 and wait."""
+    """Return True, False, "wait" or "plain"; ValueError if ADJOINT_BACKGROUND_COMPILE is none of 1, 0, wait and plain."""
     chosen = _settings["background_compile"]
     if chosen is not None:
         return chosen
     text = os.environ.get("ADJOINT_BACKGROUND_COMPILE", "") or "1"
     if text not in _BACKGROUND:
-        raise ValueError(f"ADJOINT_BACKGROUND_COMPILE must be 1, 0 or wait, but got {text!r}.")
+        raise ValueError(f"ADJOINT_BACKGROUND_COMPILE must be 1, 0, wait or plain, but got {text!r}.")
     return _BACKGROUND[text]
 
 
-_BACKGROUND: dict[str, bool | str] = {"1": True, "0": False, "wait": "wait"}
+_BACKGROUND: dict[str, bool | str] = {"1": True, "0": False, "wait": "wait", "plain": "plain"}
 
 
 def call_depth() -> int:

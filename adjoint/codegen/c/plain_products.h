@@ -1,0 +1,289 @@
+/* Matrix product and convolutions in plain loops: C99 that is quick to compile, needs little stack, and runs slowly.
+
+   The numbers are those of `matmul.h` and `convolution.h`, to the bit, where they are defined: which products make an
+   element, in which order they are added, and where a sum begins anew. What differs is how the work is done, here element
+   by element. Only the number of lanes depends on the processor: ADJOINT_LANE_BYTES is the ADJOINT_VECTOR of `vectors.h`.
+
+   This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
+
+#ifndef ADJOINT_PLAIN_PRODUCTS_H
+#define ADJOINT_PLAIN_PRODUCTS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__AVX512F__)
+#define ADJOINT_LANE_BYTES 64
+#elif defined(__AVX__)
+#define ADJOINT_LANE_BYTES 32
+#else
+#define ADJOINT_LANE_BYTES 16
+#endif
+
+/* x * y + z, rounded once where the processor can. */
+#if defined(__FMA__) || defined(__aarch64__)
+#define ADJOINT_MULTIPLY_ADD_f32(x, y, z) fmaf(x, y, z)
+#define ADJOINT_MULTIPLY_ADD_f64(x, y, z) fma(x, y, z)
+#else
+#define ADJOINT_MULTIPLY_ADD_f32(x, y, z) ((x) * (y) + (z))
+#define ADJOINT_MULTIPLY_ADD_f64(x, y, z) ((x) * (y) + (z))
+#endif
+
+enum {
+    ADJOINT_CHAIN = 512, /* products in one chain of a matrix product: ADJOINT_DEPTH in `matmul.h` */
+    ADJOINT_SUMS = 64,   /* elements of a row that are summed side by side: changes no number */
+};
+
+/* A convolution of images [n, groups * channels, size] with filters [groups * filters, channels, kernel], whose results
+   are [n, groups * filters, places]. */
+struct adjoint_plain_convolution {
+    int64_t groups, channels, filters;
+    int64_t size[2], places[2], kernel[2], stride[2], padding[2], dilation[2];
+};
+
+static inline struct adjoint_plain_convolution adjoint_plain_convolution_of(
+    int64_t groups, int64_t channels, int64_t filters, int64_t h, int64_t w, int64_t rows, int64_t columns,
+    int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t top, int64_t left,
+    int64_t dilation_h, int64_t dilation_w) {
+    return (struct adjoint_plain_convolution){
+        groups, channels, filters, {h, w}, {rows, columns}, {kernel_h, kernel_w}, {stride_h, stride_w}, {top, left},
+        {dilation_h, dilation_w}};
+}
+
+/* How the sum over the places is cut in the gradient by the filters: see `convolution.h`. */
+struct adjoint_plain_cuts {
+    int64_t images, image_block, row_block, column_block, blocks;
+    bool shared;
+};
+
+static inline int64_t adjoint_plain_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#endif
+
+#define MULTIPLY_ADD TYPED(ADJOINT_MULTIPLY_ADD)
+#define LANES ((int)(ADJOINT_LANE_BYTES / sizeof(ELEMENT)))
+
+/* Rows begin..end of C[m, n] = A[m, k] @ B[k, n]; A is stored as [k, m] with transpose_a, B as [n, k] with
+   transpose_b. */
+static void TYPED(adjoint_plain_product)(
+    const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
+    int64_t transpose_b, int64_t begin, int64_t end) {
+    const int64_t a_row = transpose_a ? 1 : k, a_column = transpose_a ? m : 1;
+    const int64_t b_row = transpose_b ? 1 : n, b_column = transpose_b ? k : 1;
+    for (int64_t row = begin; row < end; row++) {
+        for (int64_t column = 0; column < n; column += ADJOINT_SUMS) {
+            const int64_t width = adjoint_plain_least(n - column, ADJOINT_SUMS);
+            ELEMENT *to = c + row * n + column;
+            int64_t start = 0;
+            do {
+                const int64_t stop = adjoint_plain_least(k, start + ADJOINT_CHAIN);
+                ELEMENT sum[ADJOINT_SUMS] = {0};
+                for (int64_t p = start; p < stop; p++) {
+                    const ELEMENT left = a[row * a_row + p * a_column];
+                    const ELEMENT *right = b + p * b_row + column * b_column;
+                    for (int64_t j = 0; j < width; j++) sum[j] = MULTIPLY_ADD(left, right[j * b_column], sum[j]);
+                }
+                for (int64_t j = 0; j < width; j++) to[j] = start > 0 ? to[j] + sum[j] : sum[j];
+                start = stop;
+            } while (start < k);
+        }
+    }
+}
+
+/* Planes begin..end of the result of a convolution: images times channels. */
+static void TYPED(adjoint_plain_convolve)(
+    const ELEMENT *source, const ELEMENT *filter, ELEMENT *result, struct adjoint_plain_convolution c, int64_t begin,
+    int64_t end) {
+    const int64_t height = c.size[0], width = c.size[1], taps = c.kernel[0] * c.kernel[1];
+    for (int64_t plane = begin; plane < end; plane++) {
+        const int64_t image = plane / (c.groups * c.filters), channel = plane % (c.groups * c.filters);
+        const ELEMENT *seen = source + (image * c.groups + channel / c.filters) * c.channels * height * width;
+        for (int64_t row = 0; row < c.places[0]; row++) {
+            for (int64_t column = 0; column < c.places[1]; column += ADJOINT_SUMS) {
+                const int64_t count = adjoint_plain_least(c.places[1] - column, ADJOINT_SUMS);
+                ELEMENT sum[ADJOINT_SUMS] = {0};
+                for (int64_t p = 0; p < c.channels * taps; p++) {
+                    const ELEMENT factor = filter[channel * c.channels * taps + p];
+                    const int64_t y = row * c.stride[0] + p % taps / c.kernel[1] * c.dilation[0] - c.padding[0];
+                    const int64_t x = column * c.stride[1] + p % c.kernel[1] * c.dilation[1] - c.padding[1];
+                    const bool inside = y >= 0 && y < height;
+                    const ELEMENT *line = seen + (inside ? (p / taps * height + y) * width : 0);
+                    for (int64_t j = 0; j < count; j++) {
+                        const int64_t at = x + j * c.stride[1];
+                        sum[j] = MULTIPLY_ADD(factor, inside && at >= 0 && at < width ? line[at] : 0, sum[j]);
+                    }
+                }
+                ELEMENT *to = result + (plane * c.places[0] + row) * c.places[1] + column;
+                for (int64_t j = 0; j < count; j++) to[j] = sum[j];
+            }
+        }
+    }
+}
+
+/* Planes begin..end of the gradient of a convolution by its images: images times channels. Only taps that fall on a
+   place, or on one beyond the first or the last, count. */
+static void TYPED(adjoint_plain_convolve_back)(
+    const ELEMENT *ct, const ELEMENT *filter, ELEMENT *result, struct adjoint_plain_convolution c, int64_t begin,
+    int64_t end) {
+    const int64_t rows = c.places[0], columns = c.places[1], step = c.stride[1];
+    for (int64_t plane = begin; plane < end; plane++) {
+        const int64_t image = plane / (c.groups * c.channels), group = plane / c.channels % c.groups;
+        for (int64_t row = 0; row < c.size[0]; row++) {
+            for (int64_t column = 0; column < c.size[1]; column += ADJOINT_SUMS) {
+                const int64_t count = adjoint_plain_least(c.size[1] - column, ADJOINT_SUMS);
+                ELEMENT sum[ADJOINT_SUMS] = {0};
+                for (int64_t channel = group * c.filters; channel < (group + 1) * c.filters; channel++) {
+                    const ELEMENT *factor = filter + (channel * c.channels + plane % c.channels) * c.kernel[0] * c.kernel[1];
+                    const ELEMENT *seen = ct + (image * c.groups * c.filters + channel) * rows * columns;
+                    for (int64_t a = 0; a < c.kernel[0]; a++, factor += c.kernel[1]) {
+                        const int64_t y = row + c.padding[0] - a * c.dilation[0];
+                        if (y % c.stride[0] != 0) continue;
+                        const bool inside = y >= 0 && y / c.stride[0] < rows;
+                        const ELEMENT *line = seen + (inside ? y / c.stride[0] * columns : 0);
+                        for (int64_t b = 0; b < c.kernel[1]; b++) {
+                            const int64_t x = column + c.padding[1] - b * c.dilation[1];
+                            const int64_t first = (step - x % step) % step; /* that the tap meets */
+                            int64_t at = (x + first) / step;
+                            for (int64_t j = first; j < count; j += step, at++) {
+                                const ELEMENT value = inside && at >= 0 && at < columns ? line[at] : 0;
+                                sum[j] = MULTIPLY_ADD(factor[b], value, sum[j]);
+                            }
+                        }
+                    }
+                }
+                ELEMENT *to = result + (plane * c.size[0] + row) * c.size[1] + column;
+                for (int64_t j = 0; j < count; j++) to[j] = sum[j];
+            }
+        }
+    }
+}
+
+/* One product of an element of the gradient by the filters: of the cotangent at a place with what lies under the tap. */
+struct TYPED(adjoint_plain_term) {
+    ELEMENT ct, value;
+};
+
+/* What the elements of one tap of one filter are made of. */
+struct TYPED(adjoint_plain_tap) {
+    const ELEMENT *source, *ct; /* the channel in the first image, the filter's channel in the first result */
+    int64_t next_source, next_ct; /* elements from one image to the next */
+    int64_t y, x;                 /* the tap */
+};
+
+static inline struct TYPED(adjoint_plain_term) TYPED(adjoint_plain_term_of)(
+    const struct TYPED(adjoint_plain_tap) *tap, const struct adjoint_plain_convolution *c, int64_t image, int64_t row,
+    int64_t column) {
+    const int64_t y = row * c->stride[0] + tap->y * c->dilation[0] - c->padding[0];
+    const int64_t x = column * c->stride[1] + tap->x * c->dilation[1] - c->padding[1];
+    const bool inside = y >= 0 && y < c->size[0] && x >= 0 && x < c->size[1];
+    return (struct TYPED(adjoint_plain_term)){
+        tap->ct[image * tap->next_ct + row * c->places[1] + column],
+        inside ? tap->source[image * tap->next_source + y * c->size[1] + x] : 0};
+}
+
+/* The images and places of a piece: from..to of each. */
+struct TYPED(adjoint_plain_piece) {
+    int64_t image, image_end, row, row_end, column, column_end;
+};
+
+static inline struct TYPED(adjoint_plain_piece) TYPED(adjoint_plain_piece_of)(
+    const struct adjoint_plain_convolution *c, const struct adjoint_plain_cuts *cuts, int64_t piece) {
+    const int64_t row_blocks = (c->places[0] + cuts->row_block - 1) / cuts->row_block;
+    const int64_t column_blocks = (c->places[1] + cuts->column_block - 1) / cuts->column_block;
+    const int64_t column = piece % column_blocks * cuts->column_block;
+    const int64_t row = piece / column_blocks % row_blocks * cuts->row_block;
+    const int64_t image = piece / column_blocks / row_blocks * cuts->image_block;
+    return (struct TYPED(adjoint_plain_piece)){
+        image, adjoint_plain_least(image + cuts->image_block, cuts->images),
+        row, adjoint_plain_least(row + cuts->row_block, c->places[0]),
+        column, adjoint_plain_least(column + cuts->column_block, c->places[1])};
+}
+
+/* The sum over a block of pieces where there are many channels of results: a chain for each piece. */
+static ELEMENT TYPED(adjoint_plain_chains)(
+    const struct TYPED(adjoint_plain_tap) *tap, const struct adjoint_plain_convolution *c,
+    const struct adjoint_plain_cuts *cuts, int64_t begin, int64_t end) {
+    ELEMENT sum = 0;
+    for (int64_t piece = begin; piece < end; piece++) {
+        const struct TYPED(adjoint_plain_piece) part = TYPED(adjoint_plain_piece_of)(c, cuts, piece);
+        ELEMENT chain = 0;
+        for (int64_t image = part.image; image < part.image_end; image++) {
+            for (int64_t row = part.row; row < part.row_end; row++) {
+                for (int64_t column = part.column; column < part.column_end; column++) {
+                    const struct TYPED(adjoint_plain_term) term =
+                        TYPED(adjoint_plain_term_of)(tap, c, image, row, column);
+                    chain = MULTIPLY_ADD(term.value, term.ct, chain);
+                }
+            }
+        }
+        sum += chain;
+    }
+    return sum;
+}
+
+/* The same where there are few: a chain for each lane, through all pieces. The places of an image, or of all images of
+   a piece, follow each other over the lanes; what does not fill all lanes goes to the last ones, or if there are fewer
+   places than lanes to the first ones, and 0 is added to the others. */
+static ELEMENT TYPED(adjoint_plain_lanes)(
+    const struct TYPED(adjoint_plain_tap) *tap, const struct adjoint_plain_convolution *c,
+    const struct adjoint_plain_cuts *cuts, int64_t begin, int64_t end) {
+    ELEMENT lane[ADJOINT_LANE_BYTES / sizeof(ELEMENT)] = {0};
+    for (int64_t piece = begin; piece < end; piece++) {
+        const struct TYPED(adjoint_plain_piece) part = TYPED(adjoint_plain_piece_of)(c, cuts, piece);
+        const int64_t rows = part.row_end - part.row, columns = part.column_end - part.column;
+        const bool together = !cuts->shared || (rows > 1 && columns < c->places[1]);
+        const int64_t places = rows * columns * (together ? part.image_end - part.image : 1);
+        const int64_t rest = places % LANES, first = places < LANES ? 0 : LANES - rest; /* of the last ones */
+        int64_t place = 0;
+        for (int64_t image = part.image; image < part.image_end; image++) {
+            for (int64_t row = part.row; row < part.row_end; row++) {
+                for (int64_t column = part.column; column < part.column_end; column++, place++) {
+                    const struct TYPED(adjoint_plain_term) term =
+                        TYPED(adjoint_plain_term_of)(tap, c, image, row, column);
+                    const int64_t i = place < places - rest ? place % LANES : first + place - (places - rest);
+                    lane[i] = MULTIPLY_ADD(term.ct, term.value, lane[i]);
+                }
+            }
+            if (place < places) continue;
+            for (int i = 0; i < LANES && rest > 0; i++) {
+                if (i < first || i >= first + rest) lane[i] += 0;
+            }
+            place = 0;
+        }
+    }
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++) lane[i] += lane[half + i];
+    }
+    return lane[0];
+}
+
+/* Elements begin..end of the gradient of a convolution by its filters. */
+static void TYPED(adjoint_plain_correlate)(
+    const ELEMENT *source, const ELEMENT *ct, ELEMENT *result, struct adjoint_plain_convolution c, int64_t images,
+    int64_t image_block, int64_t row_block, int64_t column_block, int64_t blocks, int64_t shared, int64_t wide,
+    int64_t begin, int64_t end) {
+    const struct adjoint_plain_cuts cuts = {images, image_block, row_block, column_block, blocks, shared != 0};
+    const int64_t area = c.size[0] * c.size[1], places = c.places[0] * c.places[1];
+    const int64_t pieces = (images + image_block - 1) / image_block * ((c.places[0] + row_block - 1) / row_block) *
+                           ((c.places[1] + column_block - 1) / column_block);
+    for (int64_t element = begin; element < end; element++) {
+        const int64_t taps = c.kernel[0] * c.kernel[1], filter = element / taps / c.channels;
+        const int64_t channel = filter / c.filters * c.channels + element / taps % c.channels;
+        const struct TYPED(adjoint_plain_tap) tap = {
+            source + channel * area, ct + filter * places, c.groups * c.channels * area, c.groups * c.filters * places,
+            element % taps / c.kernel[1], element % c.kernel[1]};
+        ELEMENT total = 0;
+        for (int64_t block = 0; block < blocks; block++) {
+            const int64_t first = block * pieces / blocks, end_of_block = (block + 1) * pieces / blocks;
+            const ELEMENT sum = wide ? TYPED(adjoint_plain_chains)(&tap, &c, &cuts, first, end_of_block)
+                                     : TYPED(adjoint_plain_lanes)(&tap, &c, &cuts, first, end_of_block);
+            total = block > 0 ? total + sum : sum;
+        }
+        result[element] = total;
+    }
+}
+
+#undef MULTIPLY_ADD
+#undef LANES
