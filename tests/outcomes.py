@@ -20,7 +20,8 @@ __all__ = ["Outcome", "bits", "compiled", "kept", "mode", "same"]
 class Outcome:
     """What a call did: its result, its output, how it ended, and the parameters and arguments afterwards.
 
-    held  what earlier calls returned and hooks were given, as it is now
+    held    what earlier calls returned and hooks were given, as it is now
+    events  the hooks that it called, as `hook_events.recorded` lists them
     """
 
     result: Any
@@ -29,6 +30,7 @@ class Outcome:
     parameters: dict[str, Any]
     arguments: list[Tensor]
     held: list[Any] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
 
     def compare(self, other: Outcome) -> None:
         """Raise AssertionError if `other` did something else."""
@@ -40,6 +42,7 @@ class Outcome:
         same(self.parameters, other.parameters, "parameters")
         same(self.arguments, other.arguments, "arguments")
         same(self.held, other.held, "what earlier calls returned and hooks were given")
+        assert other.events == self.events
 
 
 def same(expected: Any, found: Any, where: str) -> None:

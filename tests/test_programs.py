@@ -12,10 +12,12 @@ import functools
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hook_events import Event, recorded
 from programs import PROGRAMS, Program
 
 import adjoint
@@ -26,9 +28,18 @@ from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.passes.autodiff import Grad
+from adjoint.passes.inline import Inline
 from adjoint.passes.lift_state import LiftState
-from adjoint.runtime.execution.text import Loaded, load_ir
+from adjoint.passes.manager import Pass
+from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.execution.text import load_ir
+from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.graphs.running.cells import cell_makers
+from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
+from adjoint.runtime.graphs.running.hosts import host_makers
 from adjoint.runtime.tensor.structure import leaves
 from tests.outcomes import Outcome, compiled, kept, mode, same
 
@@ -41,6 +52,16 @@ smooth = pytest.mark.parametrize(
 
 # Running --------------------------------------------------------------------------------------------------------------------
 
+events: list[Event] = []
+"""The hooks called since `outcome` began."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def record_events() -> Iterator[None]:
+    global events
+    with recorded() as events:
+        yield
+
 
 def parameters_of(fn: Any) -> dict[str, Parameter]:
     return dict(fn.parameters_and_names()) if isinstance(fn, nn.Cell) else {}
@@ -52,12 +73,14 @@ def outcome(fn: Any, call: Callable[..., Any], program: Program, wide: bool = Fa
     adjoint.set_seed(7)
     printed = io.StringIO()
     result, raised = None, None
+    events.clear()
     with contextlib.redirect_stdout(printed):
         try:
             result = kept(call(*arguments, **keywords))
         except Exception as error:  # programs may raise anything
             raised = error
-    return Outcome(result, printed.getvalue(), raised, kept(parameters_of(fn)), kept(leaves([*arguments, *keywords.values()], Tensor)))
+    given = kept(leaves([*arguments, *keywords.values()], Tensor))
+    return Outcome(result, printed.getvalue(), raised, kept(parameters_of(fn)), given, events=[*events])
 
 
 def gradient_of(program: Program, fn: Any, called: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -236,18 +259,28 @@ SUMMED_OTHERWISE = {"vjp_pulled_in_loops"}
 value that its rounds use by another name too, and it is run anew where the function is pulled in a loop: each name and each run has a
 sum of its own."""
 
+PYTHON_ON_THE_WAY = {
+    "HookedCellInLoop", "HooksUnderVjp", "HookedCells", "HookedBranches", "HookedInside", "custom_second_order", "SecondOrderOfBprop",
+    "SecondOrderOfBpropWithStructures"}
+"""Programs that Python computes a part of: forward hooks, and a `bprop` that is differentiated.  There is no gradient in IR."""
 
-@differentiated
-def test_gradient_of_the_text(program: Program) -> None:
-    """The graph is printed, parsed and differentiated as a whole, with loops and branches, whereas the tape knows only one path."""
+REMOVES = {"removed_hook"}
+"""Programs that remove a hook after it was registered, which `attach!` knows nothing of: it is called."""
+
+PRINTS_A_PARAMETER = {"EffectsUnderVjp", "VjpByWeights"}
+"""Programs that print a parameter.  Where it is written its value is an argument of the differentiated function, printed as a tensor."""
+
+
+def compare_gradient_of_the_text(program: Program, *before: Pass) -> None:
+    """Print the graph, parse it, differentiate it as a whole after the passes `before`, run that, and compare with eager mode."""
     if program.raises is not None or program.refused is not None:
         pytest.skip("gives no result")
     fn = program.make()
     arguments, keywords = program.arguments()
     graph = compiled(fn).graph_of(*arguments, **keywords).graph
-    if graph.module.hosts:
-        pytest.skip("calls Python")
     module = parse_module(print_module(graph.module))
+    for each in before:
+        module = each.on_module(module)
     function = module.functions[graph.symbol]
     given = leaves([*arguments, *keywords.values()], Tensor)
     chosen = [x for position in program.wrt or () for x in leaves(arguments[position], Tensor)]
@@ -263,6 +296,10 @@ def test_gradient_of_the_text(program: Program) -> None:
         function = module.functions[graph.symbol]
         given += [state[p.hint] for p in function.params[len(given) :]]
     wanted = [*names, *(symbol if lifted else f"@{symbol}" for symbol in trained if symbol is not None)]
+    if program.name in PYTHON_ON_THE_WAY:
+        with pytest.raises(CompileError, match="calls Python, which has no gradient in IR"):
+            Grad(wrt=tuple(wanted), of=graph.symbol).on_module(module)
+        return
     differentiated_ = Grad(wrt=tuple(wanted), of=graph.symbol).on_module(module)
     symbol = next(name for name in differentiated_.functions if name not in module.functions)
     # Results that hold floats have a cotangent; those that hold integers too, where an integer is differentiated by.
@@ -270,16 +307,39 @@ def test_gradient_of_the_text(program: Program) -> None:
     floats = [i for i, type_ in enumerate(function.result_types) if type_.dtype.is_float]
     seeded = floats if len(floats) == count else [i for i, type_ in enumerate(function.result_types) if type_.dtype is not adjoint.bool_]
     cotangents = [(ones if i < outputs else zeros)(example(function.result_types[i])) for i in seeded]
+    first = eager(program.name, True)[0]
     adjoint.set_seed(7)
-    results = Loaded(differentiated_, state, {})[symbol](*given, *cotangents)
-    found = iter(results if isinstance(results, tuple) else (results,))
-    expected = leaves(eager(program.name, True)[0].result[1], Tensor)
+    positions, hosts = hosts_of_runs(graph)
+    whole = replace(graph, module=differentiated_, symbol=symbol, state=state)
+    makers = {**host_makers(whole), **cell_makers(whole), **adjoint_makers(positions)}
+    events.clear()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        found = iter(Sequence(planned(whole.function, identities=True), makers).run([*given, *cotangents], Run(None, hosts())))
+    if program.name in REMOVES:
+        assert len(events) == len(first.events) + 1
+        return
+    assert events == first.events
+    assert program.name in PRINTS_A_PARAMETER or printed.getvalue() == first.printed
+    expected = leaves(first.result[1], Tensor)
     for reference, name in zip(expected, [*names, *trained], strict=True):
         gradient = zeros(reference) if name is None else next(found)
         if program.name in SUMMED_OTHERWISE:
             np.testing.assert_allclose(gradient.asnumpy(), reference.asnumpy(), rtol=1e-14)
         else:
             same(reference, gradient, f"gradient by {name}")
+
+
+@differentiated
+def test_gradient_of_the_text(program: Program) -> None:
+    """The whole graph is differentiated, with loops, branches and hooks, whereas the tape knows only one path."""
+    compare_gradient_of_the_text(program)
+
+
+@pytest.mark.parametrize("name", ["ObservedCells", "HookedCellInAHookedCell"])
+def test_cells_that_are_inlined_before_the_gradient_lose_their_hooks(name: str) -> None:
+    """A planted mistake: the comparison must see it."""
+    with pytest.raises(AssertionError):
+        compare_gradient_of_the_text(PROGRAMS[name], Inline(cells=True))
 
 
 def example(type_: Any) -> Tensor:

@@ -532,6 +532,49 @@ class HookedCells(nn.Cell):
         return self.second(self.first(x) + self.first(x * 2))
 
 
+@program(f32(1.0, -2.0), wrt=0, features="cell hooks, parameters read", differences=False)
+class ObservedCells(nn.Cell):
+    """Backward hooks only: they see and change the gradients of a cell that is called twice, and of one with a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Tanh(), nn.Dense(2, 2, Tensor(grid(2, 2, 3)), "ones")
+        self.first.register_backward_pre_hook(lambda cell, grad_output: grad_output[0] * 3)
+        self.first.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))
+        self.second.register_backward_hook(lambda cell, grad_input, grad_output: None)
+
+    def construct(self, x):
+        y = self.second(self.first(x))
+        return self.first(y) * y + x
+
+
+@program(f32(1.0, -2.0), f32(0.5, 3.0), wrt=(0, 1), features="cell hooks, HookBackward", differences=False)
+class HookedCellInAHookedCell(nn.Cell):
+    """A cell whose cells have hooks has hooks itself; one argument of it is not used, and one result."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = HooksInside()
+        self.inner.register_backward_pre_hook(lambda cell, grad_output: None)
+        self.inner.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] + 1, grad_input[1]))
+
+    def construct(self, x, y):
+        u, _ = self.inner(x, y)
+        return u * x
+
+
+class HooksInside(nn.Cell):
+    """(tanh(x), y), with hooks on the tanh and on what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.tanh, self.seen = nn.Tanh(), ops.HookBackward(lambda gradients: gradients[0] * 0.5)
+        self.tanh.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))
+
+    def construct(self, x, y):
+        return self.tanh(self.seen(x) * 2), y
+
+
 @program(f32(1.0, -2.0), wrt=0, features="bprop", differences=False)
 class ClippedGradient(nn.Cell):
     """A cell that writes its own gradient."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Apply", "Attach", "Callback", "CellCallback", "Hook", "Outputs", "Bprop"]
+__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "Outputs"]
 
 _KINDS = ("value", "tensor", "gradient", "output")
 
@@ -36,6 +36,10 @@ class _HostCall(Op):
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
         raise NotDifferentiable(
             f"{self.name} @{self.symbol} calls Python, which has no gradient in IR: take the gradient in Python, with `grad`")
+
+
+class GradientHost(_HostCall):
+    """Python code that a gradient calls: it sees cotangents, in tensors of its own."""
 
 
 @operation
@@ -113,7 +117,7 @@ class Attach(Op):
 
 
 @operation
-class Callback(_HostCall):
+class Callback(GradientHost):
     """Calls Python on cotangents: `y: f32 = callback! @h(ct, kind="value")`.
 
     operands the cotangents there are
@@ -141,7 +145,7 @@ class Callback(_HostCall):
 
 
 @operation
-class CellCallback(_HostCall):
+class CellCallback(GradientHost):
     """Calls a cell's backward hooks: `gx: f32 = backward! @relu(gx0, gy)`.
 
     operands the cotangents of the cell's inputs there are, then those of its outputs
@@ -167,7 +171,7 @@ class CellCallback(_HostCall):
 
 
 @operation
-class Bprop(_HostCall):
+class Bprop(GradientHost):
     """Calls a cell's own bprop: `gx: f32 = bprop! @net.bprop(x, out, dout)`.
 
     operands the cell's inputs, its outputs, then the cotangents of its outputs there are

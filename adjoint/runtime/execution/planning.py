@@ -5,7 +5,7 @@ Planning assigns slots to values, sorts nodes into launches, host calls and cont
     identities=True   tensors keep their identity: an argument that is returned is the same object, and a host sees the tensor
                       that another host returned.  Used for graphs.
     identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
-                      changes no other gradient.
+                      changes no other gradient.  So do the hooks of gradients that are part of a graph.
 
 With `accesses=True` reads and writes of state stand between launches instead of being host calls.  The sequence then needs the tensors.
 A value that is read is not shown as long as only launches and writes use it.
@@ -20,6 +20,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.fused import Fused
+from adjoint.ir.ops.host import GradientHost
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
@@ -164,7 +165,7 @@ class _Planner:
             elif _meets_python(node):
                 own = self.own(node, computed, last)
                 piece = HostCall(node, operands, results, own, freed)
-                if self.identities or _holds_others(node):
+                if (self.identities and not isinstance(node.op, GradientHost)) or _holds_others(node):
                     self.show(*operands, *results)
                 if isinstance(node.op, Undef):
                     self.undefined.update(results)

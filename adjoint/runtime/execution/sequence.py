@@ -53,7 +53,8 @@ class Bound:
     """A node with the positions of its values, from which a step is made.
 
     site     the node whose location its events are recorded with: see `location.site_of`
-    tensors  True if its operands and results are held as tensors, else as memory
+    held     for each operand, then each result, True if it is held as a tensor, else as memory
+    recorded True if its events may be recorded: all are tensors then
     params   the positions of its regions' parameters
     blocks   its regions
     yields   for each region the positions of what it yields
@@ -64,7 +65,8 @@ class Bound:
     site: Node | None
     operands: tuple[int, ...]
     results: range
-    tensors: bool = True
+    held: tuple[bool, ...] = ()
+    recorded: bool = False
     params: tuple[int, ...] = ()
     blocks: tuple[Block, ...] = ()
     yields: tuple[tuple[int, ...], ...] = ()
@@ -391,7 +393,8 @@ class _Binder:
         kind = type(node.op)
         tensors = all(self.holds(i) or self.is_constant(i) for i in call.operands) and all(map(self.holds, call.results))
         operands = self.as_tensors(call.operands) if tensors else self.as_they_are(call.operands)
-        bound = Bound(node, self.site(node, around), operands, results, tensors, dying=call.dying)
+        held = tuple(map(self.holds, (*operands, *results)))
+        bound = Bound(node, self.site(node, around), operands, results, held, self.recording, dying=call.dying)
         if kind in _VALUES:
             step: Step | None = computing(_VALUES[kind](node.op), bound)
         elif kind in self.makers:
@@ -413,8 +416,8 @@ class _Binder:
         blocks = tuple(self.bound(inner, site) for inner in piece.blocks)
         self.recording = outer
         self.define(piece.results)
-        bound = Bound(node, site, self.as_tensors(piece.operands), results, True, piece.params, blocks,
-                      tuple(self.as_tensors(inner.yields) for inner in piece.blocks))
+        bound = Bound(node, site, self.as_tensors(piece.operands), results, params=piece.params, blocks=blocks,
+                      yields=tuple(self.as_tensors(inner.yields) for inner in piece.blocks))
         maker = self.makers.get(type(node.op))
         step = (maker(bound) if maker is not None else None) or control_step(piece, blocks, results, self)
         if step is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Listed
 from pathlib import Path
 from typing import Any
 
-from adjoint.ir.core import Module, Node, walk
+from adjoint.ir.core import Module, Node, tensor_type, walk
 from adjoint.ir.interpret import Interpreter, sizes_of
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Differentiated
@@ -22,7 +22,7 @@ from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker, Sequence, computing
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.filled import zeros
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
 
 __all__ = ["Loaded", "load_ir"]
 
@@ -126,7 +126,19 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 def _each(function: Callable[[Node, Listed[Tensor]], Listed[Any]]) -> Maker:
     """Return a maker of steps that compute the results of a node from its operands."""
 
-    return lambda bound: computing(lambda *given: function(bound.node, given), bound)
+    def maker(bound: Bound) -> Step:
+        node, held = bound.node, bound.held
+        if all(held):
+            return computing(lambda *given: function(node, given), bound)
+        types, shown = [tensor_type(x) for x in node.operands], held[len(bound.operands) :]
+
+        def called(*given: Any) -> Listed[Any]:
+            made = function(node, [x if is_tensor else wrap(t, x) for t, x, is_tensor in zip(types, given, held, strict=False)])
+            return [x if is_tensor else x.memory for x, is_tensor in zip(made, shown, strict=True)]
+
+        return computing(called, bound)
+
+    return maker
 
 
 def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:

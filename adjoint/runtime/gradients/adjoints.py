@@ -26,7 +26,7 @@ from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Program", "program_for"]
+__all__ = ["Program", "adjoint_makers", "program_for"]
 
 _PROGRAM, _NODE = 2000, 900
 """Estimated bytes of a program, and of each of its nodes with its step and plan."""
@@ -48,7 +48,7 @@ class Program:
 
     def _bound(self) -> Sequence:
         # Two threads may both bind it: they make equal sequences.
-        self._sequence = Sequence(planned(self.function, identities=False), _makers(self.hosts), sited=False)
+        self._sequence = Sequence(planned(self.function, identities=False), adjoint_makers(self.hosts), sited=False)
         return self._sequence
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
@@ -85,8 +85,11 @@ class Program:
 
 
 # -- hosts -----------------------------------------------------------------------------------------------------------------
-def _makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of an adjoint's host calls, which look their function up among the run's hosts each time."""
+def adjoint_makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
+    """Return the makers of an adjoint's host calls, which look their function up among the run's hosts each time.
+
+    hosts  for each symbol, the position among the hosts of a run
+    """
     make = functools.partial(_step, hosts)
     return {Callback: make, CellCallback: make, Bprop: make}
 
@@ -94,7 +97,7 @@ def _makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
 def _step(hosts: dict[str, int], bound: Bound) -> Step:
     node, operands, results = bound.node, bound.operands, bound.results
     op, position = node.op, hosts[node.op.symbol]
-    if bound.tensors:
+    if bound.recorded:
         call = _host(node, position)
 
         def recorded(values: list[Any], run: Run) -> None:
@@ -106,6 +109,8 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
             tape.adjoint_of = instruction
 
         return recorded
+    if any(bound.held):
+        return _held(bound, position)
     if isinstance(op, CellCallback) and all(op.inputs) and all(op.outputs) and op.inputs:
         return _after_cell(bound, position)
     types, call = [tensor_type(x) for x in node.operands], _host(node, position)
@@ -116,6 +121,20 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
             values[i] = x.memory
 
     return host
+
+
+def _held(bound: Bound, position: int) -> Step:
+    """Return the step of a host of which some operands or results are held as tensors: Python is given others all the same."""
+    count = len(bound.operands)
+    given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))
+    made, call = tuple(zip(bound.results, bound.held[count:], strict=True)), _host(bound.node, position)
+
+    def held(values: list[Any], run: Run) -> None:
+        returned = call([wrap(t, values[i].memory if is_tensor else values[i]) for t, i, is_tensor in given], run)
+        for (i, is_tensor), x in zip(made, returned, strict=True):
+            values[i] = wrap(x.type, x.memory) if is_tensor else x.memory
+
+    return held
 
 
 def _after_cell(bound: Bound, position: int) -> Step:

@@ -1,0 +1,89 @@
+"""The hosts of a graph whose gradients are part of its function: what `callback!`, `backward!` and `bprop!` call.
+
+On a tape a call of a cell is an object of the run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Here each run begins with
+such objects, made from the graph: the calls of the cells are known before it, and so are their arguments, but for the numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.core import Node, walk
+from adjoint.ir.ops.control import Cell
+from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.ir.types import F32
+from adjoint.runtime.cells.boundary import shown
+from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.gradients.trie import CellCall
+from adjoint.runtime.graphs.graph import CellSite, Graph, Registration
+from adjoint.runtime.hooks.handles import TensorHooks
+from adjoint.runtime.tensor.tensor import constant
+
+__all__ = ["has_hosts", "hosts_of_runs"]
+
+
+def has_hosts(op: Any) -> bool:
+    """Return True if the gradient of an op calls Python: a hook on a value, or a cell with backward hooks or a `bprop`."""
+    return isinstance(op, (Hook, Outputs, Attach)) or (isinstance(op, Cell) and bool(op.symbol or op.rule))
+
+
+def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]]:
+    """Return by symbol the position of a host, and the function that makes the hosts of one run."""
+    made: dict[str, Callable[[], Any]] = {}
+    for function in graph.module.functions.values():
+        for node in walk(function.body):
+            if has_hosts(node.op):
+                made.update(_hosts(node, graph))
+    makers = list(made.values())
+    return {symbol: i for i, symbol in enumerate(made)}, lambda: [make() for make in makers]
+
+
+def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
+    """Return by symbol the functions that make a node's hosts."""
+    op = node.op
+    match op:
+        case Hook():
+            function = graph.hosts[op.symbol][0]
+            return {op.symbol: lambda: function}
+        case Attach():
+            return {op.symbol: functools.partial(_attached, graph.hosts[op.symbol])}
+        case Outputs():
+            return {op.symbol: functools.partial(_call, graph.hosts[op.symbol], 0, len(node.results))}
+        case Cell():
+            outputs = len(node.results) - op.residuals
+            made: dict[str, Callable[[], Any]] = {}
+            site = graph.site(node)
+            if op.symbol:
+                ruled = site if op.rule else None
+                made[op.symbol] = functools.partial(_call, graph.hosts[op.symbol], len(node.operands), outputs, ruled)
+            if op.rule and site is not None:
+                made[op.rule] = functools.partial(_rule, site, len(node.operands), outputs)
+            return made
+        case _:
+            raise AssertionError(op)
+
+
+def _attached(host: Any) -> TensorHooks:
+    hooks = TensorHooks()
+    hooks.register(host.function if isinstance(host, Registration) else host)
+    return hooks
+
+
+def _call(reference: Any, inputs: int, outputs: int, ruled: CellSite | None = None) -> CellCall:
+    """Return a call of a cell that begins now: hooks registered later are not run."""
+    call = CellCall(reference.cell, (True,) * inputs, (True,) * outputs)
+    if ruled is not None:
+        call.shown = shown(ruled.arguments([_NUMBERS_LATER] * inputs)[0]), shown(ruled.output([_NUMBERS_LATER] * outputs))
+    return call
+
+
+def _rule(site: CellSite, inputs: int, outputs: int) -> Rule:
+    rule = Rule(site.cell, *site.arguments([_NUMBERS_LATER] * inputs))
+    rule.returned(site.output([_NUMBERS_LATER] * outputs))
+    return rule
+
+
+_NUMBERS_LATER = constant(0.0, F32)
+"""Stands for a tensor of the run in the structure of a call."""

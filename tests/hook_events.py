@@ -1,0 +1,70 @@
+"""The log of all calls of hooks and `bprop`s in a process, whatever runs them: kind, and the dtype, shape and bytes of every tensor.
+
+`log` is a context in which every hook function that is registered is wrapped, and every firing of a value's hook is seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from adjoint import Tensor
+from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.hooks import firing, handles
+
+__all__ = ["Event", "recorded"]
+
+Event = tuple[Any, ...]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[list[Event]]:
+    """Yield the list to which every call of a hook that is registered in this context, and every `bprop`, is appended."""
+    events: list[Event] = []
+    cell_hook, register, value, gradient, rule = (
+        handles.CellHook, handles.TensorHooks.register, firing.fire_value, firing.fire_gradient, Rule.__call__)
+
+    def called(kind: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        events.append((kind, *map(_bits, arguments)))
+        return function(*arguments, **options)
+
+    def of_cell(function: Callable[..., Any], **options: Any) -> Any:
+        return cell_hook(functools.partial(called, "cell", function), **options)
+
+    def of_tensor(self: Any, function: Callable[..., Any]) -> Any:
+        handles.check_hook(function)
+        return register(self, functools.partial(called, "tensor", function))
+
+    def of_value(function: Any, given: Any, *rest: Any) -> Any:
+        return value(functools.partial(called, "value", function), given, *rest)
+
+    def of_gradient(function: Any, given: Any, *rest: Any) -> Any:
+        return gradient(functools.partial(called, "gradient", function), given, *rest)
+
+    def of_rule(self: Any, op: Any, given: Any, *rest: Any) -> Any:
+        events.append(("bprop", op.present, *map(_bits, given)))
+        return rule(self, op, given, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handles, "CellHook", of_cell)
+        patch.setattr(handles.TensorHooks, "register", of_tensor)
+        patch.setattr(firing, "fire_value", of_value)
+        patch.setattr(firing, "fire_gradient", of_gradient)
+        patch.setattr(Rule, "__call__", of_rule)
+        yield events
+
+
+def _bits(value: Any) -> Any:
+    """Return tensors by their dtype, shape and bytes, also inside containers; of other things their type."""
+    if isinstance(value, Tensor):
+        array = value.asnumpy()
+        return str(array.dtype), array.shape, array.tobytes()
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_bits, value))
+    if isinstance(value, dict):
+        return tuple((key, _bits(item)) for key, item in value.items())
+    return None if value is None else type(value).__name__
