@@ -22,7 +22,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.initializer import Uniform
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, initializer
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
@@ -266,7 +266,7 @@ class _Layers(Cell):
             if found.size and (found.max() > steps or found.min() < 0):
                 raise ValueError(f"For '{name}', the argument 'seq_length' must hold lengths in [0, {steps}], but got {found.tolist()}.")
 
-        checked_on_host(length, lengths)
+        checked_on_host(RangeCheck(Range(0, steps), length), lengths)
         wide = lengths.astype(I64, copy=False)
         place = apply(made(Iota, tensor(I64, (steps, 1)), 0))
         there = place < wide

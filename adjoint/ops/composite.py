@@ -8,12 +8,12 @@ from typing import Any
 
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
-from adjoint.ops.arithmetic import maximum, sqrt, square, where
+from adjoint.ops.arithmetic import isfinite, maximum, sqrt, square, where
 from adjoint.ops.reduction import sum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
-from adjoint.runtime.tensor.run_time_checks import called, checked_on_host
+from adjoint.runtime.tensor.run_time_checks import TRUE, called, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
@@ -141,7 +141,7 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
     items = (x,) if isinstance(x, Tensor) else tensors_argument("clip_by_norm", "x", x)
     length = _length(items)
     if flag("clip_by_norm", "error_if_nonfinite", error_if_nonfinite):
-        checked_on_host(_check_finite, length)
+        checked_on_host(_check_finite, length, conditions=lambda: [(isfinite(length), TRUE)])
     limit = real("clip_by_norm", "max_norm", max_norm)
     factor = limit / maximum(length + 1e-6, limit)
     scaled = tuple(item * factor for item in items)

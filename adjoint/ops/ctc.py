@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from adjoint.ops.reduction import cumsum, mean, sum
 from adjoint.ops.scattering import tensor_scatter_update
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
 from adjoint.runtime.gradients.grad import grad
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting
+from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["ctc_loss"]
@@ -62,7 +63,15 @@ def ctc_loss(
     void = integer(op, "blank", blank)
     if not 0 <= void < classes:
         raise wrong(op, "blank", f"in [0, {classes})", void)
-    checked_on_host(_check(steps, labels.shape[1], classes), labels, steps_held, held)
+    longest = labels.shape[1]
+
+    def fits() -> Iterator[tuple[Tensor, Range]]:
+        yield steps_held, Range(1, steps)
+        yield held, Range(0, longest)
+        counts = apply(made(Iota, tensor(I64, (1, longest)), 1)) < expand_dims(held, 1)
+        yield where(counts, labels.astype(I64, copy=False), 0), Range(0, classes - 1)
+
+    checked_on_host(_check(steps, longest, classes), labels, steps_held, held, conditions=fits)
     labels, steps_held, held = (given.astype(I64, copy=False) for given in (labels, steps_held, held))
 
     losses, rows = _alignments(x, labels, steps_held, held, void)
@@ -157,7 +166,17 @@ def ctc_loss_of_scores(
         raise wrong(op, "labels_indices", f"of shape ({values.size}, 2), a row for each label", places)
     if lengths.shape != (n,):
         raise wrong(op, "sequence_length", f"of shape ({n},)", lengths)
-    checked_on_host(_check_scores(steps, n, classes, longer), places, values, lengths)
+
+    def fits() -> Iterator[tuple[Tensor, Range]]:
+        yield lengths, Range(1, steps)
+        if values.size:
+            yield values, Range(0, classes - 1)
+            yield places, Range((0, 0), (n - 1, values.size - 1))
+        if values.size and not longer:
+            many = sum((narrow(places, 1, 0, 1) == apply(made(Iota, tensor(I64, (1, n)), 1))).astype(I64), 0)
+            yield lengths.astype(I64) - many, Range(0, steps)
+
+    checked_on_host(_check_scores(steps, n, classes, longer), places, values, lengths, conditions=fits)
     # How long the longest row of labels is, a graph does not know before it runs: there as many as there are labels in all.
     width = max(1, values.size if emitting() or not values.size else int(places.asnumpy()[:, 1].max()) + 1)
     dense = tensor_scatter_update(full((n, width), classes - 1, dtype=I64), places, values.astype(I64))

@@ -22,7 +22,7 @@ from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.tensor.promotion import common_dtype
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, explained
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -106,7 +106,7 @@ def class_check(
         if outside.any():
             raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), kind)
 
-    return labels
+    return RangeCheck(Range(0, count - 1, ignored), labels)
 
 
 def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:

@@ -30,7 +30,7 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.parts import parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting, explained, needs_values
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -73,7 +73,7 @@ def index_check(op: str, argument: str, first: int | None, end: int, note: str =
             bounds = f"below {end}" if first is None else f"in [{first}, {end})"
             raise wrong(op, argument, bounds + note, int(places[outside].reshape(-1)[0]), IndexMistake)
 
-    return indices
+    return RangeCheck(Range(-(2**63) if first is None else first, end - 1), indices)
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
@@ -239,7 +239,7 @@ def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], Non
             if outside.any():
                 raise wrong(op, "indices", f"in [{-size}, {size}) along axis {axis}", int(column[outside][0]), IndexMistake)
 
-    return coordinates
+    return RangeCheck(Range(tuple(-size for size in sizes), tuple(size - 1 for size in sizes)), coordinates)
 
 
 def gather_nd(input_x: Any, indices: Any) -> Tensor:

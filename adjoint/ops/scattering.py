@@ -19,11 +19,11 @@ from adjoint.ops.arguments import axis_argument, choice, dimension, flag, intege
 from adjoint.ops.arithmetic import cast, where
 from adjoint.ops.creation import zeros
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
-from adjoint.ops.reduction import cumsum
+from adjoint.ops.reduction import cumsum, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import common_dtype
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained
+from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, explained
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -245,7 +245,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
         if count > new.size:
             raise wrong(op, "source", f"of at least {count} elements, as many as the mask has true ones", new)
 
-    checked_on_host(enough, chosen)
+    checked_on_host(enough, chosen, conditions=lambda: [(sum(cast(chosen, I64)), Range(0, new.size))])
     if x.size == 0 or new.size == 0:
         return x.copy()
     number = cumsum(cast(chosen, I64), 0) - 1

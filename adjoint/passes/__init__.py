@@ -15,6 +15,7 @@ Passes that keep what a function computes:
     simplify          algebra that changes no bit
     specialize        named sizes become numbers
     fuse              elementwise nodes become one kernel
+    unhook            marks for gradients become identities, when these have been taken
     escapes           values used outside of the cell that made them become its results
 
 Gradients:
@@ -35,6 +36,6 @@ Before a graph runs:
     optimising        the passes that make a graph fast
 """
 
-from adjoint.passes import autodiff, cse, dce, differentiate, fuse, inline, lift_state, simplify, specialize
+from adjoint.passes import autodiff, cse, dce, differentiate, fuse, inline, lift_state, simplify, specialize, unhook
 
-__all__ = ["autodiff", "cse", "dce", "differentiate", "fuse", "inline", "lift_state", "simplify", "specialize"]
+__all__ = ["autodiff", "cse", "dce", "differentiate", "fuse", "inline", "lift_state", "simplify", "specialize", "unhook"]

@@ -15,14 +15,18 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Value, walk
 from adjoint.ir.ops.control import Cell, For, Gradient, If, While
 from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.order import reads_survive, sums_alike
 
-__all__ = ["OPTIMISING", "optimised", "optimised_alike"]
+__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike"]
 
 OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}"
+
+UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true}"
+"""The same for a function of which no gradient is taken any more: cells with hooks are unpacked, after `differentiate`."""
 
 
 def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
@@ -33,17 +37,31 @@ def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
 def optimised_alike(function: Function, module: Module) -> Function | None:
     """Return a function of a module after these passes, if eager mode gives the same bits, the same errors and the same new tensors.
 
-    None if a gradient could be summed in another order, if a parameter would be written while its old value is still needed, or if
-    there is no such gradient.
+    None if a gradient could be summed in another order, if a parameter would be written while its old value is still needed, if Python
+    would be given an argument or a parameter in place of a new tensor, or if there is no such gradient.
+
+    The function must not be recorded, nor differentiated again.
     """
     flat = inlined(function, module)
     if not sums_alike(flat):
         return None
+    whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     try:
-        made = optimised(Module(module.params, module.hosts, {**module.functions, function.symbol: flat})).functions[function.symbol]
+        made = Pipeline.parse(UNRECORDED).run(whole).functions[function.symbol]
     except CompileError:
         return None
-    return _with_new_results(flat, made) if reads_survive(made) else None
+    return _with_new_results(flat, made) if reads_survive(made) and _shows_alike(flat, made) else None
+
+
+def _shows_alike(before: Function, after: Function) -> bool:
+    """Return True if no argument or parameter is given to Python by `after` where a new tensor is by `before`."""
+    calls = [[node for node in walk(function.body) if isinstance(node.op, Apply)] for function in (before, after)]
+    if not any(calls):
+        return True
+    old, new = _Tensors(before), _Tensors(after)
+    return all(
+        {x for x in new.of(now) if not isinstance(x, Value)} <= old.of(then)
+        for first, second in zip(*calls, strict=True) for then, now in zip(first.operands, second.operands, strict=True))
 
 
 # -- which results are new tensors -----------------------------------------------------------------------------------------

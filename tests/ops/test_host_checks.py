@@ -7,7 +7,7 @@ host code that reads a number fails.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +16,10 @@ import pytest
 
 import adjoint
 from adjoint import Parameter, Tensor, nn, ops
+from adjoint.ir.ops.check import Check
 from adjoint.ops import operations as P
 from adjoint.runtime.tensor import run_time_checks
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 
 READERS = ("asnumpy", "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__")
 
@@ -28,11 +30,13 @@ class Graph:
     emits = True
 
     def __init__(self) -> None:
-        self.checks: list[tuple[Callable[..., None], tuple[Tensor, ...]]] = []
+        self.checks: list[tuple[Callable[..., None], tuple[Tensor, ...], list[tuple[Tensor, Range]]]] = []
 
-    def check(self, check: Callable[..., None], tensors: tuple[Tensor, ...]) -> None:
+    def check(self, check: Callable[..., None], tensors: tuple[Tensor, ...], conditions: Iterable[tuple[Tensor, Range]]) -> None:
+        if isinstance(check, RangeCheck):
+            conditions = [(tensors[0], check.range)]
         # As they are now, whatever is written to them later.
-        self.checks.append((check, tuple(map(copy.copy, tensors))))
+        self.checks.append((check, tuple(map(copy.copy, tensors)), [(copy.copy(x), allowed) for x, allowed in conditions]))
 
 
 @pytest.fixture
@@ -53,9 +57,28 @@ def emitted(graph: Graph, monkeypatch: pytest.MonkeyPatch, function: Callable[..
         for name in READERS:
             patch.setattr(Tensor, name, hidden)
         result = function(*given)
-    for check, tensors in graph.checks:
-        check(*tensors)
+    for check, tensors, conditions in graph.checks:
+        # Python is called only if a kernel finds a number out of range.
+        assert conditions
+        holds = all(is_within(x, allowed) for x, allowed in conditions)
+        try:
+            check(*tensors)
+        except Exception as raised:
+            if holds:
+                raise AssertionError("no kernel finds the mistake") from raised
+            raise
+        assert holds, "a kernel finds a mistake where there is none"
     return result
+
+
+def is_within(x: Tensor, allowed: Range) -> bool:
+    """True if `check!` finds no number of a tensor outside of its range."""
+    bounds = [bound if isinstance(bound, tuple) else (bound,) for bound in allowed[:2]]
+    try:
+        Check("check", *bounds, allowed.ignored).reference(x.asnumpy())
+    except ValueError:
+        return False
+    return True
 
 
 def arrays(result: Any) -> list[np.ndarray[Any, Any]]:
@@ -114,7 +137,7 @@ def test_places_out_of_range(key: Any, graph: Graph, monkeypatch: pytest.MonkeyP
     """The error is that of indexing at once, when the check is made; what the ops themselves say of it counts for nothing here."""
     with pytest.raises(IndexError):
         emitted(graph, monkeypatch, lambda x: x[key], Tensor(CUBE))
-    (check, tensors), *_ = graph.checks[::-1]
+    (check, tensors, _), *_ = graph.checks[::-1]
     with pytest.raises(IndexError, match=r"Tensor\[\.\.\.\].*out of bounds for dimension \d with size \d"):
         check(*tensors)
 
@@ -177,7 +200,7 @@ def test_errors_are_those_of_running_at_once(
         patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=graph))
         with pytest.raises((IndexError, ValueError)):
             emitted(graph, monkeypatch, function, wrong)
-    check, tensors = graph.checks[0]
+    check, tensors, _ = graph.checks[0]
     with pytest.raises(type(caught.value)) as later:
         check(*tensors)
     assert str(later.value) == str(caught.value)

@@ -19,7 +19,7 @@ from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["Optimizer", "as_dtype", "at_least_zero", "fraction"]
@@ -36,7 +36,7 @@ class _Rates(Cell):
         self.learning_rate = Parameter(Tensor(list(rates), F32), name=name)
 
     def construct(self, step: Tensor) -> Tensor:
-        checked_on_host(self._check, step)
+        checked_on_host(RangeCheck(Range(-(2**63), self.learning_rate.size - 1), self._check), step)
         return apply(made(Gather, 0), self.learning_rate, step)
 
     def _check(self, step: Tensor) -> None:

@@ -9,7 +9,7 @@ from adjoint.ops import random_numbers, state
 from adjoint.ops.arguments import integer, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
-from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.run_time_checks import effect
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "RandomChoiceWithMask", "StandardNormal", "UniformInt", "UniformReal"]
@@ -74,5 +74,9 @@ class Print(Plain):
     """Prints its operands, one below the other, and returns the first."""
 
     def __call__(self, *input_x: Any) -> Any:
-        checked_on_host(lambda *items: print(*items, sep="\n"), *input_x)
+        effect("print", _print, input_x)
         return input_x[0] if input_x else None
+
+
+def _print(*items: Any) -> None:
+    print(*items, sep="\n")

@@ -14,10 +14,12 @@ from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.op import Op
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight
+from adjoint.runtime.execution.checks import Explanations, check_step
 from adjoint.runtime.execution.run import Block, Deviation, Run, Step
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
@@ -55,23 +57,26 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
 # -- on memory -------------------------------------------------------------------------------------------------------------
 def straight(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-    nested: Mapping[Nested, Step], run: Run,
+    nested: Mapping[Nested, Step], explanations: Explanations, run: Run,
 ) -> Step:
     """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`.
 
     nested  the steps by which Python runs nested control flow, where not all kernels exist
     """
-    return table_step(piece, operands, slots, tensors, state, run) or _one_by_one(piece, operands, tensors, state, nested)
+    whole = table_step(piece, operands, slots, tensors, state, explanations, run)
+    return whole or _one_by_one(piece, operands, tensors, state, nested, explanations)
 
 
 def _one_by_one(
     piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
-    nested: Mapping[Nested, Step],
+    nested: Mapping[Nested, Step], explanations: Explanations,
 ) -> Step:
     """Return a step that runs launches of which not all have kernels, each with memory of its own."""
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
         match each:
+            case Launch() if isinstance(each.node.op, Check):
+                step = check_step(each.node, given, [i in tensors for i in given], explanations)
             case Launch():
                 step = _launch(each, given, tensors)
             case Access():

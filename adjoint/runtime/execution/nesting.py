@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated, For, If, While
 from adjoint.ir.ops.fused import Fused, is_map, is_reduction
 from adjoint.ir.ops.state import Read, Write
@@ -19,7 +20,7 @@ from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Piece, Strai
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.carrying import carried_by
 
-__all__ = ["Candidate", "candidate", "join", "staying"]
+__all__ = ["Candidate", "by_kernels", "candidate", "join", "staying"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ def candidate(piece: Control, known: Mapping[Control, Candidate]) -> Candidate |
         return None
     entries: list[Launch | Access | Control] = []
     for each in chain.from_iterable(map(_entries, piece.blocks)):
-        if (isinstance(each, Control) and each in known) or (isinstance(each, (Launch, Access)) and _by_kernels(each)):
+        if (isinstance(each, Control) and each in known) or (isinstance(each, (Launch, Access)) and by_kernels(each)):
             entries.append(each)
         else:
             return None
@@ -68,7 +69,8 @@ def _entries(block: Block) -> Iterator[Launch | Access | Piece]:
             yield piece
 
 
-def _by_kernels(each: Launch | Access) -> bool:
+def by_kernels(each: Launch | Access) -> bool:
+    """Return True for a launch that kernels compute, or that is its operand, and for a read of state."""
     if isinstance(each, Access):
         return isinstance(each.node.op, Read)
     node = each.node
@@ -81,7 +83,7 @@ def _static(x: object) -> bool:
 
 
 def _quick(launch: Launch) -> bool:
-    return aliases(launch) or isinstance(launch.node.op, Fused) or is_map(launch.node) or is_reduction(launch.node)
+    return aliases(launch) or isinstance(launch.node.op, (Check, Fused)) or is_map(launch.node) or is_reduction(launch.node)
 
 
 # -- which stay -----------------------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
 
     for piece in block.pieces:
         if isinstance(piece, Straight):
-            if not _computed_by_kernels(piece):
+            if not _computedby_kernels(piece):
                 end()
                 pieces.append(piece)
                 continue
@@ -181,8 +183,8 @@ def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
     return Block(tuple(pieces), block.yields)
 
 
-def _computed_by_kernels(piece: Straight) -> bool:
-    return all(_by_kernels(entry) for entry in piece.entries if isinstance(entry, Launch))
+def _computedby_kernels(piece: Straight) -> bool:
+    return all(by_kernels(entry) for entry in piece.entries if isinstance(entry, Launch))
 
 
 def _reads(control: Control) -> Iterator[Access]:

@@ -17,6 +17,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.fused import Fused
@@ -27,7 +28,7 @@ from adjoint.ir.ops.tuples import Group, Item
 from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight, aliases
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.buffers import with_arenas
-from adjoint.runtime.execution.nesting import Candidate, candidate, join, staying
+from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, join, staying
 
 __all__ = ["planned"]
 
@@ -172,9 +173,11 @@ class _Planner:
                 elif isinstance(node.op, (Pop, Item)):
                     self.taken_out.update(results)
             else:
-                piece = None
                 launch = Launch(node, operands, results, freed)
-                straight.append(launch)
+                # An op without kernels is a piece by itself, so that the others run by one call all the same.
+                piece = None if by_kernels(launch) else Straight((launch,))
+                if piece is None:
+                    straight.append(launch)
                 computed.update(node.results)
                 if not aliases(launch):
                     self.launched.update(results)
@@ -234,7 +237,7 @@ class _Planner:
 
 
 def _meets_python(node: Node) -> bool:
-    return _holds_others(node) or (node.op.effect is not Effect.PURE and not isinstance(node.op, Collective))
+    return _holds_others(node) or (node.op.effect is not Effect.PURE and not isinstance(node.op, (Check, Collective)))
 
 
 def _holds_others(node: Node) -> bool:

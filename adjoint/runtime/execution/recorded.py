@@ -15,6 +15,7 @@ from typing import Any
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.plan import Slot, Straight, aliases
 from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.checks import Explanations
 from adjoint.runtime.execution.recording import RecordedOp, Recording
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.tables import table_step
@@ -24,12 +25,14 @@ __all__ = ["recorded_piece"]
 
 
 def recorded_piece(
-    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None], alone: Step
+    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
+    explanations: Explanations, alone: Step,
 ) -> Step:
     """Return the step of a piece without accesses, whose positions all hold tensors.
 
     operands  for each launch the positions of its operands
     sites     for each launch the node whose location is recorded; None: the line of the program that runs it
+    explanations  what raises the exceptions of its checks
     alone     runs and records its launches one by one
     """
     whole: _Whole | None = None
@@ -42,7 +45,7 @@ def recorded_piece(
             alone(values, run)
             return
         if whole is None:
-            whole = _Whole(piece, operands, slots, sites)
+            whole = _Whole(piece, operands, slots, sites, explanations)
         if not whole.run(values, run):
             alone(values, run)
 
@@ -58,8 +61,11 @@ class _Whole:
                position, -1 for one that is not kept
     """
 
-    def __init__(self, piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None]):
-        self.piece, self.operands = piece, operands
+    def __init__(
+        self, piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
+        explanations: Explanations,
+    ):
+        self.piece, self.operands, self.explanations = piece, operands, explanations
         self.freed = tuple(slot for launch in piece.launches for slot in launch.freed)
         self.results = [slot for launch in piece.launches for slot in launch.results]
         own = {*self.results}
@@ -70,7 +76,7 @@ class _Whole:
         self.recording = Recording(
             [_tensor_type(slots[i]) for i in self.outside],
             [RecordedOp(launch.node.op, tuple(number[i] for i in given), tuple(map(tensor_type, launch.node.results)), site)
-             for launch, given, site in zip(piece.launches, operands, sites, strict=True)])
+             for launch, given, site in zip(piece.launches, operands, sites, strict=True) if launch.results])
         self.made: tuple[frozenset[int] | None, Step | None, tuple[int, ...]] = None, None, ()
         self.round = 0
 
@@ -99,7 +105,7 @@ class _Whole:
         slots = {i: replace(slot, offset=None) if i in kept else slot for i, slot in self.slots.items()}
         launches = tuple(replace(launch, freed=()) for launch in piece.launches)
         straight = Straight(launches, piece.arena, frozenset(kept.intersection(self.results)))
-        step = table_step(straight, self.operands, slots, {*self.positions}, {}, run)
+        step = table_step(straight, self.operands, slots, {*self.positions}, {}, self.explanations, run)
         return numbers, step, tuple(i if i in kept else -1 for i in self.results)
 
 

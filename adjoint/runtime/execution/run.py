@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
@@ -238,5 +239,5 @@ def _note(raised: BaseException, node: Node) -> None:
         return
     if user_place(node.loc) is not None:
         _, _, shown = Diagnostic("", "", loc=node.loc).render().partition("\n")
-        what = "when the graph ran" if isinstance(node.op, Apply) else f"by '{node.op.name}' of a graph"
+        what = "when the graph ran" if isinstance(node.op, (Apply, Check)) else f"by '{node.op.name}' of a graph"
         raised.add_note(f"raised {what}\n{shown}")

@@ -23,6 +23,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Op
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.random import Draw
@@ -31,6 +32,7 @@ from adjoint.ir.ops.tuples import Group, Item
 from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Plan, Straight
 from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.checks import Explanations, check_step
 from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
@@ -94,18 +96,22 @@ class Sequence:
 
     makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
     state   tensors by symbol, which the accesses of straight pieces read and write
+    explanations  functions by symbol, which raise the exceptions of checks
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
     faster  what runs instead when nothing is recorded or logged, if there is such a function
+    hosts   makes for each run what the host calls of expanded gradients call, if there are any
     returned  what a caller makes of the results: then there may be a `whole`
     whole   for runs in which nothing is recorded or logged: given the sequence of arguments it returns what the caller makes of the
             results, or None if it may not run on these arguments now; None until it is made, and for more than one straight piece
     """
 
     def __init__(
-        self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *, sited: bool = True,
-        faster: Faster | None = None, returned: Returned | None = None,
+        self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
+        explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, returned: Returned | None = None,
     ):
-        self.plan, self.makers, self.state, self.sited, self._faster, self._returned = plan, makers, state, sited, faster, returned
+        self.plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
+        self.sited, self._faster, self._hosts, self._returned = sited, faster, hosts, returned
         self.whole: Callable[..., Any] | None = None
         self._types = [p.type for p in plan.function.params]
         self._quiet: Runnable | None = None
@@ -129,6 +135,8 @@ class Sequence:
         if tape is None and run.plain:
             faster = self._faster
             quick = faster is not None and (faster.fits is None or faster.fits(arguments))
+            if self._hosts is not None:
+                run.hosts = self._hosts()
             form = self._fastest or self.fastest if quick else self._quiet or self.quiet
         else:
             form = self.emitting if tape is not None and tape.emits else self.recording
@@ -247,6 +255,7 @@ class _Binder:
 
     def __init__(self, sequence: Sequence, plan: Plan, *, recording: bool, emitting: bool = False):
         self.plan, self.makers, self.state, self.sited = plan, sequence.makers, sequence.state, sequence.sited
+        self.explanations = sequence.explanations
         self.slots, self.recording, self.emitting = plan.slots, recording, emitting
         self.template: list[Any] = [None] * len(self.slots)
         self.tensors: set[int] = set()
@@ -338,9 +347,9 @@ class _Binder:
             if isinstance(each, Nested):
                 nested[each] = self.control_step(each.control, None)
         tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
-        self.only = piece, operands, self.slots, tensors, self.state, [p.type for p in self.plan.function.params]
-        add_when_reached(
-            block, piece.entries[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested))
+        self.only = piece, operands, self.slots, tensors, self.state, self.explanations, [p.type for p in self.plan.function.params]
+        make = functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested, self.explanations)
+        add_when_reached(block, piece.entries[0].node, None, make)
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
         """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
@@ -369,7 +378,10 @@ class _Binder:
         """Bind a launch by itself; return the positions of its operands."""
         self.define(each.results)
         node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
-        add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
+        if isinstance(node.op, Check):
+            add_when_reached(block, node, results, lambda run: check_step(node, operands, [True] * len(operands), self.explanations))
+        else:
+            add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
         return operands
 
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
@@ -384,7 +396,7 @@ class _Binder:
             logging.run_part(begin, end, values, run)
 
         part = Straight(tuple(row.launches), piece.arena, piece.kept.intersection(row.results) | used)
-        step = recorded_piece(part, row.operands, self.slots, row.sites, alone) if len(row.launches) > 1 else alone
+        step = recorded_piece(part, row.operands, self.slots, row.sites, self.explanations, alone) if len(row.launches) > 1 else alone
         block.whole.add(step, row.launches[0].node, None)
 
     def host(self, block: Block, call: HostCall | Access, around: Node | None) -> None:

@@ -24,6 +24,7 @@ from types import CodeType, MappingProxyType
 from typing import Any, Protocol
 
 from adjoint.ir.core import tensor_type
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
@@ -31,6 +32,7 @@ from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight, aliases
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.buffers import aligned
+from adjoint.runtime.execution.checks import Explanations, explained
 from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
 from adjoint.runtime.execution.run import Deviation, Run, Step
@@ -82,24 +84,25 @@ _HELD_ALONE = 3
 
 def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
-    state: Mapping[str, Tensor], run: Run,
+    state: Mapping[str, Tensor], explanations: Explanations, run: Run,
 ) -> Step | None:
     """Return the step that runs a straight piece by one call; None if one of its ops has no kernel on this machine.
 
     operands  for each entry the positions of its operands
     tensors   the positions that hold tensors; the others hold memory
     state     the tensors that it reads and writes, by symbol
+    explanations  what raises the exceptions of its checks
     run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
     """
     prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
-    table = _filled(_Table(piece, slots, tensors, state), operands, run)
+    table = _filled(_Table(piece, slots, tensors, state, explanations), operands, run)
     return None if table is None else table.step()
 
 
 def table_function(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
-    state: Mapping[str, Tensor], types: Sequence[Type], template: Sequence[Any], results: Results, returned: Returned,
-    fits: Callable[[Sequence[Tensor]], bool] | None,
+    state: Mapping[str, Tensor], explanations: Explanations, types: Sequence[Type], template: Sequence[Any], results: Results,
+    returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None,
 ) -> Callable[..., Any] | None:
     """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
 
@@ -115,7 +118,7 @@ def table_function(
     if len(piece.launches) > _MOST_LAUNCHES:
         return None
     constants = {i: x for i, x in enumerate(template) if x is not None}
-    table = _filled(_Table(piece, slots, tensors, state, len(types), constants), operands, Run(None))
+    table = _filled(_Table(piece, slots, tensors, state, explanations, len(types), constants), operands, Run(None))
     return None if table is None else table.function(types, results, returned, fits)
 
 
@@ -162,9 +165,11 @@ class _Table:
     tensors, and `constants` are by position what the others are.
     """
 
-    def __init__(self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-                 arguments: int | None = None, constants: Mapping[int, Any] = MappingProxyType({})):
-        self.piece, self.slots, self.tensors = piece, slots, tensors
+    def __init__(
+        self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor],
+        explanations: Explanations, arguments: int | None = None, constants: Mapping[int, Any] = MappingProxyType({}),
+    ):
+        self.piece, self.slots, self.tensors, self.explanations = piece, slots, tensors, explanations
         self.arguments, self.constants = arguments, constants
         self.plans: Mapping[Launch, OpPlan] = {}
         self.writes = writes_of(piece, slots, tensors)
@@ -382,6 +387,7 @@ class _Table:
         if (isinstance(single, Launched) and len(single.places) <= _MOST_OPERANDS
                 and all(block > 0 and not offset for block, offset in single.places)):
             self.made["kernel"], self.made["launch"] = single.kernel, getattr(here.library, f"adjoint_launch{len(single.places)}")
+            given = f"[None, {', '.join(blocks[1:])}]"
             self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
         else:
             if self.piece.arena + self.scratch:
@@ -391,15 +397,17 @@ class _Table:
             self.made["table"], self.made["kept"] = here.table(self.packed(), len(self.blocks), self.own.begin)
             if all(isinstance(stage, Launched) for stage in self.stages):
                 self.made["launch"] = here.library.adjoint_run
-                self.before.append(f"failed = launch(table, [{', '.join(blocks)}])")
+                given = f"[{', '.join(blocks)}]"
+                self.before.append(f"failed = launch(table, {given})")
             else:
+                given = "blocks"
                 self.before += self.resumed()
         self.made["failure"] = self.failure()
         self.before.append("if failed:")
         if any(isinstance(stage, Launched) and stage.failure is not None for stage in self.stages):
             self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
         self.before += ["    run = Run(None)"] if self.arguments is not None else []
-        self.before.append("    raise failure(failed, run)")
+        self.before.append(f"    raise failure(failed, run, {given})")
 
     def resumed(self) -> list[str]:
         """Return the statements that run a table with branches, and come back here from time to time."""
@@ -441,11 +449,17 @@ class _Table:
         return steps
 
     def failure(self) -> Any:
-        failures = tuple((stage.node, getattr(stage, "failure", None)) for stage in self.stages)
+        stages, count, explanations = tuple(self.stages), len(self.blocks), self.explanations
 
-        def failure(failed: int, run: Run) -> BaseException:
-            node, of_status = failures[failed >> _STEP_BITS]
-            raised = (of_status or node.op.failure)(failed & (1 << _STEP_BITS) - 1)
+        def failure(failed: int, run: Run, blocks: Sequence[Any]) -> BaseException:
+            stage = stages[failed >> _STEP_BITS]
+            node = stage.node
+            raised = (getattr(stage, "failure", None) or node.op.failure)(failed & (1 << _STEP_BITS) - 1)
+            if isinstance(stage, Launched) and isinstance(node.op, Check):
+                # The table's own blocks are behind those that are given.
+                places = [(blocks[block if block >= 0 else count - 1 - block], offset) for block, offset in stage.places]
+                operands = [_copied(tensor_type(x), *place) for x, place in zip(node.operands, places)]
+                raised = explained(raised, node, operands, explanations)
             run.note(raised, node)
             return raised
 
@@ -458,6 +472,13 @@ class _Table:
             run.note(raised, nodes[-1 - failed])
 
         return interrupted
+
+
+def _copied(type_: TensorType, block: Any, offset: int) -> Tensor:
+    """Return a tensor with a copy of the bytes in a block."""
+    memory = machine().allocate(type_.nbytes)
+    ffi.memmove(memory, ffi.cast("char *", block) + offset, type_.nbytes)
+    return wrap(type_, memory)
 
 
 @functools.lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from typing import Any
 from adjoint.ir.core import Module, Node, tensor_type, walk
 from adjoint.ir.interpret import Interpreter, sizes_of
 from adjoint.ir.op import Op
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Call, Differentiated
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
@@ -33,10 +34,13 @@ class Loaded:
     module  the IR
     state   Tensors, the parameters by symbol; `write!` sets them
     hosts   Python callables by symbol
+    needed  the symbols of hosts that must be given: a check raises its exception without one
     """
 
     def __init__(self, module: Module, state: MutableMapping[str, Tensor], hosts: Mapping[str, Callable[..., Any]]):
         self.module, self.state, self.hosts = module, state, hosts
+        named = {node.op.symbol for function in module.functions.values() for node in walk(function.body) if isinstance(node.op, Check)}
+        self.needed = [name for name in module.hosts if name not in named]
         self._makers = _makers(self)
         self._sequences: dict[tuple[str, tuple[tuple[str, int], ...]], Sequence] = {}
 
@@ -45,7 +49,7 @@ class Loaded:
             raise KeyError(f"the module has no function @{symbol}; it has {', '.join('@' + s for s in self.module.functions)}")
 
         def run(*arguments: Any) -> Any:
-            for name in self.module.hosts:
+            for name in self.needed:
                 if name not in self.hosts:
                     raise ValueError(f"the module names the host @{name}, for which no function was given: hosts={{'{name}': ...}}")
             results = self.run(symbol, arguments)
@@ -83,7 +87,7 @@ class Loaded:
 
                 function = specialized(function, sizes)
             # Two threads may both make it: they make equal sequences.
-            sequence = self._sequences[key] = Sequence(planned(function, identities=True), self._makers)
+            sequence = self._sequences[key] = Sequence(planned(function, identities=True), self._makers, explanations=self.hosts)
         return sequence
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.ir.core import Module, walk
-from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.execution.tables import Returned
 from adjoint.runtime.graphs.cache import Graphs
-from adjoint.runtime.graphs.graph import LibraryCall, Unfitting
+from adjoint.runtime.graphs.graph import Unfitting
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.process.observers import graph_made
@@ -39,19 +39,21 @@ class Entry:
 
     lowered  the function, lowered to a graph
     sequence the graph, bound
-    logs     True if the user's Python code runs in it: hooks may be added or removed between runs, and may return unforeseen values
+    logs     True if the user's Python code may return unforeseen values in it: a run is then logged, and can go on in another graph
     _fill    makes the result of the tensors, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
+    _around  the cells in whose calls the user's code runs
     """
 
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
-        hosts = lowered.graph.hosts
         nodes = [*walk(lowered.graph.function.body)]
-        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], LibraryCall) for node in nodes)
+        user = UserCode(lowered.graph) if has_user_code(lowered.graph) else None
+        self.logs = user is not None and (user.late or returns_anything(lowered.graph))
+        self._around = () if user is None else tuple(site.reference for site in user.around)
         self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
         self.slots = slots_of(lowered.outline)
-        returned = None if lowered.written or self.logs else expression_of(lowered.outline)
+        returned = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
         self._fill = None if returned is None else eval(f"lambda {', '.join(f'leaf{i}' for i in range(len(self.slots)))}: {returned}")
         self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else Returned(returned, lowered.guards))
 
@@ -64,9 +66,13 @@ class Entry:
             return self._fill(*self.sequence.run_fitting(tensors, Run(state.tracer)))
         if self.lowered.written:
             self._check_written(named, tensors)
-        if not self.logs:
+        if not (self.logs or self._may_be_hooked()):
             return self.returned(self.sequence.run(tensors, Run(state.tracer)), tensors)
         return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
+
+    def _may_be_hooked(self) -> bool:
+        """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
+        return any(cell is None or cell._hooks is not None for cell in [reference() for reference in self._around])
 
     def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
         """Raise CompileError if a tensor that is written in place is passed twice: in the graph it would be two tensors."""

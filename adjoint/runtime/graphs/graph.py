@@ -12,7 +12,9 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellSite", "Check", "Graph", "LibraryCall", "Registration", "Slots", "StateAccess", "Unfitting", "living", "site_key"]
+__all__ = [
+    "CellSite", "Graph", "LibraryCall", "LibraryEffect", "Registration", "Slots", "StateAccess", "Unfitting", "living", "site_key",
+]
 
 
 class Slots(NamedTuple):
@@ -65,6 +67,16 @@ class Registration:
             handle.remove()
 
 
+class LibraryEffect:
+    """A function of an `apply!` that the library calls for its effect, such as a print: it returns nothing, and may run the user's code."""
+
+    def __init__(self, run: Callable[..., Any]):
+        self._run = run
+
+    def __call__(self, *tensors: Tensor) -> None:
+        self._run(*tensors)
+
+
 class LibraryCall:
     """A function of an `apply!` that runs none of the user's code."""
 
@@ -73,10 +85,6 @@ class LibraryCall:
 
     def __call__(self, *tensors: Tensor) -> Any:
         return self._run(*tensors)
-
-
-class Check(LibraryCall):
-    """A function by which the library checks values: it raises or does nothing."""
 
 
 class StateAccess(LibraryCall):
@@ -137,6 +145,7 @@ class Graph:
               hook @h      (hook function, "value" or "gradient", title)
               attach! @h   hook function, or its Registration
               apply! @h    function of the operands; returns the results (None, a Tensor or a sequence of them), or Unfitting
+              check! @h    function of the operands after the first, if there are any, else of the first; raises the exception
               outputs @h   the CellSite, or another object with the Cell as its `cell`
     sites   the calls of cells, by `site_key` of their nodes; a cell without a site only runs its region
     """

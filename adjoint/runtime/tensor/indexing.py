@@ -31,7 +31,7 @@ from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
 from adjoint.runtime.memory.machine import memory_of
 from adjoint.runtime.process.tracer import state
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting, is_run_time_number, needs_values
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, wrap
 
@@ -297,7 +297,7 @@ def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
     def indices(places: Tensor) -> None:
         _check_range(places.asnumpy(), length, axis)
 
-    return indices
+    return RangeCheck(Range(-length, length - 1), indices)
 
 
 def _in_range(places: Array, length: int, axis: int) -> Array:

@@ -1,18 +1,21 @@
 """Checks of the numbers that tensors hold.
 
 Library code runs in two ways: at once, on tensors whose numbers are there, and while a graph is made, on symbolic tensors that
-have none.  A check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.
+have none.  A check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.  A check that is
+a condition on ranges is made by a kernel there; Python is called only for the exception.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["called", "checked_on_host", "emitting", "explained", "is_run_time_number", "needs_values"]
+__all__ = [
+    "TRUE", "Range", "RangeCheck", "called", "checked_on_host", "effect", "emitting", "explained", "is_run_time_number", "needs_values",
+]
 
 Result = TypeVar("Result")
 
@@ -27,13 +30,57 @@ def is_run_time_number(value: object) -> bool:
     return getattr(value, "is_run_time_number", False)
 
 
-def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
-    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs."""
+class Range(NamedTuple):
+    """Bounds of the integers in a tensor, both included.
+
+    low, high  numbers, or one for each column along the last axis
+    ignored    at most one number that is allowed besides
+    """
+
+    low: int | tuple[int, ...]
+    high: int | tuple[int, ...]
+    ignored: tuple[int, ...] = ()
+
+
+TRUE = Range(1, 1)
+"""The range of bools that are all true."""
+
+
+class RangeCheck:
+    """A check of one tensor of integers, or number, that fails exactly if one of them is outside of a range.
+
+    explain  raises the exception for a tensor that fails; does nothing for another
+    """
+
+    def __init__(self, range_: Range, explain: Callable[[Any], None]):
+        self.range, self.explain, self.__name__ = range_, explain, getattr(explain, "__name__", "range")
+
+    def __call__(self, given: Any) -> None:
+        self.explain(given)
+
+
+def checked_on_host(
+    check: Callable[..., None], *tensors: Tensor, conditions: Callable[[], Iterable[tuple[Tensor, Range]]] | None = None
+) -> None:
+    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs.
+
+    conditions  yields tensors computed by ops, with ranges; the check fails exactly if a number is outside of its range.  A graph
+                computes them in order, and makes the check by kernels.  A RangeCheck needs none.
+    """
     if emitting():
         tracer: Any = state.tracer
-        tracer.check(check, tensors)
+        tracer.check(check, tensors, conditions() if conditions is not None else ())
     else:
         check(*tensors)
+
+
+def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> None:
+    """Call `function(*values)` for its effect, such as a print: now, or wherever the graph that is being made runs."""
+    if emitting():
+        tracer: Any = state.tracer
+        tracer.effect(name, function, values)
+    else:
+        function(*values)
 
 
 def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

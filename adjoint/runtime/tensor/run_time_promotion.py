@@ -20,9 +20,10 @@ from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.types import I64, U64, DType
 from adjoint.runtime.tensor.conversion import out_of_range
 from adjoint.runtime.tensor.promotion import float_range, nearest, scalar_dtype, working_dtypes
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, dtype_beside
 
-__all__ = ["RunTimeNumber", "beside", "nearest_in"]
+__all__ = ["RunTimeNumber", "beside", "is_held", "nearest_in"]
 
 
 class RunTimeNumber(Protocol):
@@ -65,11 +66,11 @@ def beside(op: Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[
     def first_of(dtypes: tuple[DType, ...]) -> Tensor:
         if len(dtypes) == 1:
             return computed(dtypes[0])
-        return number.owner.either(_is_held(number, dtypes[0]), lambda: computed(dtypes[0]), lambda: first_of(dtypes[1:]))
+        return number.owner.either(is_held(number, dtypes[0]), lambda: computed(dtypes[0]), lambda: first_of(dtypes[1:]))
 
     dtypes = working_dtypes(own, kind, number.bound, exact=op.beyond == "exact", compares=compares)
     if dtypes == (U64,) and op.beyond == "exact" and kind is int:
-        number.owner.check(functools.partial(_check_unsigned, op), (number.as_tensor(I64),))
+        number.owner.check(RangeCheck(Range(0, 2**63 - 1), functools.partial(_check_unsigned, op)), (number.as_tensor(I64),))
     return first_of(dtypes)
 
 
@@ -78,8 +79,10 @@ def _check_unsigned(op: Elementwise, number: Tensor) -> None:
         raise out_of_range(op, number.item(), U64)
 
 
-def _is_held(number: RunTimeNumber, dtype: DType) -> Any:
-    """Return `promotion.holds(dtype, number)` as a tensor, for a dtype that cannot hold all numbers of this kind."""
+def is_held(number: RunTimeNumber, dtype: DType) -> Any:
+    """Return `promotion.holds(dtype, number)` as a run-time bool, for a dtype that cannot hold all numbers of this kind."""
+    if dtype.is_integer and dtype is not U64:
+        return (number >= nearest(dtype, -(2**63))).both(number <= nearest(dtype, 2**63 - 1))
     if dtype is U64:
         return number >= 0
     low, high = float_range(dtype)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from adjoint.ir.types import BOOL, F64, DType
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, is_run_time_number
+from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, is_run_time_number
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["stored_number"]
@@ -21,7 +21,8 @@ def stored_number(op: str, number: Any, dtype: DType) -> Tensor:
     """
     if is_run_time_number(number):
         if number.python_type is float and dtype.is_integer:
-            checked_on_host(functools.partial(_check_cut, op, dtype), number.as_tensor(F64))
+            fits = lambda: [((number >= -(2.0**63)).both(number < 2.0**64).as_tensor(BOOL), TRUE)]  # noqa: E731
+            checked_on_host(functools.partial(_check_cut, op, dtype), number.as_tensor(F64), conditions=fits)
         return number.as_tensor(dtype)
     if dtype is BOOL:
         return constant(bool(number), dtype)

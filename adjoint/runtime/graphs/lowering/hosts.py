@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from adjoint.frontend.changes.journal import Journal
 from adjoint.frontend.operations.operators import ZeroDivisor
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import Value
+from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.types import TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
-from adjoint.runtime.graphs.graph import Check, LibraryCall
+from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, is_int64, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
@@ -24,6 +25,7 @@ from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
 from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Hosts"]
@@ -42,13 +44,23 @@ class Hosts:
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
         """Emit a call `function(*values)` for its effect, such as a print."""
         shown = _shown(outlined(tuple(values), tensor_slot)[0])
-        self.call(name, lambda *given: function(*given), tuple(values), (), text=f"{name}{shown}")
+        symbol, _ = self.call(name, lambda *given: function(*given), tuple(values), (), text=f"{name}{shown}")
+        self._symbols.hosts[symbol] = LibraryEffect(self._symbols.hosts[symbol])
 
-    def check(self, check: Callable[..., Any], values: Sequence[Any]) -> None:
-        """Emit a check of values by the library, made when the graph runs."""
+    def check(self, check: Callable[..., Any], values: Sequence[Any], conditions: Iterable[tuple[Any, Range]] = ()) -> None:
+        """Emit a check of values by the library, made when the graph runs: by kernels, if it fails exactly where conditions fail."""
         name = f"check_{getattr(check, '__name__', 'values')}"
+        if isinstance(check, RangeCheck):
+            conditions = ((values[0], check.range),)
         function, leaves = _on_tensors(lambda *given: (check(*given), None)[1], tuple(values))
-        self.library_call(Check, name, function, leaves)
+        symbol = self._host(name, function, name)
+        made = False
+        for x, (low, high, ignored) in conditions:
+            made = True
+            shown = () if len(leaves) == 1 and leaves[0] is x else leaves
+            bounds = [bound if isinstance(bound, tuple) else (bound,) for bound in (low, high)]
+            self._regions.add(Check(symbol, *bounds, ignored), self._values.atoms((x, *shown)))
+        assert made, "a check without conditions"
 
     @property
     def raises_late(self) -> bool:
@@ -84,11 +96,13 @@ class Hosts:
 
     def _emit(self, name: str, function: Callable[..., Any], leaves: Sequence[Any], results: Sequence[TensorType], text: str,
               writes: bool) -> tuple[str, tuple[Value, ...]]:
-        if state.no_grad:
-            function = no_grad()(function)
-        symbol = self._symbols.host(name, function, text or name)
+        symbol = self._host(name, function, text or name)
         node = self._regions.add(Apply(symbol, tuple(results)), self._values.atoms(leaves), writes=writes)
         return symbol, node.results
+
+    def _host(self, name: str, function: Callable[..., Any], text: str) -> str:
+        """Return a new symbol for a function of tensors."""
+        return self._symbols.host(name, no_grad()(function) if state.no_grad else function, text)
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
         """Emit a Python function of numbers, called when the graph runs; return its result."""

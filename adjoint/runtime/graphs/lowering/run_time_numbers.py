@@ -25,6 +25,8 @@ from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.promotion import holds, scalar_dtype
+from adjoint.runtime.tensor.run_time_checks import TRUE, Range, RangeCheck
+from adjoint.runtime.tensor.run_time_promotion import is_held
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["RunTimeNumbers"]
@@ -93,10 +95,11 @@ class RunTimeNumbers:
         number = self.number("int", index)
         count = len(container)
         if isinstance(container, Cell):
-            self._hosts.check(functools.partial(_check_position, weakref.ref(container)), (number,))
+            held: Callable[[], Any] = weakref.ref(container)
         else:
             alike = [None] * count if isinstance(container, list) else (None,) * count
-            self._hosts.check(functools.partial(_check_position, lambda: alike), (number,))
+            held = lambda: alike  # noqa: E731 - the other branch has a function that is made elsewhere
+        self._hosts.check(RangeCheck(Range(-count, count - 1), functools.partial(_check_position, held)), (number,))
         atom = self._regions.node(Mod(), self._values.atom(number), Literal(count, scalar(I64)))
         return self._values.number("int", atom, count)
 
@@ -113,8 +116,10 @@ class RunTimeNumbers:
         if isinstance(x, GraphNumber):
             number = x
             if not number.always_fits(kind.type.dtype):
-                self._hosts.check(functools.partial(_check_joins, self._regions.loc, kind.type.dtype),
-                                  (number.as_tensor(number.type.dtype),))
+                dtype = kind.type.dtype
+                held = is_held(number, dtype).as_tensor(BOOL)
+                check = functools.partial(_check_joins, self._regions.loc, dtype)
+                self._hosts.check(check, (number.as_tensor(number.type.dtype),), [(held, TRUE)])
         else:
             number = self._values.number(type(x).__name__, self._values.atom(x))
         atom = self._values.atom(number.as_tensor(kind.type.dtype))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Sequence
 from adjoint.runtime.execution.tables import Returned
+from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers
+from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.graphs.running.gradients import gradient_makers
 from adjoint.runtime.graphs.running.hosts import host_makers
 from adjoint.runtime.graphs.running.optimised import faster
@@ -20,7 +22,7 @@ def bind(graph: Graph, *, guarded: bool = False, returned: Returned | None = Non
     guarded   True if the caller has checked at each run that the cells have the hooks for which the graph was made
     returned  see `Sequence`
     """
-    makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
-    known = faster(graph) if guarded else None
-    return Sequence(planned(graph.function, identities=True, accesses=True), makers, graph.state, faster=known,
-                    returned=returned)
+    plan, known = planned(graph.function, identities=True, accesses=True), faster(graph) if guarded else None
+    positions, hosts = ({}, None) if known is None else hosts_of_runs(graph)
+    makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
+    return Sequence(plan, makers, graph.state, explanations=graph.hosts, faster=known, hosts=hosts, returned=returned)

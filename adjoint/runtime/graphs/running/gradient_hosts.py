@@ -29,15 +29,15 @@ def has_hosts(op: Any) -> bool:
     return isinstance(op, (Hook, Outputs, Attach)) or (isinstance(op, Cell) and bool(op.symbol or op.rule))
 
 
-def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]]:
-    """Return by symbol the position of a host, and the function that makes the hosts of one run."""
+def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]] | None]:
+    """Return by symbol the position of a host, and the function that makes the hosts of one run; None if there are no hosts."""
     made: dict[str, Callable[[], Any]] = {}
     for function in graph.module.functions.values():
         for node in walk(function.body):
             if has_hosts(node.op):
                 made.update(_hosts(node, graph))
     makers = list(made.values())
-    return {symbol: i for i, symbol in enumerate(made)}, lambda: [make() for make in makers]
+    return {symbol: i for i, symbol in enumerate(made)}, (lambda: [make() for make in makers]) if makers else None
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:

@@ -1,24 +1,29 @@
 """What a graph runs when nothing is recorded: its function after optimisation, with gradients expanded as wholes.
 
-A graph in which the user's Python code may run is run as it is: hooks may be added or removed in the middle of it.  So is one whose
-gradients would be summed in another order than eager mode's.
+A graph is run as it is where its gradients would be summed in another order than eager mode's, and where the user's Python code may run
+before something that depends on what it does (`user_code.py`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from adjoint.ir.core import walk
+from adjoint.ir.core import Function, walk
 from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Cell, Differentiated
-from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.collective import Collective
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
+from adjoint.passes.inline import inlined
 from adjoint.passes.optimising import optimised_alike
+from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Faster
-from adjoint.runtime.graphs.graph import Graph, LibraryCall
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, may_expand, parameters_are_read_before, returns_anything
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["faster", "quiet_plan"]
@@ -26,19 +31,33 @@ __all__ = ["faster", "quiet_plan"]
 
 def faster(graph: Graph) -> Faster | None:
     """Return the optimised function of a graph; None if the graph must run as it is."""
-    if not _runs_alone(graph):
-        return None
     functions, state = graph.module.functions.values(), graph.state
-    differentiated = any(isinstance(node.op, Differentiated) for function in functions for node in walk(function.body))
+    nodes = [node for function in functions for node in walk(function.body)]
+    # A hook that is attached to a value belongs to its tensor, which optimisation may make another one's; and it can be removed.
+    if any(node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Check, Collective, Draw)) for node in nodes):
+        return None
+    differentiated = any(isinstance(node.op, Differentiated) for node in nodes)
+    around: list[Callable[[], Cell | None]] = []
+    if not has_user_code(graph):
+        make = functools.partial(_plan, graph)
+    else:
+        user = UserCode(graph)
+        if user.late or returns_anything(graph) or not may_expand(graph, user.function):
+            return None
+        make, around = functools.partial(_plan_of, graph, user.function, user.runs), [site.reference for site in user.around]
 
     def fits(arguments: Sequence[Tensor]) -> bool:
-        """Return True if no hook waits on a tensor from outside for its gradient."""
-        for x in (*arguments, *state.values()):  # noqa: SIM110 - a generator is slower
+        """Return True if no hook waits on a tensor from outside for its gradient, and none can be added to a cell that is being called."""
+        for x in (*arguments, *state.values()):
             if x._hooks:
+                return False
+        for reference in around:
+            cell = reference()
+            if cell is None or cell._hooks is not None:
                 return False
         return True
 
-    return Faster(functools.partial(_plan, graph), fits if differentiated else None)
+    return Faster(make, fits if differentiated or around else None)
 
 
 def quiet_plan(graph: Graph) -> Plan:
@@ -48,20 +67,11 @@ def quiet_plan(graph: Graph) -> Plan:
 
 
 def _plan(graph: Graph) -> Plan | None:
-    function = optimised_alike(graph.function, graph.module)
-    return None if function is None else planned(function, identities=True, accesses=True)
+    return _plan_of(graph, inlined(graph.function, graph.module), False)
 
 
-def _runs_alone(graph: Graph) -> bool:
-    """Return True if none of the user's code runs in a graph, or is named by a cell of it."""
-    for function in graph.module.functions.values():
-        for node in walk(function.body):
-            op = node.op
-            if isinstance(op, Cell) and (op.symbol or op.rule):
-                return False
-            if isinstance(op, (Attach, Hook, Outputs)):
-                return False
-            of_library = isinstance(op, Apply) and isinstance(graph.hosts.get(op.symbol), LibraryCall)
-            if op.effect is Effect.HOST and not of_library and not isinstance(op, Draw):
-                return False
-    return True
+def _plan_of(graph: Graph, function: Function, calls_the_user: bool) -> Plan | None:
+    made = optimised_alike(function, graph.module)
+    if made is None or (calls_the_user and not parameters_are_read_before(made)):
+        return None
+    return planned(made, identities=True, accesses=True)

@@ -1,0 +1,39 @@
+"""Marks for gradients become identities, once no gradient is taken any more.
+
+    a, b = hook @h(x, y)       a := identity(x), b := identity(y)
+    y = outputs @h(x)          y := identity(x)
+
+After `differentiate` the callbacks that they stand for are nodes of the adjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Module, Node
+from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.host import Hook, Outputs
+from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import Known, Rewriter, became
+
+__all__ = ["Unhook"]
+
+
+class _Unhooking(Rewriter):
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if not isinstance(node.op, (Hook, Outputs)):
+            return None
+        return [b.emit(Identity(), became(x, known), hint=value.hint) for x, value in zip(node.operands, node.results, strict=True)]
+
+
+@dataclass(frozen=True)
+class Unhook(Pass):
+    """`unhook`: `hook` and `outputs` become identities; only where no gradient is taken of the function any more."""
+
+    name: ClassVar[str] = "unhook"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return replace(function, body=_Unhooking().body(function.body))
