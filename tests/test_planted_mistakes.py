@@ -9,10 +9,9 @@ import pytest
 from test_ops import needs_compiler
 
 from adjoint.ir.ops.fused import FusedKernel
-from adjoint.passes import dce, fuse, order
+from adjoint.passes import dce, fuse, optimising, order
 from adjoint.runtime.execution import buffers, sequence, tables
 from adjoint.runtime.graphs.guards.objects import HookSlots
-from adjoint.runtime.graphs.running import optimised
 from tests.made_up.forms import TIERS, Comparison, Differs, compile_fused, forget
 from tests.made_up.program import HEAD
 
@@ -173,7 +172,7 @@ def late_hooks_ignored(patch: Patch) -> None:
 
 def hooks_inlined(patch: Patch) -> None:
     """Cells are inlined before their gradient is taken, whatever hooks they have."""
-    patch.setattr(optimised, "_runs_alone", lambda graph: True)
+    patch.setattr(optimising, "UNRECORDED", "inline{cells=true},differentiate,unhook,simplify,cse,dce{failing=true}")
 
 
 def swapped_while_it_runs(patch: Patch) -> None:

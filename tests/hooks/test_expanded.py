@@ -15,7 +15,6 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Differentiated
-from adjoint.passes import optimising
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from tests.hook_events import recorded
 from tests.hooks.events import T
@@ -181,12 +180,6 @@ def test_tensors_that_a_hook_keeps_stay_as_they_are() -> None:
     for _ in range(3):
         assert step(X, LABELS).asnumpy() == other.step(X, LABELS).asnumpy()
     assert [x.asnumpy().tobytes() for x in kept] == bits
-
-
-def test_cells_that_are_inlined_too_early_lose_their_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted mistake: the comparison must see it."""
-    monkeypatch.setattr(optimising, "UNRECORDED", "inline{cells=true},differentiate,unhook,simplify,cse,dce{failing=true}")
-    assert log_of(True) != log_of(False)
 
 
 def test_a_forward_hook_that_another_hook_adds_to_a_later_cell() -> None:
