@@ -12,6 +12,7 @@
    pays when the copy is used often, and changes no number. Strips are copied by the thread that reads them, panels
    too, unless B is large and meets many rows: then a stage of its own copies all of it, for all threads. Nothing is
    copied for up to ADJOINT_FEW rows and a B that is stored transposed: it is transposed in registers, where it is used.
+   One row without that has no tiles: rows of B are added up from end to end.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -29,6 +30,7 @@ enum {
     ADJOINT_BLOCK = 262144,                     /* bytes of strips that are kept in a level-2 cache of any size */
     ADJOINT_STRIPS = 8,                         /* strips that are copied side by side */
     ADJOINT_FEW = 4,                            /* rows of C for which B is transposed in registers, not copied */
+    ADJOINT_SUMS = 4096,                        /* bytes of sums of one row that stay in the nearest cache */
     ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
 };
 
@@ -356,6 +358,51 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_few)(
     }
 }
 
+/* sum[j] = the chain over p < `rows` that continues from sum[j] with the products of a[p * step] and b[p * b_row + j], for
+   j < columns, which are whole vectors. `rows` is a constant wherever this is inlined. */
+ADJOINT_INLINE void TYPED(adjoint_add_rows)(
+    const int rows, int64_t columns, const ELEMENT *a, int64_t step, const ELEMENT *b, int64_t b_row, ELEMENT *sum) {
+    for (int64_t j = 0; j < columns; j += LANES) {
+        TYPED(adjoint_vector) total = TYPED(adjoint_load)(sum + j);
+        for (int p = 0; p < rows; p++) {
+            TYPED(adjoint_vector) left = a[p * step] - (TYPED(adjoint_vector)){0};
+            total = TYPED(adjoint_multiply_add)(left, TYPED(adjoint_load)(b + p * b_row + j), total);
+        }
+        TYPED(adjoint_store)(sum + j, total);
+    }
+}
+
+/* One row of C and columns column..column_end, which are whole vectors, where B is not stored transposed. A tile is so
+   narrow that B would be read in small pieces far from each other. Here the sums of many columns stand in memory, and rows
+   of B are read side by side, from end to end. */
+static __attribute__((noinline)) void TYPED(adjoint_matmul_row)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t column, int64_t column_end) {
+    const int64_t step = x->transpose_a ? x->m : 1, most = ADJOINT_SUMS / sizeof(ELEMENT);
+    _Alignas(64) ELEMENT sum[ADJOINT_SUMS / sizeof(ELEMENT)];
+    for (int64_t j = column; j < column_end; j += most) {
+        const int64_t columns = column_end - j < most ? column_end - j : most;
+        const ELEMENT *a = x->a + row * (x->transpose_a ? 1 : x->k), *b = x->b + j;
+        ELEMENT *c = x->c + row * x->n + j;
+        int64_t start = 0;
+        do {
+            int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
+            memset(sum, 0, columns * sizeof *sum);
+            start += depth;
+            for (; depth >= 4; depth -= 4, a += 4 * step, b += 4 * x->n) {
+                TYPED(adjoint_add_rows)(4, columns, a, step, b, x->n, sum);
+            }
+            for (; depth > 0; depth--, a += step, b += x->n) {
+                TYPED(adjoint_add_rows)(1, columns, a, step, b, x->n, sum);
+            }
+            if (start > ADJOINT_DEPTH) {
+                for (int64_t i = 0; i < columns; i++) c[i] += sum[i];
+            } else {
+                memcpy(c, sum, columns * sizeof *sum);
+            }
+        } while (start < x->k);
+    }
+}
+
 /* Rows row..row_end and columns column..column_end of C; decides what to copy. Where rows of an operand lie a multiple
    of ADJOINT_MEET apart, lines of one tile meet in the same few sets of the cache; where they do not begin with a line,
    vectors straddle two. Copies pay if enough tiles read them. */
@@ -369,7 +416,11 @@ static void TYPED(adjoint_matmul_range)(
     const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !(meet_b || (straddle && far)));
     const int64_t reads = (columns + COLUMNS - 1) / COLUMNS; /* of A */
     _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
-    if (x->transpose_b && rows <= ADJOINT_FEW && (!x->transpose_a || x->m == 1)) {
+    if (rows == 1 && !x->transpose_b && columns > COLUMNS) {
+        const int64_t whole = column + columns / LANES * LANES;
+        TYPED(adjoint_matmul_row)(x, row, column, whole);
+        TYPED(adjoint_matmul_part)(x, row, row_end, whole, column_end, NULL, panel, direct);
+    } else if (x->transpose_b && rows <= ADJOINT_FEW && (!x->transpose_a || x->m == 1)) {
         TYPED(adjoint_matmul_few)(x, row, row_end, column, column_end);
     } else if (x->transpose_a ? reads >= (meet_a ? 4 : 8) : meet_a && reads >= 8) {
         TYPED(adjoint_matmul_striped)(x, row, row_end, column, column_end, panel, direct);
