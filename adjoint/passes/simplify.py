@@ -10,7 +10,8 @@ After gradients only: before them it would change which values are read how ofte
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,7 +22,8 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.linalg import MatMul
+from adjoint.ir.ops.shape import Broadcast, Transpose
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
 from adjoint.passes.manager import Pass
@@ -154,7 +156,14 @@ FOLDED = frozenset(
 
 
 class _Simplifier(RegionSimplifier):
-    """Copies a function; every node that is made is offered to the table first."""
+    """Copies a function; every node that is made is offered to the table first.
+
+    uses  how often each value of the function is used
+    """
+
+    def __init__(self, uses: Mapping[Atom, int]):
+        super().__init__()
+        self.uses = uses
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         if isinstance(node.op, RegionOp):
@@ -164,11 +173,17 @@ class _Simplifier(RegionSimplifier):
             return pushed.operands
         if len(node.results) != 1 or node.op.effect is not Effect.PURE:
             return None
+        product = self._product_to_transpose(b, node, operands)
+        if product is not None:
+            op, (left, right) = product
+            return [self.emit(b, MatMul(not op.tb, not op.ta), (right, left), node.result.hint)]
         return [self.emit(b, node.op, operands, node.result.hint)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "") -> Atom:
         """Emit a node, or its replacement by the table."""
         operands = self._unbroadcast(op, operands)
+        if isinstance(op, MatMul):
+            op, operands = self._untransposed(b, op, operands)
         (type_,) = op.result_types([atom.type for atom in operands], ())
         folded = _folded(op, operands, type_) if isinstance(type_, TensorType) else None
         if folded is not None:
@@ -194,6 +209,40 @@ class _Simplifier(RegionSimplifier):
                 if not _broadcasts_to(narrowed, result[0]):
                     narrowed[i] = before
         return narrowed
+
+    # A product of floats is the same sum in the same order however its matrices lie.  Of integers it would read them in strides.
+
+    def _untransposed(self, b: Builder, product: MatMul, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]]:
+        """Return the product that reads its matrices as they lay before they were transposed."""
+        left, right = (self._exchanged(b, atom) for atom in operands)
+        transposed = MatMul(product.ta != (left is not None), product.tb != (right is not None))
+        return transposed, [before or atom for before, atom in zip((left, right), operands, strict=True)]
+
+    def _exchanged(self, b: Builder, atom: Atom) -> Atom | None:
+        """Return the tensor of which `atom` is the one with the last two axes exchanged; None if it is not made so."""
+        made = self.made_by(atom)
+        return made.operands[0] if made is not None and _exchanges(made.op) and _made_here(b, made) else None
+
+    def _product_to_transpose(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]] | None:
+        """Return a matrix product and its operands if `node` transposes it, and nothing else uses it: (A B)^T is B^T A^T."""
+        if not _exchanges(node.op) or self.uses[node.operands[0]] != 1:
+            return None
+        made = self.made_by(operands[0])
+        return (made.op, made.operands) if made is not None and isinstance(made.op, MatMul) and _made_here(b, made) else None
+
+
+def _made_here(b: Builder, node: Node) -> bool:
+    """Return whether `node` makes floats in the region that is being made: what is made outside of a loop is not repeated in it."""
+    type_ = node.result.type
+    return isinstance(type_, TensorType) and type_.dtype.is_float and any(node is made for made in reversed(b.nodes))
+
+
+def _exchanges(op: Op) -> bool:
+    """Return whether `op` exchanges the last two axes, and nothing else."""
+    if not isinstance(op, Transpose):
+        return False
+    rank = len(op.permutation)
+    return rank > 1 and op.permutation == (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
@@ -236,10 +285,20 @@ class Simplify(Pass):
     def on_function(self, function: Function, module: Module) -> Function:
         for _ in range(self.ROUNDS):
             before = _shape(function)
-            function = replace(function, body=_Simplifier().body(function.body))
+            function = replace(function, body=_Simplifier(_uses(function)).body(function.body))
             if _shape(function) == before:
                 break
         return function
+
+
+def _uses(function: Function) -> Counter[Atom]:
+    """Return how often each value is used: by nodes, and as a result of a region."""
+    counted = Counter(function.body.results)
+    for node in walk(function.body):
+        counted.update(node.operands)
+        for region in node.regions:
+            counted.update(region.results)
+    return counted
 
 
 def _shape(function: Function) -> list[tuple[Op, int]]:

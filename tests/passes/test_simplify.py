@@ -12,7 +12,7 @@ import adjoint.passes  # noqa: F401 - makes the passes known
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Value, walk
 from adjoint.ir.interpret import Interpreter
-from adjoint.ir.op import registry
+from adjoint.ir.op import Op, registry
 from adjoint.ir.parse import parse_module
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U8, DType, TensorType, scalar, tensor
@@ -247,3 +247,60 @@ def folded(expression: str) -> str | None:
     if result.type.dtype in (F32, F16) and np.isfinite(result.value):
         text = str(result.type.dtype.array.type(result.value))
     return f"{text}_{result.type.dtype.name}"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "permutations", "left"),
+    [
+        (F32, ((0, 2, 1), None), ["matmul(ta=true)"]),
+        (F16, (None, (0, 2, 1)), ["matmul(tb=true)"]),
+        (F64, ((0, 2, 1), (0, 2, 1)), ["matmul(ta=true, tb=true)"]),
+        (F32, ((1, 0, 2), None), ["transpose", "matmul"]),
+        (I32, (None, (0, 2, 1)), ["transpose", "matmul"]),
+    ],
+)
+def test_a_product_reads_matrices_as_they_lay_before_they_were_transposed(
+    dtype: DType, permutations: tuple[tuple[int, ...] | None, ...], left: list[str]
+) -> None:
+    x, y = Value(tensor(dtype, (3, 3, 3)), "x"), Value(tensor(dtype, (3, 3, 3)), "y")
+    b = Builder()
+    operands = [v if p is None else b.transpose(v, permutation=p) for v, p in zip((x, y), permutations, strict=True)]
+    before = Function("f", b.finish([b.matmul(*operands)], [x, y]))
+    after = simplified(before)
+    assert [_with_flags(node.op) for node in after.body.nodes] == left
+    arguments = [from_compute(np.arange(27.0).reshape(3, 3, 3) - offset, dtype) for offset in (5, 11)]
+    expected, got = (Interpreter(Module()).call(f, arguments)[0] for f in (before, after))
+    assert same_bits(np.asarray(expected), np.asarray(got))
+
+
+def test_a_transposed_product_is_the_product_of_the_transposed() -> None:
+    module = parse_module("""
+        func @f(x: f32[3, 4], y: f32[4, 5], n: i64) -> (f32[5, 3], f32[3, 5], f32[5, 3], f32[5, 3]) {
+          alone: f32[3, 5] = matmul(x, y)
+          a: f32[5, 3] = transpose(alone, permutation=[1, 0])
+          twice: f32[3, 5] = matmul(x, y)
+          c: f32[5, 3] = transpose(twice, permutation=[1, 0])
+          outside: f32[3, 5] = matmul(x, y)
+          square: f32[3, 3] = slice(x, start=[0, 0], stop=[3, 3], step=[1, 1])
+          once: f32[3, 3] = transpose(square, permutation=[1, 0])
+          d: f32[5, 3] = for i in range(0, n, 1) carry (before: f32[5, 3] = a) {
+            e: f32[5, 3] = transpose(outside, permutation=[1, 0])
+            g: f32[5, 3] = matmul(before, once)
+            h: f32[5, 3] = add(e, g)
+            yield h
+          }
+          return a, twice, c, d
+        }
+    """)
+    after = simplified(module.functions["f"])
+    assert [_with_flags(node.op) for node in walk(after.body)] == [
+        "matmul(ta=true, tb=true)", "matmul", "transpose", "matmul", "slice", "transpose", "for", "transpose", "matmul", "add"]
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4) / 7, np.arange(20, dtype=np.float32).reshape(4, 5) / 3
+    for arguments in ([x, y, np.int64(0)], [x, y, np.int64(2)]):
+        expected, got = (Interpreter(Module()).call(f, arguments) for f in (module.functions["f"], after))
+        assert all(np.allclose(a, b) for a, b in zip(expected, got, strict=True))
+
+
+def _with_flags(op: Op) -> str:
+    flags = [f"{name}=true" for name in ("ta", "tb") if getattr(op, name, False)]
+    return f"{op.name}({', '.join(flags)})" if flags else op.name
