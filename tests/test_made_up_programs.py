@@ -23,7 +23,7 @@ FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
 """How many programs are tried; 0: the same hundred each time."""
 SEED = os.environ.get("ADJOINT_FUZZ_SEED", "")
 FIRST = int(SEED) if SEED else random.SystemRandom().randrange(2**40) if FUZZ else 0
-COUNT, TOGETHER = FUZZ or 99, 11
+COUNT, TOGETHER = FUZZ or 100, 10
 
 counts: Counter[str] = Counter()
 

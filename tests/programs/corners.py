@@ -537,7 +537,7 @@ class RemembersChoice(nn.Cell):
         return x * self.chosen["factor"]
 
 
-@program(f32(1.0, -2.0), wrt=0, features="attributes written, tensor if", refused="E209")
+@program(f32(1.0, -2.0), wrt=0, features="attributes written, tensor if")
 class KeepsTensor(nn.Cell):
     """A tensor kept in an attribute within a call."""
 
