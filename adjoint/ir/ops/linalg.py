@@ -388,7 +388,8 @@ class _Convolution(Op):
                 ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
                 ("column_block", plan.parts.columns), ("blocks", plan.blocks), ("shared", int(plan.parts.shared)),
                 ("wide", int(plan.wide)))]
-            with k.stage_range(out.count, max(1, panels.PRODUCTS * out.count // max(1, work))) as units:
+            rows = out.count // max(1, kernel[3])
+            with k.stage_range(rows, max(1, panels.PRODUCTS * rows // max(1, work))) as units:
                 k.run(f"adjoint_plain_correlate_{dtype.name}", x, ct, out, geometry, *cuts, *units)
             return
         geometry = self.geometry(k, image, result, kernel, backward=False, dtype=dtype)
