@@ -123,6 +123,7 @@ _TRAINING = (
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "log": "adjoint.log", "mint": "adjoint.mint", "numpy": "adjoint.numpy", "train": "adjoint.train",
+    "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
 }
 """Names that load their module when they are first used."""

@@ -35,7 +35,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.graphs",),
     ("runtime.inspection",),
     ("communication",),
-    ("ops", "amp", "common", "context", "dtype", "log"),
+    ("ops", "amp", "common", "context", "dtype", "log", "watch"),
     ("nn", "numpy", "dataset"),
     ("mint", "parallel", "transformations"),
     ("train", "export"),

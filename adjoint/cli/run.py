@@ -1,12 +1,13 @@
-"""`adjoint run SCRIPT [ARGS]`: a script written for mindspore, unchanged."""
+"""`adjoint run [--check-finite] [--times] SCRIPT [ARGS]`: a script written for mindspore, unchanged."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
-from adjoint import compat
+from adjoint import compat, watch
 
 __all__ = ["act", "configure"]
 
@@ -14,6 +15,8 @@ __all__ = ["act", "configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.description = "Run a script written for mindspore, unchanged: `import mindspore` gives adjoint. Its exit code is the script's."
+    parser.add_argument("--check-finite", action="store_true", help="stop at the first operator whose result has a NaN or an infinity")
+    parser.add_argument("--times", action="store_true", help="show at the end how long each operator took, by line")
     parser.add_argument("script", help="the script")
     arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     arguments.required = False  # otherwise argparse would list them among the missing arguments
@@ -25,5 +28,11 @@ def act(chosen: argparse.Namespace) -> int:
     if not Path(chosen.script).is_file():
         print(f"adjoint run: there is no file {chosen.script!r}", file=sys.stderr)
         return 2
-    compat.run(chosen.script, chosen.arguments)
+    with contextlib.ExitStack() as watching:
+        if chosen.times:
+            measured = watching.enter_context(watch.times())
+            watching.callback(lambda: print(measured, file=sys.stderr))
+        if chosen.check_finite:
+            watching.enter_context(watch.check_finite())
+        compat.run(chosen.script, chosen.arguments)
     return 0

@@ -351,6 +351,23 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     assert done.stdout == "[1.] ['a', 'b'] __main__\n" and done.returncode == 3, done.stderr
 
 
+def test_run_watches_a_script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import sys\nimport mindspore as ms\nx = ms.Tensor([1.0, 0.0])\n"
+                    "print(x * 2, sys.argv[1:])\nms.ops.log(x)\nprint('on')\n")
+    def run(*options):
+        command = [sys.executable, "-m", "adjoint", "run", *options, str(path), "--times"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = run("--times")
+    assert done.returncode == 0 and done.stdout == "[2. 0.] ['--times']\non\n"
+    assert "mul  script.py:4  print(x * 2" in done.stderr and "log  script.py:5  ms.ops.log(x)" in done.stderr
+    done = run("--check-finite")
+    assert done.returncode == 1 and done.stdout == "[2. 0.] ['--times']\n"
+    assert "line 5, in <module>" in done.stderr
+    assert "FloatingPointError: For 'Log'" in done.stderr and "1 infinity in 2 numbers" in done.stderr
+
+
 @pytest.mark.parametrize(("line", "kind", "close"), [
     ("from mindspore import Tensr", "ImportError", "Tensor"),
     ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),

@@ -18,7 +18,7 @@ from adjoint.runtime.execution import launches
 from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.carrying import turn_of
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.execution.stages import Branch, Launched
+from adjoint.runtime.execution.stages import Jump, LaunchStage
 from adjoint.runtime.graphs.entry import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
@@ -413,13 +413,13 @@ def test_a_fit_in_a_loop_takes_gradients_inside_of_the_call() -> None:
 
 # -- batches ---------------------------------------------------------------------------------------------------------------
 def test_no_batch_holds_a_branch_or_what_one_leads_to() -> None:
-    (launch,) = {each for each in _stages(LOOPS["a while"]) if isinstance(each, Launched) and each.node.op.name == "mul"}
-    apart = [Launched(launch.kernel, ((i, 0), (i + 1, 0)), (12, 12), 1, launch.node, None) for i in (0, 2, 4, 6)]
+    (launch,) = {each for each in _stages(LOOPS["a while"]) if isinstance(each, LaunchStage) and each.node.op.name == "mul"}
+    apart = [LaunchStage(launch.kernel, ((i, 0), (i + 1, 0)), (12, 12), 1, launch.node, None) for i in (0, 2, 4, 6)]
     assert batches(apart, {}, {}) == [4, 1, 1, 1]
-    assert batches([apart[0], Branch(launch.node, None, 3), *apart[1:]], {}, {}) == [1, 1, 1, 2, 1]
+    assert batches([apart[0], Jump(launch.node, None, 3), *apart[1:]], {}, {}) == [1, 1, 1, 2, 1]
     own = {-1: [(0, 0, 64)], -2: [(0, 0, 64)]}
-    turned = [Launched(launch.kernel, ((1, 0), (-1, 0)), (12, 12), 1, launch.node, None),
-              Launched(launch.kernel, ((2, 0), (0, 32)), (12, 12), 1, launch.node, None)]
+    turned = [LaunchStage(launch.kernel, ((1, 0), (-1, 0)), (12, 12), 1, launch.node, None),
+              LaunchStage(launch.kernel, ((2, 0), (0, 32)), (12, 12), 1, launch.node, None)]
     assert batches(turned, {}, own) == [1, 1]
 
 
@@ -432,7 +432,7 @@ def _stages(text: str) -> list[Any]:
     (piece,) = plan.body.pieces
     assert isinstance(piece, Straight)
     plans = {launch: plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches}
-    table = tables._Table(piece, plan.slots, set(), {})
+    table = tables._Table(piece, plan.slots, set(), {}, {})
     table.plans = plans
     for entry in piece.entries:
         assert isinstance(entry, Nested)

@@ -15,7 +15,7 @@ from adjoint.ir.parse import parse_module
 from adjoint.ir.plan import Launch, Plan, Straight
 from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import in_place, tables
-from adjoint.runtime.execution.batches import Range, batches
+from adjoint.runtime.execution.batches import ByteRange, batches
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.stages import Stage
 from adjoint.runtime.memory.machine import machine
@@ -282,7 +282,7 @@ def test_a_hook_that_raises_finds_the_parameters_as_in_eager_mode() -> None:
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------------
-def stages_of(text: str) -> tuple[list[Stage], dict[int, int], dict[int, tuple[Range, ...]]]:
+def stages_of(text: str) -> tuple[list[Stage], dict[int, int], dict[int, tuple[ByteRange, ...]]]:
     """The launches of the table of a piece, the blocks that may be the same memory, and its own blocks."""
     plan, piece = piece_of(text)
     plans = {launch: tables.plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches}

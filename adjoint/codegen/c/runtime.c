@@ -85,6 +85,14 @@ struct adjoint_table {
     int64_t given, owned;              /* how many blocks the caller gives, and how many follow these that are the table's */
 };
 
+/* What observes launches: called after each that has not failed, on the thread that launches, with its operands and the time
+   that it took. `table` is NULL for a launch by itself. A number other than 0 becomes the status of the launch. */
+typedef int (*adjoint_observer)(const struct adjoint_table *table, int64_t step, const struct adjoint_bound *bound,
+                                void *const *operand, int64_t nanoseconds);
+
+/* Sets what observes all launches from now on, of a batch each one; NULL: nothing does, as at first. */
+void adjoint_observe(adjoint_observer observer);
+
 /* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
 int adjoint_launch(const struct adjoint_bound *bound, void *const *operand);
 int adjoint_launch1(const struct adjoint_bound *bound, void *a);
@@ -100,11 +108,10 @@ int64_t adjoint_run(const struct adjoint_table *table, void *const *block);
 
 /* Runs any table, in several calls. First `adjoint_place` sets the blocks that are the table's own, behind those of the
    caller. Then `adjoint_resume` runs from step `begin` on: 0 at first. It returns 0 at the end of the table, what
-   `adjoint_run` returns if a launch fails, and -1 - i where it pauses: to be called again for step i. It pauses after `most`
-   steps, of which a batch counts as one, and before it takes another round of a loop if it has run for some time: so that
-   a loop which does not end can be interrupted. What observes a run looks at the blocks between two calls. */
+   `adjoint_run` returns if a launch fails, and -1 - i where it pauses: to be called again for step i. It pauses before
+   it takes another round of a loop if it has run for some time: so that a loop which does not end can be interrupted. */
 void adjoint_place(const struct adjoint_table *table, void **block);
-int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin, int64_t most);
+int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin);
 
 /* Kernels that loops need besides those of ops; a bound one is made of their address and sizes like of any other.
    copy   in, out                                        size[2] bytes
@@ -455,36 +462,67 @@ static inline int launch(adjoint_kernel kernel, const int64_t *size, void *const
     return launch_parallel(kernel, size, operand);
 }
 
-int adjoint_launch(const struct adjoint_bound *bound, void *const *operand) {
+static _Atomic(adjoint_observer) observer;
+
+void adjoint_observe(adjoint_observer wanted) {
+    atomic_store(&observer, wanted);
+}
+
+static int launch_observed(const struct adjoint_table *table, int64_t step, const struct adjoint_bound *bound, void *const *operand) {
+    int64_t begin = nanoseconds();
+    int status = launch(bound->kernel, bound->size, operand);
+    int64_t end = nanoseconds();
+    adjoint_observer observes = atomic_load(&observer);
+    return status == 0 && observes ? observes(table, step, bound, operand, end - begin) : status;
+}
+
+static inline bool is_observed(void) {
+    return __builtin_expect(atomic_load_explicit(&observer, memory_order_relaxed) != NULL, false);
+}
+
+static inline int launch_alone(const struct adjoint_bound *bound, void *const *operand) {
+    if (is_observed()) return launch_observed(NULL, 0, bound, operand);
     return launch(bound->kernel, bound->size, operand);
 }
 
+int adjoint_launch(const struct adjoint_bound *bound, void *const *operand) {
+    return launch_alone(bound, operand);
+}
+
 int adjoint_launch1(const struct adjoint_bound *bound, void *a) {
-    return launch(bound->kernel, bound->size, (void *[]){a});
+    return launch_alone(bound, (void *[]){a});
 }
 
 int adjoint_launch2(const struct adjoint_bound *bound, void *a, void *b) {
-    return launch(bound->kernel, bound->size, (void *[]){a, b});
+    return launch_alone(bound, (void *[]){a, b});
 }
 
 int adjoint_launch3(const struct adjoint_bound *bound, void *a, void *b, void *c) {
-    return launch(bound->kernel, bound->size, (void *[]){a, b, c});
+    return launch_alone(bound, (void *[]){a, b, c});
 }
 
 int adjoint_launch4(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d) {
-    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d});
+    return launch_alone(bound, (void *[]){a, b, c, d});
 }
 
 int adjoint_launch5(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e) {
-    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e});
+    return launch_alone(bound, (void *[]){a, b, c, d, e});
 }
 
 int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e, void *f) {
-    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e, f});
+    return launch_alone(bound, (void *[]){a, b, c, d, e, f});
 }
 
 /* Runs a launch, or the batch that begins with it. */
 static inline int launch_step(const struct adjoint_table *table, const struct adjoint_step *step, void *const *block, void **operand) {
+    if (is_observed()) {
+        int status = 0;
+        for (int64_t k = 0; k < step->batch && status == 0; k++) {
+            place_operands(&step[k], block, operand);
+            status = launch_observed(table, step + k - table->step, step[k].bound, operand);
+        }
+        return status;
+    }
     if (step->batch > 1) return launch_batch(step, step->batch, table->widest, block);
     place_operands(step, block, operand);
     return launch(step->bound->kernel, step->bound->size, operand);
@@ -536,11 +574,10 @@ void adjoint_place(const struct adjoint_table *table, void **block) {
         block[table->given + k] = (char *)block[table->own[k].block] + table->own[k].offset;
 }
 
-int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin, int64_t most) {
+int64_t adjoint_resume(const struct adjoint_table *table, void **block, int64_t begin) {
     void *operand[table->widest + 1];
     struct watch watch = {.until = 1};
-    for (int64_t i = begin; i < table->steps; most--) {
-        if (most <= 0) return -1 - i;
+    for (int64_t i = begin; i < table->steps;) {
         const struct adjoint_step *step = &table->step[i];
         switch (step->kind) {
         case ADJOINT_BRANCH: {

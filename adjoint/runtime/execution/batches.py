@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from adjoint.runtime.execution.stages import Branch, Launched, Stage
+from adjoint.runtime.execution.stages import Jump, LaunchStage, Stage
 
 __all__ = ["batches"]
 
-Range = tuple[int, int, int]
+ByteRange = tuple[int, int, int]
 """Block, begin, end."""
 
 
@@ -22,15 +22,15 @@ class _Bytes:
     def __init__(self) -> None:
         self.of: dict[int, list[tuple[int, int]]] = {}
 
-    def add(self, ranges: Sequence[Range]) -> None:
+    def add(self, ranges: Sequence[ByteRange]) -> None:
         for block, begin, end in ranges:
             self.of.setdefault(block, []).append((begin, end))
 
-    def meet(self, ranges: Sequence[Range]) -> bool:
+    def meet(self, ranges: Sequence[ByteRange]) -> bool:
         return any(begin < its_end and its_begin < end for block, begin, end in ranges for its_begin, its_end in self.of.get(block, ()))
 
 
-def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int, Sequence[Range]]) -> list[int]:
+def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int, Sequence[ByteRange]]) -> list[int]:
     """Return for each stage of a table how many from it on run as one: 1 for one that runs alone, and for the others of a batch.
 
     shared  for a block that may be the same memory as another one, that other block
@@ -40,11 +40,11 @@ def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int
     where an earlier one fails; and none reads or writes what another one writes.  No branch leads into a batch.
     """
     counts = [1] * len(stages)
-    targets = {stage.target for stage in stages if isinstance(stage, Branch)}
+    targets = {stage.target for stage in stages if isinstance(stage, Jump)}
     first, kernel = 0, None
     read, written = _Bytes(), _Bytes()
     for index, stage in enumerate(stages):
-        if not isinstance(stage, Launched):
+        if not isinstance(stage, LaunchStage):
             kernel = None
             continue
         ranges = [_ranges(place, size, shared, own) for place, size in zip(stage.places, stage.sizes, strict=True)]
@@ -61,6 +61,6 @@ def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int
     return counts
 
 
-def _ranges(place: tuple[int, int], size: int, shared: Mapping[int, int], own: Mapping[int, Sequence[Range]]) -> Sequence[Range]:
+def _ranges(place: tuple[int, int], size: int, shared: Mapping[int, int], own: Mapping[int, Sequence[ByteRange]]) -> Sequence[ByteRange]:
     block, offset = place
     return own[block] if block < 0 else [(shared.get(block, block), offset, offset + size)]

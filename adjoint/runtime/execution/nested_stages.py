@@ -19,9 +19,9 @@ from typing import NamedTuple, Protocol
 from adjoint.ir.core import Node
 from adjoint.ir.ops.control import For, If
 from adjoint.ir.plan import Block, Control, Launch, Nested, aliases
-from adjoint.runtime.execution.batches import Range
+from adjoint.runtime.execution.batches import ByteRange
 from adjoint.runtime.execution.carrying import Turn, carried_by, entries_of, passed, turn_of
-from adjoint.runtime.execution.stages import Branch, Exchange, Launched, Place, Stage
+from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
 from adjoint.runtime.memory.machine import machine
 
 __all__ = ["Blocks", "NestedStages"]
@@ -38,13 +38,13 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self.begin: list[Place] = []
-        self.bytes: dict[int, tuple[Range, ...]] = {}
+        self.begin: list[BufferPlace] = []
+        self.bytes: dict[int, tuple[ByteRange, ...]] = {}
 
-    def add(self, places: Sequence[Place], nbytes: int) -> list[Place]:
+    def add(self, places: Sequence[BufferPlace], nbytes: int) -> list[BufferPlace]:
         """Return blocks of this size that begin at these places and change places with each other only."""
         ranges = tuple((block, offset, offset + nbytes) for block, offset in places)
-        made: list[Place] = []
+        made: list[BufferPlace] = []
         for place in places:
             self.begin.append(place)
             made.append((-len(self.begin), 0))
@@ -62,9 +62,9 @@ class Table(Protocol):
     def own(self) -> Blocks: ...
 
     @property
-    def places(self) -> dict[int, Place]: ...
+    def places(self) -> dict[int, BufferPlace]: ...
 
-    def place(self, position: int) -> Place:
+    def place(self, position: int) -> BufferPlace:
         """Return the place of a value."""
         ...
 
@@ -72,7 +72,7 @@ class Table(Protocol):
         """Return the bytes of a value."""
         ...
 
-    def launched(self, launch: Launch, given: Sequence[Place]) -> None:
+    def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
         """Append the stages of a launch on buffers at these places."""
         ...
 
@@ -80,10 +80,10 @@ class Table(Protocol):
 class _Counter(NamedTuple):
     """Where a `for` counts; the last three are next to each other in the arena."""
 
-    step: Place
-    index: Place
-    left: Place
-    more: Place
+    step: BufferPlace
+    index: BufferPlace
+    left: BufferPlace
+    more: BufferPlace
 
 
 class NestedStages:
@@ -94,7 +94,7 @@ class NestedStages:
 
     def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int]):
         self.table, self.entry, self.positions = table, entry, positions
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, BufferPlace] = {}
 
     def add(self) -> None:
         """Append the stages."""
@@ -103,10 +103,10 @@ class NestedStages:
         self.control(self.entry.control)
 
     # -- places -----------------------------------------------------------------------------------------------------
-    def place(self, slot: int) -> Place:
+    def place(self, slot: int) -> BufferPlace:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
-    def own(self, slot: int) -> Place:
+    def own(self, slot: int) -> BufferPlace:
         """Return the place of a slot that the regions fill: in the arena, unless it has another one."""
         if slot not in self.places:
             self.places[slot] = 0, self.entry.offsets[slot]
@@ -149,7 +149,7 @@ class NestedStages:
         for i, slot in turn.copied.items():
             self.copy(control, slot, exchanged[control.results[i]], like=params[i])
         for cycle in turn.cycles:
-            self.table.stages.append(Exchange(node, tuple(exchanged[slot][0] for slot in cycle)))
+            self.table.stages.append(Rotation(node, tuple(exchanged[slot][0] for slot in cycle)))
         if counter is not None:
             self.kernel(node, "adjoint_next", (), counter, (8, 8, 8, 1), 1, None)
         self.branch(node, None).target = begin
@@ -157,7 +157,7 @@ class NestedStages:
         for result, param in zip(control.results, params, strict=True):
             self.copy(control, param, self.place(result))
 
-    def tested(self, loop: Control) -> Place:
+    def tested(self, loop: Control) -> BufferPlace:
         """Append the test of a `while`; return the place of what it yields."""
         test = loop.blocks[0]
         self.block(test)
@@ -171,17 +171,17 @@ class NestedStages:
         self.kernel(loop.node, "adjoint_range", (), (*bounds, *counter[1:]), (8, 8, 8, 8, 8, 1), 3, _step_of_zero)
         return counter
 
-    def carried(self, control: Control, turn: Turn) -> dict[int, Place]:
+    def carried(self, control: Control, turn: Turn) -> dict[int, BufferPlace]:
         """Give what a loop carries its places; return the blocks that change places, by the names that a Turn has for them."""
         _, params = carried_by(control)
         result_of = dict(zip(params, control.results, strict=True))
-        begins: dict[int, Place] = {}
+        begins: dict[int, BufferPlace] = {}
         for param in params:
             # The result's memory serves the loop as well.
             begins[param] = (0, self.entry.offsets[param]) if param in self.entry.offsets else self.place(result_of[param])
         begins |= {slot: (0, self.entry.offsets[slot]) for slot in turn.direct}
         begins |= {control.results[i]: (0, self.entry.spares[control.results[i]]) for i in turn.copied}
-        exchanged: dict[int, Place] = {}
+        exchanged: dict[int, BufferPlace] = {}
         for cycle in turn.cycles:
             blocks = self.table.own.add([begins[slot] for slot in cycle], self.table.nbytes(cycle[0]))
             exchanged.update(zip(cycle, blocks, strict=True))
@@ -203,29 +203,29 @@ class NestedStages:
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
 
     # -- stages -------------------------------------------------------------------------------------------------------
-    def branch(self, node: Node, condition: Place | None) -> Branch:
-        made = Branch(node, condition)
+    def branch(self, node: Node, condition: BufferPlace | None) -> Jump:
+        made = Jump(node, condition)
         self.table.stages.append(made)
         return made
 
-    def here(self, branch: Branch) -> None:
+    def here(self, branch: Jump) -> None:
         """Let a branch lead to the stage that comes next."""
         branch.target = len(self.table.stages)
 
-    def copy(self, control: Control, slot: int, target: Place, like: int | None = None) -> None:
+    def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
         """Append a copy of a value, unless it is there already."""
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
         if source != target and nbytes:
             self.kernel(control.node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
 
     def kernel(
-        self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[Place], nbytes: Sequence[int], inputs: int,
+        self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[BufferPlace], nbytes: Sequence[int], inputs: int,
         failure: Callable[[int], Exception] | None,
     ) -> None:
         """Append a kernel of the run-time library."""
         here = machine()
         bound = here.bind(getattr(here.library, name), (1, _WHOLE, *sizes))
-        self.table.stages.append(Launched(bound, tuple(places), tuple(nbytes), inputs, node, failure))
+        self.table.stages.append(LaunchStage(bound, tuple(places), tuple(nbytes), inputs, node, failure))
 
 
 def _step_of_zero(status: int) -> Exception:

@@ -11,13 +11,13 @@ from typing import Any
 
 from adjoint.ir.core import Node
 
-__all__ = ["Branch", "Exchange", "Launched", "Place", "Stage"]
+__all__ = ["Jump", "Rotation", "LaunchStage", "BufferPlace", "Stage"]
 
-Place = tuple[int, int]
+BufferPlace = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchStage:
     """The launch of a kernel.
 
     kernel  the bound kernel
@@ -29,7 +29,7 @@ class Launched:
     """
 
     kernel: Any
-    places: tuple[Place, ...]
+    places: tuple[BufferPlace, ...]
     sizes: tuple[int, ...]
     inputs: int
     node: Node
@@ -37,20 +37,20 @@ class Launched:
 
 
 @dataclass(slots=True)
-class Branch:
+class Jump:
     """Goes on at the stage `target` if the bool at `condition` is false, or if there is none."""
 
     node: Node
-    condition: Place | None
+    condition: BufferPlace | None
     target: int = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Rotation:
     """Blocks change places: each becomes the memory of the next one, the last that of the first."""
 
     node: Node
     blocks: tuple[int, ...]
 
 
-Stage = Launched | Branch | Exchange
+Stage = LaunchStage | Jump | Rotation

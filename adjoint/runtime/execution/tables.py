@@ -36,7 +36,8 @@ from adjoint.runtime.execution.checks import Explanations, explained
 from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
 from adjoint.runtime.execution.run import Deviation, Run, Step
-from adjoint.runtime.execution.stages import Branch, Exchange, Launched, Place, Stage
+from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
+from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -68,9 +69,6 @@ class Returned:
 
 _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
-
-_EVERY = 2**62
-"""More steps than a table runs."""
 
 _MOST_LAUNCHES = 64
 """Launches of a piece for which a function of its own is compiled: in a longer one the time of Python around the call does not count."""
@@ -241,9 +239,9 @@ class _Table:
         else:
             self.launched(launch, [*given, *(self.define(slot) for slot in launch.results)])
 
-    def launched(self, launch: Launch, given: Sequence[Place]) -> None:
+    def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
         """Append the stages of a launch on buffers at these places."""
-        plan, scratch, offset = self.plans[launch], list[Place](), self.piece.arena
+        plan, scratch, offset = self.plans[launch], list[BufferPlace](), self.piece.arena
         for nbytes in plan.scratch:
             scratch.append((0, offset))
             offset += aligned(nbytes)
@@ -251,7 +249,7 @@ class _Table:
         sizes = *(self.type_of(slot).nbytes for slot in (*launch.operands, *launch.results)), *plan.scratch
         failure = launch.node.op.failure if launch.node.op.may_fail else None
         for kernel in plan.stages or ():
-            self.stages.append(Launched(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
+            self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def nested(self, entry: Nested, operands: Sequence[int]) -> None:
         """Append nested control flow."""
@@ -261,7 +259,7 @@ class _Table:
             self.define(slot)
         NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True))).add()
 
-    def place(self, position: int) -> Place:
+    def place(self, position: int) -> BufferPlace:
         """Return the block and the offset of an operand."""
         position = self.same.get(position, position)
         if position not in self.places:
@@ -285,11 +283,11 @@ class _Table:
         """Return the expression for the value at a position outside of the piece."""
         return f"values[{position}]" if self.arguments is None else f"v{position}"
 
-    def block(self, expression: str) -> Place:
+    def block(self, expression: str) -> BufferPlace:
         self.blocks.append(expression)
         return len(self.blocks) - 1, 0
 
-    def define(self, slot: int) -> Place:
+    def define(self, slot: int) -> BufferPlace:
         """Return the place of a result, in the arena or in memory of its own."""
         offset = self.slots[slot].offset
         if offset is not None:
@@ -384,9 +382,10 @@ class _Table:
         here = machine()
         blocks = self.blocks
         single = self.stages[0] if alone and len(self.stages) == 1 else None
-        if (isinstance(single, Launched) and len(single.places) <= _MOST_OPERANDS
+        if (isinstance(single, LaunchStage) and len(single.places) <= _MOST_OPERANDS
                 and all(block > 0 and not offset for block, offset in single.places)):
-            self.made["kernel"], self.made["launch"] = single.kernel, getattr(here.library, f"adjoint_launch{len(single.places)}")
+            self.made["kernel"] = observation.copy_for(single.node, single.kernel)
+            self.made["launch"] = getattr(here.library, f"adjoint_launch{len(single.places)}")
             given = f"[None, {', '.join(blocks[1:])}]"
             self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
         else:
@@ -394,8 +393,10 @@ class _Table:
                 self.allocate("arena", self.piece.arena + self.scratch)
             else:
                 self.made["arena"] = ffi.NULL
-            self.made["table"], self.made["kept"] = here.table(self.packed(), len(self.blocks), self.own.begin)
-            if all(isinstance(stage, Launched) for stage in self.stages):
+            table, self.made["kept"] = here.table(self.packed(), len(self.blocks), self.own.begin)
+            self.made["table"] = table
+            observation.describe_table(table, [stage.node for stage in self.stages])
+            if all(isinstance(stage, LaunchStage) for stage in self.stages):
                 self.made["launch"] = here.library.adjoint_run
                 given = f"[{', '.join(blocks)}]"
                 self.before.append(f"failed = launch(table, {given})")
@@ -404,7 +405,7 @@ class _Table:
                 self.before += self.resumed()
         self.made["failure"] = self.failure()
         self.before.append("if failed:")
-        if any(isinstance(stage, Launched) and stage.failure is not None for stage in self.stages):
+        if any(isinstance(stage, LaunchStage) and stage.failure is not None for stage in self.stages):
             self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
         self.before += ["    run = Run(None)"] if self.arguments is not None else []
         self.before.append(f"    raise failure(failed, run, {given})")
@@ -417,10 +418,10 @@ class _Table:
         return [
             f"blocks = new_blocks([{blocks}]" + (f" + {len(self.own.begin)} * [arena]" if self.own.begin else "") + ")",
             "place(table, blocks)",
-            f"failed = resume(table, blocks, 0, {_EVERY})",
+            "failed = resume(table, blocks, 0)",
             "if failed < 0:",
             "    try:",
-            f"        while failed < 0: failed = resume(table, blocks, -1 - failed, {_EVERY})",
+            "        while failed < 0: failed = resume(table, blocks, -1 - failed)",
             "    except BaseException as raised:",
             *(["        run = Run(None)"] if self.arguments is not None else []),
             "        interrupted(failed, raised, run)",
@@ -440,11 +441,11 @@ class _Table:
         steps: list[TableStep] = []
         for stage, batch in zip(self.stages, batches(self.stages, self.shared, self.own.bytes), strict=True):
             match stage:
-                case Launched():
+                case LaunchStage():
                     steps.append(TableStep("LAUNCH", stage.places, stage.kernel, batch))
-                case Exchange():
+                case Rotation():
                     steps.append(TableStep("EXCHANGE", [(block, 0) for block in stage.blocks]))
-                case Branch():
+                case Jump():
                     steps.append(TableStep("BRANCH", [] if stage.condition is None else [stage.condition], target=stage.target))
         return steps
 
@@ -454,8 +455,8 @@ class _Table:
         def failure(failed: int, run: Run, blocks: Sequence[Any]) -> BaseException:
             stage = stages[failed >> _STEP_BITS]
             node = stage.node
-            raised = (getattr(stage, "failure", None) or node.op.failure)(failed & (1 << _STEP_BITS) - 1)
-            if isinstance(stage, Launched) and isinstance(node.op, Check):
+            raised = observation.failure(getattr(stage, "failure", None) or node.op.failure, failed & (1 << _STEP_BITS) - 1)
+            if isinstance(stage, LaunchStage) and isinstance(node.op, Check):
                 # The table's own blocks are behind those that are given.
                 places = [(blocks[block if block >= 0 else count - 1 - block], offset) for block, offset in stage.places]
                 operands = [_copied(tensor_type(x), *place) for x, place in zip(node.operands, places)]

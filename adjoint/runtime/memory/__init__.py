@@ -1,6 +1,7 @@
 """Buffers of tensors, and for each op and operand types the function that computes it.
 
-    machine   buffers, the run-time library and the kernels of this process
-    tuning    the replacement of plain kernels by tuned ones
-    op_plans  for an op and operand types: the result types and the function that computes them
+    machine      buffers, the run-time library and the kernels of this process
+    observation  what is called after each launch, while that is wanted
+    tuning       the replacement of plain kernels by tuned ones
+    op_plans     for an op and operand types: the result types and the function that computes them
 """

@@ -138,6 +138,15 @@ class Machine:
         widest = max((len(placed) for placed in operands), default=0)
         return new("struct adjoint_table *", (packed, len(steps), widest, begins, given, len(own))), (steps, operands, packed, begins)
 
+    def copy_of(self, bound: Any) -> Any:
+        """Return a copy of a bound kernel, which an observer can tell from it."""
+        count = (self._declared.sizeof(bound[0]) - self._declared.offsetof("struct adjoint_bound", "size")) // 8
+        return self.bind(bound.kernel, [bound.size[i] for i in range(count)])
+
+    def callback(self, type_: str, function: Any) -> Any:
+        """Return a Python function as a C function of a type of the run-time library; the caller keeps it alive."""
+        return self._declared.callback(type_, function)
+
     def warn_of(self, fault: InternalError) -> None:
         """Warn once that a kernel cannot be compiled: the cause usually affects all kernels."""
         if not self._warned:

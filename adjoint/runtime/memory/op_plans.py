@@ -23,6 +23,7 @@ from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
+from adjoint.runtime.memory.observation import describe_kernel, failure
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.context import background_compile
 
@@ -245,6 +246,8 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
         for function, stage in zip(functions, lowered.stages, strict=True)
         if stage.units
     )
+    for stage in stages:
+        describe_kernel(stage, op, types, result_types, last=stage is stages[-1])
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch
@@ -255,7 +258,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
         for kernel in stages:
             status = launch(kernel, pointers)
             if status:
-                raise op.failure(status)
+                raise failure(op.failure, status)
 
     def run(*operands: Memory) -> Any:
         results = [allocate(n) for n in sizes]
@@ -281,7 +284,7 @@ def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Call
             def run0() -> Memory:
                 out = new(ctype)
                 if status := launch(kernel, out):
-                    raise op.failure(status)
+                    raise failure(op.failure, status)
                 return out
 
             return run0
@@ -291,7 +294,7 @@ def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Call
             def run1(a: Memory) -> Memory:
                 out = new(ctype)
                 if status := launch(kernel, a, out):
-                    raise op.failure(status)
+                    raise failure(op.failure, status)
                 return out
 
             return run1
@@ -301,7 +304,7 @@ def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Call
             def run2(a: Memory, b: Memory) -> Memory:
                 out = new(ctype)
                 if status := launch(kernel, a, b, out):
-                    raise op.failure(status)
+                    raise failure(op.failure, status)
                 return out
 
             return run2
@@ -311,7 +314,7 @@ def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Call
             def run3(a: Memory, b: Memory, c: Memory) -> Memory:
                 out = new(ctype)
                 if status := launch(kernel, a, b, c, out):
-                    raise op.failure(status)
+                    raise failure(op.failure, status)
                 return out
 
             return run3

@@ -1,0 +1,133 @@
+"""The time that each operator takes, by line of the user's program."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from adjoint.diagnostics import At, is_ours, user_place
+from adjoint.ir.ops.fused import Fused
+from adjoint.runtime.execution.run import Block, LoggingBlock
+from adjoint.runtime.memory.observation import Observation, observed
+from adjoint.runtime.process.location import user_location
+
+__all__ = ["OpTime", "OpTimes", "times"]
+
+_SHOWN = 25
+"""Rows of the table."""
+_WIDTH = 60
+"""Characters of a line of the program in the table."""
+
+
+@dataclass
+class OpTime:
+    """The time that an operator at one line took in all.
+
+    op        its name in the IR; a fused one names all that its kernel computes
+    place     the line of the user's program, of a gradient that of the forward operator; None if it is not known
+    calls     how often it ran; 0 for what a loop does between its operators
+    seconds   in kernels
+    """
+
+    op: str
+    place: At | None
+    calls: int = 0
+    seconds: float = 0.0
+
+
+class OpTimes:
+    """What `times` measured; `str()` of it is a table."""
+
+    def __init__(self) -> None:
+        self._begin, self._end = time.perf_counter(), math.nan
+        self._rows: dict[tuple[str, At | None], OpTime] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds between the begin and the end of the block, or up to now."""
+        return (time.perf_counter() if math.isnan(self._end) else self._end) - self._begin
+
+    @property
+    def rows(self) -> list[OpTime]:
+        """Return a row for each operator and line, the longest time first."""
+        return sorted(self._rows.values(), key=lambda row: -row.seconds)
+
+    @property
+    def in_kernels(self) -> float:
+        """Return the seconds in kernels."""
+        return sum(row.seconds for row in self._rows.values())
+
+    def __str__(self) -> str:
+        rows, inside = self.rows, self.in_kernels
+        lines = ["      ms   share    calls  operator"]
+        width = max((len(row.op) for row in rows[:_SHOWN]), default=0)
+        for row in rows[:_SHOWN]:
+            share = 100 * row.seconds / inside if inside else 0.0
+            lines.append(f"{1e3 * row.seconds:8.3f}  {share:4.1f} %  {row.calls:7}  {row.op:{width}}  {_shown(row.place)}".rstrip())
+        if len(rows) > _SHOWN:
+            lines.append(f"and {len(rows) - _SHOWN} more")
+        lines.append(f"{1e3 * inside:8.3f} ms in kernels of {1e3 * self.seconds:.3f} ms, of which some is the time of measuring")
+        return "\n".join(lines)
+
+    def _add(self, launched: Observation) -> None:
+        node = launched.node
+        place = None if node is None else user_place(node.loc)
+        if place is None and not _is_in_a_graph():
+            place = user_place(user_location())
+        name = _name(launched)
+        row = self._rows.setdefault((name, place), OpTime(name, place))
+        row.calls += launched.last
+        row.seconds += launched.nanoseconds * 1e-9
+
+
+def _name(launched: Observation) -> str:
+    """Return the name of an operator; of a fused one also what its kernel computes."""
+    node = launched.node
+    if node is None:
+        return "" if launched.op is None else launched.op.name
+    if isinstance(node.op, Fused):
+        return f"fused({', '.join(inner.op.name for inner in node.regions[0].nodes)})"
+    return node.op.name
+
+
+def _is_in_a_graph() -> bool:
+    """Return True if a graph runs its nodes one by one, as at first under a tape: the line that runs the graph is not that of a node."""
+    frame = sys._getframe(1)
+    while frame is not None and is_ours[frame.f_code.co_filename]:
+        if frame.f_code in _ONE_BY_ONE:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_ONE_BY_ONE = {Block.run.__code__, Block.run_part.__code__, LoggingBlock.run.__code__}
+
+
+def _shown(place: At | None) -> str:
+    if place is None:
+        return ""
+    line = linecache.getline(place.file, place.line).strip()
+    return f"{place.file.rpartition('/')[2]}:{place.line}  {line if len(line) <= _WIDTH else line[: _WIDTH - 3] + '...'}".rstrip()
+
+
+@contextmanager
+def times() -> Iterator[OpTimes]:
+    """Measure the time that each operator takes in a block, on this thread, in eager mode, gradients and graphs.
+
+    with adjoint.watch.times() as measured:
+        step(x)
+    print(measured)
+
+    Each row is an operator at a line of the program, with its calls and its time in kernels.  Python's own time is not in the rows.
+    """
+    found = OpTimes()
+    try:
+        with observed(found._add):
+            yield found
+    finally:
+        found._end = time.perf_counter()

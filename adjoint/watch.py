@@ -1,0 +1,12 @@
+"""Watch a program while it runs, without changing it or its numbers: which operator takes the time, and which gives the first NaN.
+
+    with adjoint.watch.check_finite(): ...        stops at the first result that is not finite, and names its line
+    with adjoint.watch.times() as measured: ...   the time of each operator, by line; `print(measured)` shows a table
+
+`adjoint run --check-finite` and `adjoint run --times` do this for a whole script.  While nothing is watched, nothing is slower.
+"""
+
+from adjoint.runtime.inspection.finite import check_finite
+from adjoint.runtime.inspection.times import OpTime, OpTimes, times
+
+__all__ = ["OpTime", "OpTimes", "check_finite", "times"]
