@@ -122,6 +122,10 @@ class Poly:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def plain(self) -> Poly:
+        """Return it as types hold it: a subclass may answer questions in another way."""
+        return self
+
     @property
     def is_name(self) -> bool:
         """Return True if it is a single name: `b`."""
@@ -274,7 +278,11 @@ _traces: Interned[TraceType] = Interned()
 def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
     """The one TensorType of this dtype and shape."""
     key = (dtype, tuple(shape))
-    known = _tensors.get(key)
+    try:
+        known = _tensors.get(key)
+    except TypeError:  # a size that tells nobody its hash
+        key = (dtype, tuple([d.plain() if isinstance(d, Poly) else d for d in key[1]]))
+        known = _tensors.get(key)
     return (known and known()) or _tensors.one(key, TensorType(*key))
 
 

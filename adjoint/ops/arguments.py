@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
 from adjoint.ir.ops.conversion import Cast
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType, Poly
 from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
@@ -220,6 +220,11 @@ def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
     return tuple(places) if rank else ()
 
 
+def _size(op: Op | str, argument: str, value: Any) -> int:
+    # In a graph for any size it is no number.
+    return value if isinstance(value, Poly) else integer(op, argument, value)  # pyright: ignore[reportReturnType] - an int to Python
+
+
 def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None = 0) -> tuple[int, ...]:
     """Return a shape, given as a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
     if isinstance(value, Tensor):
@@ -227,9 +232,9 @@ def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None
             raise wrong(op, argument, "a tuple of ints", value, TypeError)
         value = value.tolist()
     if isinstance(value, (tuple, list)):
-        sizes = tuple(integer(op, argument, size) for size in value)
+        sizes = tuple(_size(op, argument, size) for size in value)
     else:
-        sizes = (integer(op, argument, value),)
+        sizes = (_size(op, argument, value),)
     if least is not None:
         for size in sizes:
             if size < least:

@@ -2,7 +2,7 @@
 
     net.set_inputs(Tensor(shape=[3, None], dtype=float32), 2)
 
-A dimension of None accepts any size: each size gets a graph of its own.
+A dimension of None accepts any size.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "call", "constant", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "quick")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
@@ -64,6 +64,8 @@ class Graphs(dict[Template, _Entries]):
         """Runs the function or cell on a lowering."""
         self.constant: set[Any] = set()
         """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
+        self.any_size: dict[Template, Any] = {}
+        """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[[Sequence[Any]], Any] | None = None
@@ -109,6 +111,7 @@ class Graphs(dict[Template, _Entries]):
     def drop(self, entries: _Entries, entry: int) -> None:
         """Drop a graph, given by its id, whose guards can never hold again."""
         self.quick = None
+        self.any_size.clear()
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
@@ -120,6 +123,7 @@ class Graphs(dict[Template, _Entries]):
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
+        self.any_size.clear()
         self.quick = None
 
     def begin_period(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.ir.core import Module, walk
+from adjoint.ir.core import Function, Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.execution.tables import Returned
@@ -22,6 +22,7 @@ from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
+from adjoint.runtime.graphs.sizes import for_these_sizes
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.process.observers import graph_made
@@ -45,7 +46,7 @@ class Entry:
     _around  the cells in whose calls the user's code runs
     """
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: Lowered, optimised: Function | None = None):
         self.lowered = lowered
         nodes = [*walk(lowered.graph.function.body)]
         user = UserCode(lowered.graph) if has_user_code(lowered.graph) else None
@@ -55,7 +56,8 @@ class Entry:
         self.slots = slots_of(lowered.outline)
         returned = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
         self._fill = None if returned is None else eval(f"lambda {', '.join(f'leaf{i}' for i in range(len(self.slots)))}: {returned}")
-        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else Returned(returned, lowered.guards))
+        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else Returned(returned, lowered.guards),
+                             optimised=optimised)
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
@@ -97,16 +99,18 @@ _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 
 
 def make(known: Graphs, template: Template, named: Any) -> Entry:
-    """Make a graph for these arguments and cache it."""
-    return _kept(known, template, lowered(_subject(known.call, template, named, known.constant)))
+    """Make a graph for these arguments and cache it: from one for any size, if only sizes are new."""
+    subject = _subject(known.call, template, named, known.constant)
+    made, optimised = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    return _kept(known, template, made, optimised)
 
 
 def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
     return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
 
 
-def _kept(known: Graphs, template: Template, made: Lowered) -> Entry:
-    entry = Entry(made)
+def _kept(known: Graphs, template: Template, made: Lowered, optimised: Function | None = None) -> Entry:
+    entry = Entry(made, optimised)
     graph_made(made.graph)
     known.add(template, entry)
     return entry

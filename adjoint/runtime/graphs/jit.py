@@ -173,7 +173,8 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
     function  a function, method or lambda; a Cell gives a function that runs the cell as a graph
 
     The options are MindSpore's: they are checked, and none changes the results.  A function is always parsed from its source, as a
-    whole; a new shape makes a new graph; kernels are compiled once for all shapes.
+    whole; sizes that change need no parsing, with `dynamic` or without it, unless Python needs to know them; kernels are compiled once for
+    all shapes.
 
     TypeError if the argument is no function; ValueError and TypeError for values that an option does not accept.
     """

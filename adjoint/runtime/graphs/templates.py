@@ -83,6 +83,10 @@ class Template:
         """
         return Template(self._node, None, [_weak(held) for held in self._held], self.types, self.numbers)
 
+    def with_types(self, types: Sequence[TensorType]) -> Template:
+        """Return the template for tensors of other types."""
+        return Template(_retyped(self._node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
+
     def build(self, tensors: Sequence[Any]) -> Any:
         """Return the structure with `tensors` at their positions; ValueError if their number differs."""
         if len(tensors) != len(self.types):
@@ -185,6 +189,19 @@ class _Taken:
 
 def _is_named(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_make")
+
+
+def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
+    if isinstance(node, TensorType):
+        return next(types)
+    if node[0] is _Input:
+        next(types)
+        return node
+    kind = node[0]
+    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+        return node
+    start = 2 if issubclass(kind, dict) else 1
+    return (*node[:start], *[_retyped(part, types) for part in node[start:]])
 
 
 def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:

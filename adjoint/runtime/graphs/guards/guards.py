@@ -176,7 +176,7 @@ class Guards:
     # -- asking -------------------------------------------------------------------------------------------------------
     def when_gone(self, call: Callable[[], None]) -> None:
         """Call this once when the guards cannot hold any more."""
-        self._life.ended = call
+        self._life.ended.append(call)
 
     @property
     def lasts(self) -> bool:

@@ -41,21 +41,21 @@ class Life:
     """Records whether every object that a snapshot compares by identity is still alive.
 
     lasts  False as soon as one of them has been freed; its id may then belong to another object
-    ended  called once when that happens
+    ended  are called once when that happens
     """
 
     __slots__ = ("ended", "lasts")
 
     def __init__(self, lasts: bool = True) -> None:
         self.lasts = lasts
-        self.ended: Callable[[], None] | None = None
+        self.ended: list[Callable[[], None]] = []
 
     def end(self, gone: object) -> None:
         """Mark the snapshot as dead; this is the callback of the weak references."""
         self.lasts = False
-        ended, self.ended = self.ended, None
-        if ended is not None:
-            ended()
+        ended, self.ended = self.ended, []
+        for call in ended:
+            call()
 
 
 class Watched:

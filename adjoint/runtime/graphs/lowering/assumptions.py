@@ -24,10 +24,11 @@ class Assumptions:
     sites    the site of each `apply!` of such hooks, by its symbol
     guessed  True once something was assumed that no run has shown
     state    the places of Python state whose numbers and tensors differ from run to run
+    sizes    True if sizes of the arguments do
     """
 
-    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = ()):
-        self.known, self.asks, self.state = known, asks, state
+    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = (), sizes: bool = False):
+        self.known, self.asks, self.state, self.sizes = known, asks, state, sizes
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

@@ -21,6 +21,7 @@ from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
+from adjoint.runtime.graphs.lowering.graph_sizes import shape_of, size_of
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.memory.machine import Memory
@@ -125,6 +126,14 @@ class GraphTensor(Tensor):
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
         return known.memory
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.type)
+
+    @property
+    def size(self) -> int:
+        return size_of(self.type)
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a read-only array: a write to it while parsing would not reach the tensor of each run."""

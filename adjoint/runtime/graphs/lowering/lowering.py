@@ -46,7 +46,7 @@ from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
 
-__all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered"]
+__all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size"]
 
 _DEPTH = 10_000
 """The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
@@ -113,6 +113,13 @@ def lowered(subject: Subject) -> Lowered:
     return first.result()
 
 
+def lowered_for_any_size(subject: Subject) -> Lowered | None:
+    """Make a graph for arguments with symbolic sizes; None if Python needs to know a size, or if the function writes Python state."""
+    attempt = _Attempt(subject)
+    made = attempt.made
+    return made if made is not None and made.begun.is_empty else None
+
+
 def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
     """Make a graph in which a run goes on that has left the graph `before`.  The caller holds `lowering_lock`.
 
@@ -160,7 +167,7 @@ class _Attempt:
             for asks in (False, True):
                 restless = False
                 while True:
-                    assumptions = Assumptions(decisions, asks, self._state)
+                    assumptions = Assumptions(decisions, asks, self._state, not all(t.is_static for t in subject.arguments.types))
                     state.tracer = lowering = Lowering(subject, assumptions, restless)
                     try:
                         made = lowering.run()
@@ -228,7 +235,7 @@ class Lowering:
         cuts = Cuts(regions)
         hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
-        operations = Operations(regions, symbols, values, cuts, made)
+        operations = Operations(regions, symbols, values, cuts, made, assumptions)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(regions, values, hosts, guards, frontend.journal, assumptions.state)
         reads = self._reads = Reads(guards, frontend.journal, python)

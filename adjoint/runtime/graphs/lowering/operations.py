@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.ir.op import Effect, Op
+from adjoint.ir.op import Effect, Op, with_sizes
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
@@ -23,13 +24,16 @@ __all__ = ["Operations"]
 class Operations:
     """Emits ops, writes to tensors from outside, and random draws."""
 
-    def __init__(self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made):
+    def __init__(self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions):
         self._regions, self._symbols, self._values, self._cuts, self._made = regions, symbols, values, cuts, made
+        self._assumptions = assumptions
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """Emit an op; `apply` calls this while a graph is being made."""
         if op.effect is Effect.HOST:
             self._regions.has_effect = True
+        if self._assumptions.sizes:
+            op = with_sizes(op, {})  # those that Python has computed become plain ones
         atoms = self._values.atoms(operands)
         if state.no_grad:
             atoms = [self._cuts.operand(atom) for atom in atoms]

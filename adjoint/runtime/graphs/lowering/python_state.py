@@ -221,6 +221,11 @@ class Begun:
     def __init__(self, held: Sequence[tuple[Callable[[], MutablePlace], _Held]], loaded: Sequence[Callable[[], MutablePlace]]):
         self._held, self.loaded = held, loaded
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the graph reads and writes no Python state."""
+        return not self._held
+
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """Put the values of the beginning into the places, until the end of the `with`.  The caller holds `lowering_lock`."""

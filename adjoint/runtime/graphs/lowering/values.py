@@ -10,6 +10,7 @@ from adjoint.frontend.world import Kind
 from adjoint.ir.core import Atom, Literal, Value, tensor_type
 from adjoint.ir.types import I64
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS, is_int64
+from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor, Owner
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -43,7 +44,7 @@ class Values:
         return isinstance(x, Tensor)
 
     def python_type(self, x: object) -> type:
-        return Tensor if isinstance(x, GraphTensor) else type(x)
+        return Tensor if isinstance(x, GraphTensor) else int if isinstance(x, GraphSize) else type(x)
 
     def atom(self, x: Any) -> Atom:
         """Return the atom of a tensor or number in the open region; a tensor from outside is read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from adjoint.ir.core import Function, walk
+from adjoint.ir.core import Function, Node, walk
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
@@ -26,20 +26,21 @@ from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, may_expand, parameters_are_read_before, returns_anything
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["faster", "quiet_plan"]
+__all__ = ["faster", "optimised_alone", "quiet_plan", "runs_alone"]
 
 
-def faster(graph: Graph) -> Faster | None:
-    """Return the optimised function of a graph; None if the graph must run as it is."""
-    functions, state = graph.module.functions.values(), graph.state
-    nodes = [node for function in functions for node in walk(function.body)]
-    # A hook that is attached to a value belongs to its tensor, which optimisation may make another one's; and it can be removed.
-    if any(node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Check, Collective, Draw)) for node in nodes):
+def faster(graph: Graph, optimised: Function | None = None) -> Faster | None:
+    """Return the optimised function of a graph; None if the graph must run as it is.
+
+    optimised  this function, if it is known: for a graph that runs alone
+    """
+    state, nodes = graph.state, _nodes(graph)
+    if any(map(_is_fixed, nodes)):
         return None
     differentiated = any(isinstance(node.op, Differentiated) for node in nodes)
     around: list[Callable[[], Cell | None]] = []
     if not has_user_code(graph):
-        make = functools.partial(_plan, graph)
+        make = functools.partial(_plan, graph, optimised)
     else:
         user = UserCode(graph)
         if user.late or returns_anything(graph) or not may_expand(graph, user.function):
@@ -66,8 +67,28 @@ def quiet_plan(graph: Graph) -> Plan:
     return (found and found.plan()) or planned(graph.function, identities=True, accesses=True)
 
 
-def _plan(graph: Graph) -> Plan | None:
-    return _plan_of(graph, inlined(graph.function, graph.module), False)
+def runs_alone(graph: Graph) -> bool:
+    """Return True if none of the user's code runs in a graph, and it need not run as it is."""
+    return not has_user_code(graph) and not any(map(_is_fixed, _nodes(graph)))
+
+
+def optimised_alone(graph: Graph) -> Function | None:
+    """Return the optimised function of a graph that runs alone; None if it must run as it is."""
+    return optimised_alike(inlined(graph.function, graph.module), graph.module)
+
+
+def _nodes(graph: Graph) -> list[Node]:
+    return [node for function in graph.module.functions.values() for node in walk(function.body)]
+
+
+def _is_fixed(node: Node) -> bool:
+    """Return True for a hook that is attached to a value: it belongs to its tensor, which optimisation may make another one's."""
+    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Check, Collective, Draw))
+
+
+def _plan(graph: Graph, optimised: Function | None) -> Plan | None:
+    made = optimised_alone(graph) if optimised is None else optimised
+    return None if made is None else planned(made, identities=True, accesses=True)
 
 
 def _plan_of(graph: Graph, function: Function, calls_the_user: bool) -> Plan | None:

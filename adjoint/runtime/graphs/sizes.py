@@ -1,0 +1,227 @@
+"""Graphs for any size: a batch size that changes needs no parsing, no autodiff and no optimisation.
+
+    f(x: f32[32, 10])     parsed, as for any new argument
+    f(x: f32[16, 10])     parsed once more, for f32[n, 10]; the graph is specialised to n = 16
+    f(x: f32[24, 10])     specialised to n = 24
+
+While a function is parsed for f32[n, 10], a question of Python's about `n` is answered only if the answer is the same for all sizes
+(`lowering.graph_sizes`).  Otherwise the attempt fails, and each size is parsed.  After specialising, the type of each value is inferred
+anew, and must be the type of the graph for any size with its number put in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from adjoint.diagnostics import CompileError
+from adjoint.ir.core import Function, Module, Region, Value, walk
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.types import NamedSizes, TensorType, substituted, symbol, tensor
+from adjoint.passes.specialize import specialized
+from adjoint.runtime.graphs.graph import site_key
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
+from adjoint.runtime.graphs.outline import OutlineSlot, Remade
+from adjoint.runtime.graphs.running.optimised import optimised_alone, runs_alone
+from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.tensor.structure import mapped
+
+__all__ = ["AnySize", "for_these_sizes", "generalised", "matched"]
+
+_MOST = 4
+"""Graphs for any size that are kept for arguments that differ in their sizes alone."""
+
+
+class _Seen:
+    """What is known of calls whose arguments differ in their sizes alone.
+
+    last     the types of the arguments of the last graph
+    graphs   the graphs for any size, the last used first
+    refused  types for which there is none
+    """
+
+    def __init__(self) -> None:
+        self.last: Sequence[TensorType] = ()
+        self.graphs: list[AnySize] = []
+        self.refused: set[tuple[TensorType, ...]] = set()
+
+
+def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Function] | None:
+    """Return the graph of a subject and its optimised function, from one for any size; None if it has to be parsed for its sizes.
+
+    seen  by the template of arguments without sizes
+    """
+    now = subject.arguments.types
+    key = subject.arguments.with_types([tensor(t.dtype, [symbol("_")] * t.rank) for t in now])
+    known = seen.get(key)
+    if known is None:
+        known = seen[key.lasting()] = _Seen()
+        known.last = now
+        return None
+    before, known.last = known.last, now
+    for graph in known.graphs:
+        if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
+            return graph.specialised(sizes)
+    general = generalised(before, now)
+    if general is None or general in known.refused or (sizes := matched(general, now)) is None:
+        return None
+    graph = AnySize.of(dataclasses.replace(subject, arguments=subject.arguments.with_types(general)))
+    if graph is None:
+        known.refused.add(general)
+        return None
+    known.graphs[:] = [graph, *known.graphs][:_MOST]
+    return graph.specialised(sizes)
+
+
+
+def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tuple[TensorType, ...] | None:
+    """Return types with names in place of the sizes that differ; None if something else differs, or a size is below `LEAST`.
+
+    Sizes that were equal and are equal again have one name: the batch of the inputs and that of the labels.
+    """
+    names: dict[tuple[int, int], str] = {}
+    found: list[TensorType] = []
+    for old, new in zip(before, now, strict=True):
+        if old.dtype is not new.dtype or old.rank != new.rank:
+            return None
+        sizes: list[Any] = []
+        for pair in zip(old.sizes, new.sizes, strict=True):
+            if pair[0] == pair[1]:
+                sizes.append(pair[1])
+            elif min(pair) < LEAST:
+                return None
+            else:
+                sizes.append(symbol(names.setdefault(pair, f"n{len(names)}")))
+        found.append(tensor(new.dtype, sizes))
+    return tuple(found) if names else None
+
+
+def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[str, int] | None:
+    """Return the numbers of the names in types; None if the types do not match, or a number is below `LEAST`."""
+    sizes: dict[str, int] = {}
+    for pattern, type_ in zip(general, now, strict=True):
+        if pattern.dtype is not type_.dtype or pattern.rank != type_.rank:
+            return None
+        for wanted, size in zip(pattern.shape, type_.sizes, strict=True):
+            number = wanted if isinstance(wanted, int) else sizes.setdefault(next(iter(wanted.names())), size)
+            if number != size or (number is not wanted and size < LEAST):
+                return None
+    return sizes
+
+
+class AnySize:
+    """A graph with named sizes, and its optimised form.
+
+    types  the types of its arguments
+    """
+
+    def __init__(self, types: Sequence[TensorType], lowered: Lowered, optimised: Function):
+        self.types, self.lowered, self._optimised = types, lowered, optimised
+
+    @classmethod
+    def of(cls, subject: Subject) -> AnySize | None:
+        """Return the graph of a function for arguments with named sizes; None if each size needs a graph of its own."""
+        lowered = lowered_for_any_size(subject)
+        if lowered is None:
+            return None
+        graph = lowered.graph
+        calls = [part for site in graph.sites.values() for part in (site.arguments, site.output)]
+        outlined = [leaf for leaf in _leaves(lowered.outline) if not isinstance(leaf, (OutlineSlot, GraphSize))]
+        if not runs_alone(graph) or any(map(_knows_sizes, (*graph.hosts.values(), *calls, *outlined))):
+            return None
+        try:
+            optimised = optimised_alone(graph)
+        except NamedSizes:
+            return None
+        return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
+
+    def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Function] | None:
+        """Return the graph for these sizes, and its optimised function; None if an op cannot have them: parsing says where."""
+        try:
+            return self._specialised(sizes)
+        except (ValueError, TypeError, CompileError):
+            return None
+
+    def _specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Function]:
+        known = self.lowered
+        graph = known.graph
+        functions = {symbol: _checked(function, sizes) for symbol, function in graph.module.functions.items()}
+        sites: dict[Value, Any] = {}
+        for symbol_, function in graph.module.functions.items():
+            for old, new in zip(walk(function.body), walk(functions[symbol_].body), strict=True):
+                if isinstance(old.op, CellOp) and (key := site_key(old)) is not None and key in graph.sites:
+                    made = site_key(new)
+                    assert made is not None
+                    sites[made] = graph.sites[key]
+        module = Module(graph.module.params, graph.module.hosts, functions)
+        made_graph = dataclasses.replace(graph, module=module, sites=sites)
+        outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
+        lowered = Lowered(made_graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun)
+        return lowered, _checked(self._optimised, sizes)
+
+
+def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
+    """Return a function for some sizes.  ValueError if a type that is inferred for them is not that for any size."""
+    made = specialized(function, sizes)
+    for old, new in zip(_values(function.body), _values(made.body), strict=True):
+        if substituted(old.type, sizes) is not new.type:
+            raise ValueError(f"{old.type} is {new.type} for {dict(sizes)}")
+    return made
+
+
+def _values(region: Region) -> Iterator[Value]:
+    yield from region.params
+    for node in region.nodes:
+        yield from node.results
+        for inner in node.regions:
+            yield from _values(inner)
+
+
+def _with_numbers(sizes: Mapping[str, int], leaf: Any) -> Any:
+    if isinstance(leaf, GraphSize):
+        return leaf.plain().substituted(sizes)
+    if isinstance(leaf, OutlineSlot):
+        return dataclasses.replace(leaf, type=substituted(leaf.type, sizes))
+    return leaf
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    mapped(value, found.append)
+    return found
+
+
+_DEEPEST = 12
+"""How deep functions are looked into for the sizes that they hold."""
+
+
+def _knows_sizes(x: Any, depth: int = 0) -> bool:
+    """Return True if a function or a value may hold a size of the graph: what it does would be for no size at all."""
+    if type(x) is GraphSize or isinstance(x, Remade) or depth > _DEEPEST:
+        return True
+    if isinstance(x, types.FunctionType):
+        around = [cell.cell_contents for cell in x.__closure__ or () if _is_full(cell)]
+        return any(_knows_sizes(part, depth + 1) for part in (*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()))
+    if isinstance(x, functools.partial):
+        return any(_knows_sizes(part, depth + 1) for part in (x.func, *x.args, *x.keywords.values()))
+    if isinstance(x, (tuple, list, set, frozenset)):
+        return any(_knows_sizes(part, depth + 1) for part in x)
+    if isinstance(x, dict):
+        return any(_knows_sizes(part, depth + 1) for part in (*x, *x.values()))
+    if isinstance(x, TensorType):
+        return not x.is_static
+    if isinstance(x, OutlineSlot):
+        return False  # its type is not looked at when it is filled
+    own = getattr(x, "__dict__", None)
+    return isinstance(own, dict) and type(x).__module__.startswith("adjoint.runtime.graphs") and _knows_sizes(own, depth + 1)
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
