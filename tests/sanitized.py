@@ -1,6 +1,6 @@
 """Run tests with kernels and the run-time library under AddressSanitizer and UndefinedBehaviorSanitizer: `make sanitize`.
 
-    python tests/sanitized.py                  the op suite, the programs, hostile calls, matrix products, gradients
+    python tests/sanitized.py                  the op suite, the programs, hostile calls, matrix products, gradients, what runs graphs
     python tests/sanitized.py tests/nn -k Dense    others: the arguments are pytest's
 
 gcc compiles what it compiles otherwise, with the same flags and the sanitizers'; Python is started with gcc's sanitizer libraries
@@ -18,7 +18,8 @@ from pathlib import Path
 
 TESTS = (
     "tests/test_ops.py", "tests/test_programs.py", "tests/test_hostile_calls.py", "tests/codegen/test_matmul.py",
-    "tests/runtime/test_tape.py",
+    "tests/runtime/test_tape.py", "tests/runtime/test_sequence.py", "tests/runtime/test_state_in_place.py", "tests/runtime/test_recorded.py",
+    "tests/runtime/test_isolation.py", "tests/test_made_up_programs.py",
 )
 
 COMPILER = "gcc -fsanitize=address,undefined -fno-sanitize-recover=all"
