@@ -175,6 +175,19 @@ def loop_over_a_name_without_a_value(x, n):
     return x
 
 
+@program(f32(1.0, 2.0), 2, raises=(NameError, "free variable 'k'"), features="nested functions, printing")
+def function_that_reads_a_name_without_a_value(x, n):
+    """A variable of the function around was given no value on the way there."""
+    if n > 2:
+        k = 0
+
+    def shifted(y):
+        print("shifting", y)
+        return y + k
+
+    return shifted(x * 2)
+
+
 @program(f32(1.0, 2.0), raises=(ValueError, "matrices of 2 rows"), features="printing, tensor if")
 def mistake_behind_a_print(x):
     """A shape error in a branch, after a print: first the print, then the exception."""

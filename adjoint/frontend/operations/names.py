@@ -34,8 +34,10 @@ class Names:
                     if isinstance(found, Unusable):
                         raise found.make(name, self.stack.loc_of(node))
                     if found is UNBOUND:
-                        message = f"cannot access local variable '{name}' where it is not associated with a value"
-                        raise_late(self.world, UnboundLocalError, (message,), self.stack.loc_of(node))
+                        own = frame is self.stack.frame
+                        message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
+                                   f"{'' if own else ' in enclosing scope'}")
+                        raise_late(self.world, UnboundLocalError if own else NameError, (message,), self.stack.loc_of(node))
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
