@@ -18,6 +18,7 @@ from adjoint.codegen.emit import KernelText, lower
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
+from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, FusedKernel, is_map, is_reduction, kernel_op
 from adjoint.ir.ops.optimizers import Update
@@ -25,6 +26,8 @@ from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.print import print_function
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, I32, DType, TensorType, tensor
+from adjoint.ir.verify import verify_function
+from adjoint.passes import fuse
 from adjoint.passes.fuse import fused
 from adjoint.runtime.memory.machine import array_of, machine, memory_of
 from adjoint.runtime.memory.op_plans import plan_for
@@ -359,3 +362,90 @@ def test_a_step_in_the_memory_of_what_it_replaces(name: str) -> None:
     for begin, end in ((40, stage.units), (0, 40)):
         assert function(pointers, ffi.new("int64_t[]", stage.sizes), begin, end) == 0
     assert [x.tobytes() for x in outs] == [x.tobytes() for x in expected]
+
+
+# Row by row -------------------------------------------------------------------------------------------------------------------
+
+
+ROWS: tuple[tuple[int, ...], ...] = ((3, 7), (40, 300), (5, 1024), (2, 3, 50), (1, 64), (9,), (6, 32), (300, 33))
+
+
+def of_rows(seed: int) -> Function:
+    """A function of rows, of reductions of them, and of what both are combined to, some of it cast or stored."""
+    rng = np.random.default_rng([31, seed])
+    dtype, shape = (F32, F16, F64, F32, BF16)[seed % 5], ROWS[seed % len(ROWS)]
+    column = (*shape[:-1], 1)
+    b = Builder()
+    params = [Value(tensor(dtype, t), "x") for t in (shape, shape, column, shape[-1:], ())]
+    whole: list[Any] = params[:2]
+    single: list[Any] = [params[2]]
+    unary, binary = UNARY, BINARY
+
+    def pick(atoms: list[Any]) -> Any:
+        return atoms[max(0, len(atoms) - int(rng.geometric(0.4)))]
+
+    for _ in range(int(rng.integers(6, 20))):
+        match int(rng.integers(0, 9)):
+            case 0 | 1:
+                reduction = str(rng.choice(("sum", "mean", "reduce_max", "prod")))
+                single.append(getattr(b, reduction)(pick(whole), axes=(len(shape) - 1,), keepdims=True))
+            case 2:
+                single.append(getattr(b, str(rng.choice(unary)))(pick(single)))
+            case 3:
+                single.append(getattr(b, str(rng.choice(binary)))(pick(single), pick([params[4], *single])))
+            case 4:
+                whole.append(getattr(b, str(rng.choice(unary)))(pick(whole)))
+            case 5:
+                whole.append(b.select(b.less(pick(whole), pick(single)), pick(whole), params[3]))
+            case 6:
+                whole.append(b.broadcast(pick(single), to=tensor(dtype, shape)))
+            case _:
+                whole.append(getattr(b, str(rng.choice(binary)))(pick(whole), pick([params[3], params[4], *whole, *single, *single])))
+    stored = [x for x in (*whole[2:-1], *single[1:]) if rng.random() < 0.2]
+    return Function("f", b.finish([whole[-1], *stored], params))
+
+
+@functools.cache
+def rows() -> list[tuple[Function, Function]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fuse, "_LARGE", 0)
+        made = [(function, fused(function)) for function in map(of_rows, range(40))]
+    for _, function in made:
+        verify_function(function)
+    compiled([text_of(node) for _, function in made for node in function.body.nodes if isinstance(node.op, Fused)])
+    return made
+
+
+def by_rows(node: Node) -> bool:
+    return isinstance(node.op, Fused) and any(map(is_reduction, node.regions[0].nodes[:-1]))
+
+
+def test_functions_of_rows_are_fused() -> None:
+    held = [node for _, function in rows() for node in function.body.nodes if by_rows(node)]
+    assert len(held) > 20
+    assert max(sum(map(is_reduction, node.regions[0].nodes)) for node in held) > 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_function_of_rows(seed: int) -> None:
+    plain, together = rows()[seed]
+    for count in (1, 2):
+        with threads(count):
+            for draw in (0, 1):
+                arrays = inputs(plain, draw)
+                assert computed(together, arrays) == computed(plain, arrays), print_function(together)
+
+
+def test_a_wrong_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison above finds a kernel that reads the first row instead of each."""
+    x, b = Value(tensor(F32, (19, 23)), "x"), Builder()
+    total = b.sum(x, axes=(1,), keepdims=True)
+    plain = Function("f", b.finish([b.div(x, total)], [x]))
+    monkeypatch.setattr(fuse, "_LARGE", 0)
+    together = fused(plain)
+    assert by_rows(*together.body.nodes)
+    arrays = inputs(plain, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(fused_rows, "collapsed", lambda shape, strides: ([19], [[0]]))
+        wrong = computed(together, arrays)
+    assert wrong != computed(plain, arrays)

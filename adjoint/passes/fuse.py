@@ -17,6 +17,8 @@ Groups never span a node that has regions, or effects other than on state.  Betw
     group     Nodes of one level over elements of one shape that use each other's results or read the same large value; cut where
               a kernel would become too large for the processor's registers.
     end       A group ends in at most one reduction or step of an optimiser.
+    rows      Where a large value is reduced to one element for each row, the group may go on: what is computed from such results counts as
+              computed over the elements of the rows.  Smaller values stay in a cache, and kernels of their own are as fast.
     again     A cheap value is computed again in a group that uses it, if the group reads what it is computed from anyway.
 
 Work and memory are linear in the number of nodes.
@@ -37,6 +39,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
 from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed
+from adjoint.ir.ops.fused_rows import reduces_rows
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
@@ -49,6 +52,8 @@ _COST = 128
 """The most that the nodes of one kernel may cost for an element, in additions of float32."""
 _OPERANDS = 16
 """The most values that one kernel reads."""
+_LARGE = 2**20
+"""Bytes of a value that is large: its rows are computed one by one if they are reduced and used again."""
 _CHEAP = 8
 """A value that costs less may be computed again."""
 _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
@@ -115,6 +120,7 @@ class _Stretch:
     needed  for each node, True if its results are used outside of the stretch, or if it may do more than to compute them
     spaces  for each node the shape of the elements that it computes or reads, None for one that cannot be in a group
     ends    for each node the position of the operand that it reads element by element if it can be the end of a group, else None
+    rows    for each node True if it computes an element for each row: a reduction of rows, or what is computed from one
     edges   for each node those that must come after it and do not use its results
     users   for each node those that use its results, and its edges; `identity` and its like are skipped where a group can do without them
     """
@@ -127,11 +133,14 @@ class _Stretch:
                        or any(user not in here for value in node.results for user in users.get(value, ())) for node in nodes]
         self.ends = [streamed(node) for node in nodes]
         self.spaces = [_space(node) for node in nodes]
+        self.rows = [False] * len(nodes)
         self.renamed: dict[Value, Atom] = {}
         for node in nodes:
             if isinstance(node.op, (Identity, StopGradient, NoGrad)):
                 (x,) = node.operands
                 self.renamed[node.result] = self.renamed.get(x, x) if isinstance(x, Value) else x
+        for i in range(len(nodes)):
+            self.find_rows(i)
         self.edges = _edges(nodes)
         self.users = [list(after) for after in self.edges]
         for i in reversed(range(len(nodes))):
@@ -162,9 +171,11 @@ class _Stretch:
 
     def joins(self, i: int, user: int) -> bool:
         """Return True if a node and one that uses its result may be in one kernel."""
-        if self.spaces[i] is None or self.spaces[i] != self.spaces[user] or self.ends[i] is not None:
-            return False
         position = self.ends[user]
+        if self.spaces[i] is None or self.spaces[i] != self.spaces[user]:
+            return False
+        if self.ends[i] is not None:
+            return self.rows[i] and position is None
         return position is None or i not in self.makers([x for at, x in enumerate(self.operands(user)) if at != position])
 
     def levels(self) -> list[int]:
@@ -173,9 +184,10 @@ class _Stretch:
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
         for i, node in enumerate(self.nodes):
-            for maker in self.makers(self.operands(i)) if is_reduction(node) else ():
-                if self.joins(maker, i):
-                    level[i] = level[maker]
+            if is_reduction(node) and not any(self.joins(i, user) and level[user] == level[i] for user in self.users[i]):
+                for maker in self.makers(self.operands(i)):
+                    if self.joins(maker, i):
+                        level[i] = level[maker]
         return level
 
     def groups(self, level: list[int]) -> list[list[int]]:
@@ -205,13 +217,15 @@ class _Stretch:
         return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
 
     def cut(self, component: list[int]) -> list[list[int]]:
-        """Return nodes of one level as groups that are small enough, with at most one end each."""
+        """Return nodes of one level as groups that are small enough, with at most one end each, or with reductions of rows."""
+        here = set(component)
+        ends = [i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])]
         groups: list[list[int]] = []
         of: dict[int, list[int]] = {}
         read: set[Value] = set()
         cost = 0
         for i in component:
-            if self.ends[i] is not None:
+            if i in ends:
                 continue
             own = {x for x in self.operands(i) if isinstance(x, Value)}
             new = {x for x in own if of.get(self.maker.get(x, -1)) is not groups[-1]} if groups else own
@@ -222,13 +236,31 @@ class _Stretch:
             of[i] = groups[-1]
             cost += cost_of(self.nodes[i].op)
             read |= new
-        for i in component:
+        for i in ends:
             position = self.ends[i]
-            if position is not None:
-                group = next((of[maker] for maker in self.makers([self.operands(i)[position]]) if maker in of), None)
-                if group is not None and self.ends[group[-1]] is None:
-                    group.append(i)
-        return groups
+            assert position is not None
+            group = next((of[maker] for maker in self.makers([self.operands(i)[position]]) if maker in of), None)
+            if group is not None and all(self.rows[i] and self.rows[member] for member in group if self.ends[member] is not None):
+                group.append(i)
+        return [group for group in groups if self.is_whole(group)]
+
+    def find_rows(self, i: int) -> None:
+        """Set `rows` of a node, and the space of a value for each row to that of the rows."""
+        node = self.nodes[i]
+        if reduces_rows(node):
+            self.rows[i] = tensor_type(node.operands[0]).nbytes > _LARGE
+        elif self.spaces[i] is not None and self.ends[i] is None:
+            makers = {self.spaces[maker] for maker in self.makers(self.operands(i)) if self.rows[maker]}
+            column = tensor_type(node.result).sizes
+            if len(makers) == 1 and all(tensor_type(x).sizes == column or math.prod(tensor_type(x).sizes) == 1 for x in self.operands(i)):
+                (space,) = makers
+                if space is not None and (*space[:-1], 1) == column:
+                    self.rows[i], self.spaces[i] = True, space
+
+    def is_whole(self, group: Sequence[int]) -> bool:
+        """Return True if a group can be one kernel: with values for each row only after a reduction of rows."""
+        maps = [self.rows[i] for i in group if self.ends[i] is None]
+        return all(maps) or not any(maps) or any(self.ends[i] is not None for i in group[:-1])
 
 
 class _Grouping:
@@ -256,7 +288,7 @@ class _Grouping:
         read = {x for i in group for x in stretch.operands(i)}
         for i in sorted(stretch.makers(list(read)), reverse=True):
             node = stretch.nodes[i]
-            if i in members or stretch.spaces[i] != space or stretch.ends[i] is not None or cost_of(node.op) >= _CHEAP:
+            if i in members or stretch.spaces[i] != space or stretch.ends[i] is not None or stretch.rows[i] or cost_of(node.op) >= _CHEAP:
                 continue
             if isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value)):
                 members.add(i)
@@ -301,7 +333,8 @@ class _Grouping:
             hint = atom.hint if isinstance(atom, Value) else "number"
             return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
 
-        for i in sorted(self.live[number], key=lambda i: (stretch.ends[i] is not None, i)):
+        used = {maker for i in self.live[number] for maker in stretch.makers(stretch.operands(i))}
+        for i in sorted(self.live[number], key=lambda i: (stretch.ends[i] is not None and i not in used, i)):
             node = stretch.nodes[i]
             given = [inside(x, i, position) for position, x in enumerate(stretch.operands(i))]
             made = inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)

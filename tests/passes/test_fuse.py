@@ -192,6 +192,7 @@ def test_what_may_fail_keeps_its_place_among_writes() -> None:
     ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(b, b, l, l, l)\n yield q", "sgd_update of one value of the region and of parameters"),
     ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(a, b, l, l, l)\n yield b", "all of its results yielded"),
     ("b: f32[8] = exp(a)\n q: f32[8] = sgd_update(a, b, l, l, 1.0_f32)\n yield q", "but got a, l, l, 1.0"),
+    ("s: f32 = sum(a, axes=[0])\n b: f32[8] = mul(a, s)\n yield b", "reductions of rows, and elementwise ops on their results"),
 ])
 def test_what_is_no_fused_node(region: str, said: str) -> None:
     node = f"y: f32[8] = fused carry (a: f32[8] = x, l: f32 = m) {{\n {region}\n }}"
@@ -199,6 +200,37 @@ def test_what_is_no_fused_node(region: str, said: str) -> None:
     with pytest.raises(CompileError) as caught:
         verify_module(parse_module(text))
     assert said in str(caught.value)
+
+
+SOFTMAX = """
+  m: f32[{0}, 1] = reduce_max(x, axes=[1], keepdims=true)
+  d: f32[{0}, {1}] = sub(x, m)
+  e: f32[{0}, {1}] = exp(d)
+  s: f32[{0}, 1] = sum(e, axes=[1], keepdims=true)
+  t: f32[{0}, 1] = add(s, 1.0_f32)
+  p: f32[{0}, {1}] = div(e, t)
+  return p"""
+
+
+@pytest.mark.parametrize(("rows", "columns", "expected"), [
+    (1000, 1000, [["reduce_max", "sub", "exp", "sum", "add", "div"]]),
+    (100, 1000, [["reduce_max"], ["sub", "exp", "sum"], ["add"], ["div"]]),  # it stays in a cache
+    (1000, 1025, [["reduce_max"], ["sub", "exp", "sum"], ["add"], ["div"]]),  # a row is too long
+])
+def test_rows_that_are_reduced_and_used_again(rows: int, columns: int, expected: list[list[str]]) -> None:
+    type_ = f"f32[{rows}, {columns}]"
+    assert held(after(SOFTMAX.format(rows, columns), params=f"x: {type_}", results=type_)) == expected
+
+
+def test_two_reductions_of_the_same_rows() -> None:
+    """And one of columns, which stays apart."""
+    module = after("""
+  a: f32[1000, 1000] = exp(x)
+  s: f32[1000, 1] = sum(a, axes=[1], keepdims=true)
+  m: f32[1000, 1] = reduce_max(a, axes=[1], keepdims=true)
+  c: f32[1000] = sum(a, axes=[0])
+  return s, m, c""", params="x: f32[1000, 1000]", results="(f32[1000, 1], f32[1000, 1], f32[1000])")
+    assert held(module) == [["exp", "sum", "reduce_max"], ["sum"]]
 
 
 def test_large_groups_are_cut() -> None:

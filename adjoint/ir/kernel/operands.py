@@ -71,6 +71,7 @@ class LocalArray:
     """An array on the stack of the thread that computes."""
 
     __slots__ = ("dtype", "length", "name", "pointer")
+    staged = False
 
     def __init__(self, dtype: DType, length: int, name: str):
         self.dtype, self.length, self.name = dtype, length, name
@@ -78,3 +79,7 @@ class LocalArray:
 
     def __getitem__(self, index: Operand) -> Expr:
         return widened(Index(self.pointer, expression(index, I64), self.dtype))
+
+    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+        """Return itself and `start`: see `Buffer.window`."""
+        return self, start

@@ -25,6 +25,7 @@ from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.fused_rows import lower_rows, reduces_rows, row_shape
 from adjoint.ir.ops.loops import Walk, broadcast_access, emit_maps
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
@@ -81,7 +82,8 @@ class Fused(RegionOp):
     operands  tensors
     region    parameters: the operands, and it sees nothing else; nodes: elementwise ops and `broadcast`s that all have results of one
               shape, then perhaps one reduction of one of these, or a step of an optimiser whose gradient is one of these and whose other
-              operands are parameters; yields the results, and all of its last node
+              operands are parameters; yields the results, and all of its last node.  Or elementwise ops on [.., n], reductions of these
+              over the last axis to [.., 1], and elementwise ops on such results, in any order
     result    what the region yields
     gradient  that of the nodes which the pass `inline` puts in its place
     errors    TypeError when the parameters do not have the operands' types; ValueError when the region holds other nodes
@@ -96,6 +98,11 @@ class Fused(RegionOp):
             raise mistake(self, "parameters", f"({expected})", f"({', '.join(str(p.type) for p in body.params)})", TypeError)
         if free_of(body):
             raise mistake(self, "region", "closed: it sees its parameters only", f"a use of {free_of(body)[0].hint}")
+        if any(map(is_reduction, body.nodes[:-1])):
+            if not all(is_map(node) or reduces_rows(node) for node in body.nodes) or row_shape(body.nodes) is None:
+                expected = "elementwise ops on rows, reductions of rows, and elementwise ops on their results"
+                raise mistake(self, "region", expected, " ".join(node.op.name for node in body.nodes))
+            return tuple(atom.type for atom in body.results)
         *maps, last = body.nodes or (None,)
         position = None if last is None else streamed(last)
         if last is None or position is None:
@@ -168,6 +175,11 @@ class FusedKernel(Op):
         return {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
 
     @property
+    def uniform(self) -> bool:
+        """Return whether loops over a single number may name it: see `Elementwise.uniform`."""
+        return all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
+
+    @property
     def cost(self) -> int:
         """Return the time for one element, in additions of float32."""
         return max(1, sum(cost_of(op) for op, _ in self.steps))
@@ -186,8 +198,10 @@ class FusedKernel(Op):
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]
         types = self.types([buffer.type for buffer in operands])
-        end = self.end
-        uniform = all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
+        if any(isinstance(op, Reduction) for op, _ in self.steps[:-1]):
+            lower_rows(self, k, operands, outs, types)
+            return
+        end, uniform = self.end, self.uniform
         if end is None:
             accesses = [broadcast_access(buffer, outs[0].shape) for buffer in operands]
 
@@ -221,23 +235,27 @@ class FusedKernel(Op):
     def _elements(self, k: Kernel, operands: Mapping[int, Expr], types: Sequence[Type]) -> dict[int, Expr]:
         """Return by its number each value of the maps for one element, from that element of each operand that they use."""
         values = {number: x if isinstance(x, Name) else k.let(x, "value") for number, x in operands.items()}
-        for number, (op, given) in enumerate(self.steps, self.operands):
-            if op is self.end:
-                break
-            type_ = types[number]
-            assert isinstance(type_, TensorType)
-            scalars = [k.literal(x[1], x[0]) if isinstance(x, tuple) else values[x] for x in given]
-            if isinstance(op, Broadcast):
-                values[number] = scalars[0]
-                continue
-            assert isinstance(op, Elementwise)
-            k.step = number - self.operands
-            value = op.scalar(k, *scalars)
-            if type_.dtype in (F16, BF16):
-                value = k.cast(value, type_.dtype)
-            values[number] = k.let(value, op.name)
-            k.step = None
+        for number, (op, _) in enumerate(self.steps, self.operands):
+            if op is not self.end:
+                values[number] = self.element(k, number, values, types)
         return values
+
+    def element(self, k: Kernel, number: int, values: Mapping[int, Expr], types: Sequence[Type]) -> Expr:
+        """Return an element of a map's result, from those of the values that it uses."""
+        op, given = self.steps[number - self.operands]
+        scalars = [k.literal(x[1], x[0]) if isinstance(x, tuple) else values[x] for x in given]
+        if isinstance(op, Broadcast):
+            return scalars[0]
+        assert isinstance(op, Elementwise)
+        type_ = types[number]
+        assert isinstance(type_, TensorType)
+        k.step = number - self.operands
+        value = op.scalar(k, *scalars)
+        if type_.dtype in (F16, BF16):
+            value = k.cast(value, type_.dtype)
+        value = k.let(value, op.name)
+        k.step = None
+        return value
 
 
 class _Computed(Buffer):

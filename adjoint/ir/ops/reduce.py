@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel.c_ast import Operand
     from adjoint.ir.kernel.operands import LocalArray
 
-__all__ = ["Reduction", "rounding_steps"]
+__all__ = ["LONGEST_ROW", "Reduction", "rounding_steps"]
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -165,7 +165,11 @@ class Reduction(Op):
             start = k.let(row * per_row, "start")
             k.store(out, row, finish(self._tree(k, per_row, lambda b: partial[start + b])))
 
-    def _block(self, k: Kernel, x: Buffer, start: Any, n: Any, most: int) -> Expr:
+    def row(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Expr) -> Expr:
+        """Return the reduction of the `n` elements of x from `start` on, at most LONGEST_ROW."""
+        return self.finished(k, self._block(k, x, start, n, LONGEST_ROW), n)
+
+    def _block(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Any, most: int) -> Expr:
         """The `n` elements of x from `start`, at most `most`, in lanes and then in a tree.
 
         Lanes that no element reaches are neutral, so that it does not matter how many there are.
@@ -313,6 +317,8 @@ FEW_LANES = 8
 """Enough for rows that are not longer: the result is that of LANES, sooner."""
 WINDOW = 256
 """Elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
+LONGEST_ROW = 1024
+"""Elements that `Reduction.row` reduces, one block at most."""
 BLOCK = 2048
 """Elements that lie side by side and are combined before others join."""
 ROWS = 64

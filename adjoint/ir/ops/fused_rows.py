@@ -1,0 +1,232 @@
+"""The fused kernels that compute row by row: reductions of rows, and what uses their results with the rows again, as in a softmax.
+
+    m: f32[8, 1] = reduce_max(x, axes=[1], keepdims=true)        pass 1   m
+    d: f32[8, 100] = sub(x, m)                                        2   e, which is kept, and s
+    e: f32[8, 100] = exp(d)                                           3   p
+    s: f32[8, 1] = sum(e, axes=[1], keepdims=true)
+    p: f32[8, 100] = div(e, s)
+
+Values are those of all elements of a row, or one for the row.  A value is computed in the first pass in which all that it reads is
+known; an element that a later pass reads is kept in an array.  A reduction is that of `Reduction.row`, so that the order
+of additions is the same as in a kernel of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adjoint.ir.core import tensor_type
+from adjoint.ir.kernel.c_ast import Expr, Name, Operand
+from adjoint.ir.kernel.operands import Buffer, LocalArray
+from adjoint.ir.ops.loops import broadcast_access, collapsed, grain_of, row_counters
+from adjoint.ir.ops.reduce import LONGEST_ROW, Reduction
+from adjoint.ir.types import BF16, F16, I64, TensorType, Type
+
+if TYPE_CHECKING:
+    from adjoint.ir.core import Node
+    from adjoint.ir.kernel import Kernel
+    from adjoint.ir.op import Op
+
+__all__ = ["lower_rows", "reduces_rows", "row_shape"]
+
+
+class Steps(Protocol):
+    """The op of a fused kernel; see `fused.FusedKernel`."""
+
+    @property
+    def operands(self) -> int: ...
+    @property
+    def steps(self) -> tuple[tuple[Op, tuple[Any, ...]], ...]: ...
+    @property
+    def results(self) -> tuple[Any, ...]: ...
+    @property
+    def cost(self) -> int: ...
+    @property
+    def uniform(self) -> bool: ...
+
+    def element(self, k: Kernel, number: int, values: Mapping[int, Expr], types: Sequence[Type]) -> Expr:
+        """Return an element of a map's result, from those of the values that it uses."""
+        ...
+
+
+def reduces_rows(node: Node) -> bool:
+    """Return True if a node reduces each row of its operand to one element, [.., n] to [.., 1], and a row is short enough."""
+    op = node.op
+    if not isinstance(op, Reduction) or type(op).lower is not Reduction.lower:
+        return False
+    type_ = tensor_type(node.operands[0])
+    return op.keepdims and op.axes == (type_.rank - 1,) and type_.is_static and 1 < type_.sizes[-1] <= LONGEST_ROW
+
+
+def row_shape(nodes: Sequence[Node]) -> tuple[int, ...] | None:
+    """Return the shape [.., n] whose rows nodes compute: their results have this shape or [.., 1]; None if they are no such nodes."""
+    shapes = {tensor_type(node.operands[0]).sizes for node in nodes if reduces_rows(node)}
+    if len(shapes) != 1:
+        return None
+    (shape,) = shapes
+    return shape if all(tensor_type(node.result).sizes in (shape, (*shape[:-1], 1)) for node in nodes) else None
+
+
+def lower_rows(kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]) -> None:
+    """Emit the stage of a kernel that computes row by row."""
+    rows = _Rows(kernel, k, operands, outs, types)
+    k.work = kernel.cost
+    with k.stage(rows.count, grain_of(rows.shape[-1]), "row") as row:
+        rows.compute(row)
+
+
+class _Rows:
+    """One row while its kernel is lowered; values are called by their numbers.
+
+    shape   [.., n]
+    count   of rows
+    known   by number, the pass from which on a value is known
+    joined  by pass, the reduction that reads what the pass computes without keeping it
+    values  by number, a value for the row that is known
+    bases   by number of an operand, the index of its first element in the row, and the step to the next one
+    kept    by number, the array of the elements that are read in a later pass or by a reduction
+    """
+
+    def __init__(self, kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]):
+        self.kernel, self.k, self.operands = kernel, k, operands
+        self.types = [type_ if isinstance(type_, TensorType) else operands[0].type for type_ in types]
+        self.steps = list(enumerate(kernel.steps, kernel.operands))
+        self.outs: dict[int, list[Buffer]] = {}
+        for out, number in zip(outs, kernel.results, strict=True):
+            self.outs.setdefault(number, []).append(out)
+        self.shape: tuple[int, ...] = ()
+        self.known = dict.fromkeys(range(kernel.operands), 0)
+        for number, (op, given) in self.steps:
+            self.known[number] = max((self.known[x] for x in numbers_of(given)), default=0) + isinstance(op, Reduction)
+            if isinstance(op, Reduction):
+                self.shape = self.types[given[0]].sizes
+        self.count = math.prod(self.shape[:-1])
+        self.joined: dict[int, int] = {}
+        for turn in set(self.known.values()):
+            (number, *others) = self.reductions(turn) or (None,)
+            if number is not None and not others and self.computes(turn, number):
+                self.joined[turn] = number
+        self.values: dict[int, Expr] = {}
+        self.bases: dict[int, tuple[Expr, Any]] = {}
+        self.kept: dict[int, LocalArray] = {}
+
+    def whole(self, number: int) -> bool:
+        """Return True if a step computes an element for each of the row."""
+        return self.types[number].sizes == self.shape
+
+    def reductions(self, turn: int) -> list[int]:
+        """Return the reductions of what is known after a pass."""
+        return [number for number, (op, _) in self.steps if isinstance(op, Reduction) and self.known[number] == turn + 1]
+
+    def computes(self, turn: int, reduction: int) -> bool:
+        """Return True if a pass computes what a reduction reads."""
+        (x,) = self.kernel.steps[reduction - self.kernel.operands][1]
+        return x >= self.kernel.operands and self.known[x] == turn
+
+    def compute(self, row: Expr) -> None:
+        """Emit the passes over a row."""
+        k = self.k
+        n = k.size(self.shape[-1], "n")
+        for number, (op, given) in self.steps:
+            for x in numbers_of(given):
+                if x < self.kernel.operands:
+                    if not isinstance(op, Reduction) or x not in self.bases:
+                        self.locate(x, row, whole=self.whole(number) or isinstance(op, Reduction))
+                elif self.whole(x) and x not in self.kept:
+                    apart = isinstance(op, Reduction) and self.joined.get(self.known[x]) != number
+                    if apart or (not isinstance(op, Reduction) and self.known[x] < self.known[number]):
+                        name = self.kernel.steps[x - self.kernel.operands][0].name
+                        self.kept[x] = k.array(self.types[x].dtype, LONGEST_ROW, f"{name}_kept")
+        start = k.let(row * n, "start")
+        for turn in range(max(self.known.values()) + 1):
+            self.turn(turn, row, start, n)
+
+    def locate(self, x: int, row: Expr, *, whole: bool) -> None:
+        """Find where an operand has its elements of the row; one that is the same for the row, or for all, is read."""
+        k, buffer = self.k, self.operands[x]
+        strides = broadcast_access(buffer, self.shape).strides
+        if x in self.values and (self.kernel.uniform or not whole):
+            return
+        if x in self.bases and whole:
+            return
+        dims, (own,) = collapsed(self.shape[:-1], [strides[:-1]])
+        counters = row_counters(k, row, [k.size(dim, "rows") for dim in dims]) if len(dims) > 1 else [row]
+        first: Any = 0
+        for counter, stride in zip(counters, own, strict=True):
+            first = first + counter * (k.size(stride, f"{buffer.name}_row") if stride else 0)
+        first = k.let(first, f"{buffer.name}_at", I64)
+        if strides[-1] == 0 and (self.kernel.uniform or not whole):
+            self.values[x] = k.let(buffer[first], f"{buffer.name}_value")
+        else:
+            self.bases[x] = first, strides[-1] or k.size(0, f"{buffer.name}_step")
+
+    def turn(self, turn: int, row: Expr, start: Expr, n: Expr) -> None:
+        """Emit one pass: values for the row that are known now, its elements, and the reductions of these."""
+        k, elements = self.k, list[int]()
+        for number, (op, _) in self.steps:
+            if isinstance(op, Reduction) or self.known[number] != turn:
+                continue
+            if self.whole(number):
+                elements.append(number)
+            else:
+                self.values[number] = self.kernel.element(k, number, self.values, self.types)
+                self.store(number, row, self.values[number])
+        reductions = self.reductions(turn)
+        if elements and turn not in self.joined:
+            with k.loop(0, n, "j") as j:
+                self.element(elements, start, j)
+        for number in reductions:
+            op, (x,) = self.kernel.steps[number - self.kernel.operands]
+            assert isinstance(op, Reduction)
+            if turn in self.joined:
+                total = op.row(k, _Elements(self.types[x], lambda j, x=x: self.element(elements, start, j)[x]), 0, n)
+            elif x in self.kept:
+                total = op.row(k, self.kept[x], 0, n)
+            else:
+                total = op.row(k, self.operands[x], self.bases[x][0], n)
+            if self.types[number].dtype in (F16, BF16):
+                total = k.cast(total, self.types[number].dtype)
+            self.values[number] = k.let(total, op.name)
+            self.store(number, row, self.values[number])
+
+    def element(self, numbers: Sequence[int], start: Expr, j: Any) -> dict[int, Expr]:
+        """Emit what a pass does for element j of the row; return the values that it computes, and those that they use."""
+        k, found = self.k, dict(self.values)
+        j = k.let(j, "e", I64) if not isinstance(j, Name) else j
+        for number in numbers:
+            for x in numbers_of(self.kernel.steps[number - self.kernel.operands][1]):
+                if x in self.kept and x not in found:
+                    found[x] = self.kept[x][j]
+                elif x not in found:
+                    first, step = self.bases[x]
+                    found[x] = k.let(self.operands[x][first + j * step], f"{self.operands[x].name}_value")
+            found[number] = self.kernel.element(k, number, found, self.types)
+            if number in self.kept:
+                k.set(self.kept[number][j], found[number])
+            self.store(number, start + j, found[number])
+        return found
+
+    def store(self, number: int, index: Expr, value: Expr) -> None:
+        """Store a value where it is a result of the kernel."""
+        for out in self.outs.get(number, ()):
+            self.k.store(out, index, value)
+
+
+def numbers_of(given: Sequence[Any]) -> list[int]:
+    """Return the values among the operands of a step, without literals."""
+    return [x for x in given if not isinstance(x, tuple)]
+
+
+class _Elements(Buffer):
+    """The elements of a row, computed as they are read."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, type_: TensorType, element: Callable[[Any], Expr]):
+        super().__init__(type_, "element", -1, written=False)
+        self.element = element
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return self.element(index)
