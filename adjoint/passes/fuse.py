@@ -50,6 +50,8 @@ __all__ = ["Fuse", "fused"]
 
 _COST = 128
 """The most that the nodes of one kernel may cost for an element, in additions of float32."""
+_REDUCTION = 16
+"""What a reduction counts among them: its C is long."""
 _OPERANDS = 16
 """The most values that one kernel reads."""
 _LARGE = 2**20
@@ -219,7 +221,7 @@ class _Stretch:
     def cut(self, component: list[int]) -> list[list[int]]:
         """Return nodes of one level as groups that are small enough, with at most one end each, or with reductions of rows."""
         here = set(component)
-        ends = [i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])]
+        ends = {i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])}
         groups: list[list[int]] = []
         of: dict[int, list[int]] = {}
         read: set[Value] = set()
@@ -229,20 +231,26 @@ class _Stretch:
                 continue
             own = {x for x in self.operands(i) if isinstance(x, Value)}
             new = {x for x in own if of.get(self.maker.get(x, -1)) is not groups[-1]} if groups else own
-            if not groups or cost + cost_of(self.nodes[i].op) > _COST or len(read | new) > _OPERANDS:
+            if not groups or cost + self.cost(i) > _COST or len(read | new) > _OPERANDS:
                 groups.append([])
                 cost, read, new = 0, set(), own
             groups[-1].append(i)
             of[i] = groups[-1]
-            cost += cost_of(self.nodes[i].op)
+            cost += self.cost(i)
             read |= new
-        for i in ends:
+        for i in component:
             position = self.ends[i]
-            assert position is not None
+            if i not in ends or position is None:
+                continue
             group = next((of[maker] for maker in self.makers([self.operands(i)[position]]) if maker in of), None)
-            if group is not None and all(self.rows[i] and self.rows[member] for member in group if self.ends[member] is not None):
+            before = [] if group is None else [member for member in group if self.ends[member] is not None]
+            if group is not None and all(self.rows[i] and self.rows[member] for member in before) and len(before) * _REDUCTION < _COST:
                 group.append(i)
         return [group for group in groups if self.is_whole(group)]
+
+    def cost(self, i: int) -> int:
+        """Return what a node adds to a kernel."""
+        return cost_of(self.nodes[i].op) if self.ends[i] is None else _REDUCTION
 
     def find_rows(self, i: int) -> None:
         """Set `rows` of a node, and the space of a value for each row to that of the rows."""

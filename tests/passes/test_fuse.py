@@ -233,6 +233,13 @@ def test_two_reductions_of_the_same_rows() -> None:
     assert held(module) == [["exp", "sum", "reduce_max"], ["sum"]]
 
 
+def test_many_reductions_of_rows_are_cut() -> None:
+    lines = "".join(f"  s{i}: f32[1000, 1] = sum(a{i}, axes=[1], keepdims=true)\n  a{i + 1}: f32[1000, 1000] = div(a{i}, s{i})\n"
+                    for i in range(20))
+    groups = held(after(f"  a0: f32[1000, 1000] = exp(x)\n{lines}  return a20", params="x: f32[1000, 1000]", results="f32[1000, 1000]"))
+    assert len(groups) > 2 and max(group.count("sum") for group in groups) == 7 and sum(map(len, groups)) == 41
+
+
 def test_large_groups_are_cut() -> None:
     lines = "\n".join(f"  a{i + 1}: f32[8] = tanh(a{i})" for i in range(30))
     groups = held(after(f"  a0: f32[8] = exp(x)\n{lines}\n  return a30"))
