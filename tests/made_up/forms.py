@@ -43,8 +43,8 @@ from tests.outcomes import Outcome, compiled, kept, mode
 
 __all__ = ["FORMS", "TIERS", "Comparison", "Differs", "Way", "compile_fused", "forget"]
 
-SECONDS = 30
-"""After which a call counts as one that does not end."""
+SECONDS = 120
+"""After which a call counts as one that does not end: it may wait for the compiler."""
 
 Function = Callable[..., Any]
 Ask = Callable[[Function], Function]
