@@ -107,6 +107,19 @@ def test_kernels_that_are_waited_for_are_tuned(tmp_path: Path) -> None:
     assert python(program, tmp_path, ADJOINT_BACKGROUND_COMPILE="plain") == "False [1]\n", "and are not used"
 
 
+def test_tuned_kernels_can_be_asked_for_later(tmp_path: Path) -> None:
+    """Those of what has run already are then compiled at once."""
+    said = python("""
+        x, w = some(3, 2, 9, 8), some(4, 2, 3, 3)
+        plain = ops.conv2d(x, w).asnumpy().tobytes()
+        print(tuning.waits, [len(plan.stages) for plan in plans(Convolution)])
+        ms.set_context(background_compile=False)
+        print(tuning.waits, [len(plan.stages) for plan in plans(Convolution)])
+        assert ops.conv2d(x, w).asnumpy().tobytes() == plain
+    """, tmp_path)
+    assert said.splitlines() == ["True [1]", "False [2]"]
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCache]:
     """An empty cache of kernels."""

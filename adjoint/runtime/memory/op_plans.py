@@ -87,6 +87,9 @@ _every = _OpPlans("plans")
 _prepared: dict[tuple[Any, ...], tuple[KernelText, KernelText]] = {}
 """The kernels of plans that are to be made next."""
 
+_better: dict[tuple[Any, ...], tuple[KernelText, Callable[[], None]]] = {}
+"""For plans that were made just now, of plain kernels: the tuned one, and what replaces the plan when that is compiled."""
+
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, OpPlan]]:
     """Return the plans of an op of two operands used in this period of the budget, by the type of the first, then of the second.
@@ -109,6 +112,8 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> OpPlan:
         plans[key] = plan
         if len(types) == 2:
             pairs.setdefault(op, {}).setdefault(types[0], {})[types[1]] = plan
+        if key in _better:
+            tuning.add(key, *_better.pop(key))
     return plan
 
 
@@ -219,7 +224,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     kernel, tuned = _prepared.pop((op, *types), None) or _kernels(here.kernels, op, types, result_types)
     plan = _launching(op, types, result_types, here, kernel)
     if kernel.plain and background_compile() is True:
-        tuning.add((op, *types), tuned, functools.partial(_tuned, op, tuple(types), result_types, here, tuned))
+        _better[op, *types] = tuned, functools.partial(_tuned, op, tuple(types), result_types, here, tuned)
     return plan
 
 

@@ -11,9 +11,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from adjoint.diagnostics import InternalError
 from adjoint.runtime.memory.machine import machine
+from adjoint.runtime.process import context
 
 if TYPE_CHECKING:
     from adjoint.codegen.emit import KernelText
@@ -46,7 +49,7 @@ class Tuning:
         self._busy = False
 
     def add(self, key: Any, kernel: KernelText, replace: Callable[[], None]) -> None:
-        """Have `kernel` compiled, and then call `replace`, in another thread.  It is called once for a key, and must not raise."""
+        """Have `kernel` compiled, and then call `replace`, in another thread.  It is called once for a key."""
         with self._lock:
             self._wanted[key] = kernel, replace
             self.waits = True
@@ -59,6 +62,18 @@ class Tuning:
                 self._afterwards.append(task)
                 return
         task()
+
+    def finish(self) -> None:
+        """Compile and replace at once what is still to be replaced."""
+        wanted = self._wanted.copy()
+        kernels = machine().kernels if wanted else None
+        if kernels is not None:
+            kernels.prepare([kernel for kernel, _ in wanted.values()], waited_for=True)
+            for kernel, _ in wanted.values():
+                with suppress(InternalError):  # refused by the compiler
+                    kernels.get(kernel)
+            self._replace(wanted)
+            self._drop(wanted)
 
     def go_on(self) -> None:
         """Begin compiling, unless that is under way."""
@@ -90,7 +105,8 @@ class Tuning:
         assert kernels is not None
         ready = {key: each for key, each in wanted.items() if key in self._wanted and kernels.found(each[0]) is not None}
         for _, replace in ready.values():
-            replace()
+            with suppress(Exception):  # for want of memory: the plain one is as right
+                replace()
         if ready:
             self.round += 1
         self._drop(ready)
@@ -108,6 +124,8 @@ class Tuning:
 
 
 tuning: Final = Tuning()
+
+context.on_change("background_compile", lambda chosen: tuning.finish() if chosen in (False, "wait") else None)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=tuning.forget_threads)
