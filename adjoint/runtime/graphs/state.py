@@ -22,7 +22,7 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["NumberSlot", "number_slot", "pattern_key", "pattern_of", "reader", "stand_in", "writer"]
 
-_BOUNDS = (2**31, 2**53)
+_SMALL, _LARGE = 2**31, 2**53
 """An int is an input of a graph up to one of these sizes: sums and products of numbers of a known size need no check of overflow."""
 
 _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
@@ -36,7 +36,7 @@ class NumberSlot(OutlineSlot):
 
 
 @functools.cache
-def number_slot(category: str, bound: int = _BOUNDS[-1]) -> NumberSlot:
+def number_slot(category: str, bound: int = _LARGE) -> NumberSlot:
     """Return the slot of an "int", "float" or "bool"."""
     return NumberSlot(category, scalar(_DTYPES[category]), bound if category == "int" else 0)
 
@@ -55,8 +55,8 @@ def _slot(leaf: Any) -> OutlineSlot | None:
     if type(leaf) is Tensor:
         return OutlineSlot("tensor", leaf.type)
     if type(leaf) is int:
-        bound = next((bound for bound in _BOUNDS if abs(leaf) <= bound), None)
-        return None if bound is None else number_slot("int", bound)
+        size = abs(leaf)
+        return number_slot("int", _SMALL) if size <= _SMALL else number_slot("int", _LARGE) if size <= _LARGE else None
     return number_slot("float") if type(leaf) is float else None
 
 

@@ -15,7 +15,7 @@ from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
-from adjoint.runtime.graphs.graph import Graph, Registration, Unfitting
+from adjoint.runtime.graphs.graph import Graph, Registration, StateAccess, Unfitting
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -129,11 +129,24 @@ def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     return outputs_
 
 
+def _access(access: StateAccess, operands: Sequence[int], results: slice) -> Step:
+    """Return the step of a read or a write of Python state, which returns tensors of the types that the graph was made for, or raises."""
+
+    def access_(values: list[Any], run: Run) -> None:
+        made = access(*[values[i] for i in operands])
+        if made is not None:
+            values[results] = made
+
+    return access_
+
+
 def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     node, operands, results = bound.node, bound.operands, bound.results
     symbol, site = node.op.symbol, bound.site
     types = [v.type for v in node.results]
     literal = [isinstance(atom, Literal) for atom in node.operands]
+    if isinstance(access := hosts.get(symbol), StateAccess) and not any(literal):
+        return _access(access, operands, slice(results.start, results.stop))
 
     def apply_(values: list[Any], run: Run) -> None:
         # A constant's tensor is shared: Python gets a new one.
