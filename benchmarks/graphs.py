@@ -94,6 +94,7 @@ def our_cases() -> dict[str, Cases]:
         "its gradient": {"eager": lambda: slow_gradient(x, y), "jit": lambda: quick_gradient(x, y), "inside": lambda: inner_gradient(x, y),
                          "GRAPH_MODE": in_graph_mode(lambda: cell_gradient(x, y))},
     }
+    found |= loop_cases()
     pictures, rows = nets_adjoint.images(32), nets_adjoint.images(32).reshape(32, -1)[:, :784].copy()
     for name, made, data in (("LeNet-5 step, 32", nets_adjoint.LeNet, pictures), ("MLP step, 32", nets_adjoint.mlp, rows)):
         ways: Cases = {"eager": nets_adjoint.step_of(made(), data)}
@@ -101,6 +102,38 @@ def our_cases() -> dict[str, Cases]:
         ways["GRAPH_MODE"] = in_graph_mode(nets_adjoint.step_of(made(), data))
         found[name] = ways
     return found
+
+
+def loop_cases() -> dict[str, Cases]:
+    """Loops whose length is a tensor: a Newton iteration on three numbers, and a recurrent layer."""
+    import numpy as np
+
+    import adjoint as ms
+    from adjoint import Tensor, jit, nn, ops
+
+    def newton(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            x = x - (x * x - 2.0) / (2.0 * x)
+        return x
+
+    class Recurrent(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.input, self.state = nn.Dense(32, 64), nn.Dense(64, 64)
+
+        def construct(self, xs: Any, h: Any, n: Any) -> Any:
+            for t in range(n):
+                h = ops.tanh(self.input(xs[t]) + self.state(h))
+            return h
+
+    net, random = Recurrent(), np.random.default_rng(0)
+    start, thousand, hundred = Tensor(np.full(3, 3.0, np.float32)), Tensor(1000, ms.int64), Tensor(100, ms.int64)
+    xs, h = Tensor(random.standard_normal((100, 8, 32)).astype(np.float32)), Tensor(np.zeros((8, 64), np.float32))
+    quick_newton, quick_net = jit(newton), jit(net)
+    return {
+        "Newton, 1000": {"eager": lambda: newton(start, thousand), "jit": lambda: quick_newton(start, thousand)},
+        "recurrent, 100": {"eager": lambda: net(xs, h, hundred), "jit": lambda: quick_net(xs, h, hundred)},
+    }
 
 
 def jitted_step(net: Any, data: Any) -> Callable[[], Any]:
