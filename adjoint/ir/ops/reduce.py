@@ -548,6 +548,12 @@ def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
     return b.slice(x, start=(*(0,) * lead, start), stop=(*sizes[:-1], stop), step=(1,) * (lead + 1))
 
 
+def _with_nan(rows: int, columns: int, every: int) -> list[list[float]]:
+    """Return numbers with ties, of which one in `every` is NaN: some rows and columns hold one, some none."""
+    return [[math.nan if (i * columns + j) % every == every - 1 else float((5 * i + 3 * j) % 7 - 3) for j in range(columns)]
+            for i in range(rows)]
+
+
 class Extremum(Reduction):
     """The largest or the smallest element."""
 
@@ -558,6 +564,8 @@ class Extremum(Reduction):
         sample(tensor(F32, (3, 0)), axes=(0,)),
         sample(tensor(F32, (2, 4)), axes=(1,), values={0: [[3.0, 1.0, 3.0, 1.0], [2.0, math.nan, 1.0, 3.0]]}, smooth=False,
                note="a tie and NaN"),
+        sample(tensor(F32, (18, 5)), axes=(0,), values={0: _with_nan(18, 5, 31)}, smooth=False, note="NaN in columns"),
+        sample(tensor(F32, (3, 70)), axes=(1,), values={0: _with_nan(3, 70, 120)}, smooth=False, note="NaN in lanes"),
         sample(I32_23, axes=(1,), domain=(-9, 9), smooth=False, note="integers"),
         sample(tensor(U8, (9, 9)), axes=(0, 1), domain=(0, 9), smooth=False, note="integers"),
     )
