@@ -1,6 +1,6 @@
 """The log of all calls of hooks and `bprop`s in a process, whatever runs them: kind, and the dtype, shape and bytes of every tensor.
 
-`log` is a context in which every hook function that is registered is wrapped, and every firing of a value's hook is seen.
+`recorded` is a context in which every hook function that is registered is wrapped, and every firing of a value's hook is seen.
 """
 
 from __future__ import annotations

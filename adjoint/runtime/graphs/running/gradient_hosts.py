@@ -1,7 +1,7 @@
 """The hosts of a graph whose gradients are part of its function: what `callback!`, `backward!` and `bprop!` call.
 
 On a tape a call of a cell is an object of the run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Here each run begins with
-such objects, made from the graph: the calls of the cells are known before it, and so are their arguments, but for the numbers.
+such objects, made from the graph: it knows the calls of the cells and the structures of their arguments.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ def _call(reference: Any, inputs: int, outputs: int, ruled: CellSite | None = No
     """Return a call of a cell that begins now: hooks registered later are not run."""
     call = CellCall(reference.cell, (True,) * inputs, (True,) * outputs)
     if ruled is not None:
-        call.shown = shown(ruled.arguments([_NUMBERS_LATER] * inputs)[0]), shown(ruled.output([_NUMBERS_LATER] * outputs))
+        call.shown = shown(ruled.arguments([_TENSOR_OF_THE_RUN] * inputs)[0]), shown(ruled.output([_TENSOR_OF_THE_RUN] * outputs))
     return call
 
 
 def _rule(site: CellSite, inputs: int, outputs: int) -> Rule:
-    rule = Rule(site.cell, *site.arguments([_NUMBERS_LATER] * inputs))
-    rule.returned(site.output([_NUMBERS_LATER] * outputs))
+    rule = Rule(site.cell, *site.arguments([_TENSOR_OF_THE_RUN] * inputs))
+    rule.returned(site.output([_TENSOR_OF_THE_RUN] * outputs))
     return rule
 
 
-_NUMBERS_LATER = constant(0.0, F32)
-"""Stands for a tensor of the run in the structure of a call."""
+_TENSOR_OF_THE_RUN = constant(0.0, F32)
+"""Placeholder in the structure of a call."""
