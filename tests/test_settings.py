@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
+from adjoint.codegen.c_print import INDEPENDENT
 from adjoint.codegen.cache import size_limit
 from adjoint.runtime.process import context
 from adjoint.settings import SETTINGS
@@ -39,8 +40,9 @@ def in_force() -> dict[str, tuple[Any, str]]:
 
 def test_every_variable_that_is_read_is_listed() -> None:
     listed = {setting.variable for setting in SETTINGS if setting.variable}
+    # INDEPENDENT is a macro of the C that is written.
     read = {name for text in SOURCES.values() for name in re.findall(r"\"(ADJOINT_[A-Z_]+)\"", text)}
-    assert read == {name for name in listed if name.startswith("ADJOINT_")}
+    assert read - {INDEPENDENT} == {name for name in listed if name.startswith("ADJOINT_")}
 
 
 def test_every_setting_of_the_context_is_listed() -> None:

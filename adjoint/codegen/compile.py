@@ -237,6 +237,11 @@ class KernelCache:
     def _key(self, kernel: KernelText) -> str:
         return self.workshop.key(kernel.text, kernel.headers, PLAIN if kernel.plain else ())
 
+    @property
+    def ended(self) -> bool:
+        """Return True once the process is ending: no compiler is started any more, and those under way are ended."""
+        return compiler_process.stopping.is_set()
+
     def later(self, task: Callable[[], None]) -> None:
         """Run a task that must not raise in another thread, after those given before.  It is dropped if the process ends."""
         self._later.add([task], first=False)

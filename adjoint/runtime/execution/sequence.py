@@ -37,7 +37,7 @@ from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
-from adjoint.runtime.execution.tables import Returned, table_function
+from adjoint.runtime.execution.tables import CallResult, table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.memory.op_plans import prepare
 from adjoint.runtime.memory.tuning import tuning
@@ -108,7 +108,7 @@ class Sequence:
     def __init__(
         self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
         explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
-        hosts: Callable[[], Listed[Any]] | None = None, returned: Returned | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, returned: CallResult | None = None,
     ):
         self.plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
         self.sited, self._faster, self._hosts, self._returned = sited, faster, hosts, returned
@@ -239,7 +239,7 @@ class Form:
                 results.append(result)
         return results
 
-    def whole(self, returned: Returned, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
+    def whole(self, returned: CallResult, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
         """Return a function that does a whole run, if the form is one straight piece; for the arguments see `table_function`."""
         if self.only is None:
             return None

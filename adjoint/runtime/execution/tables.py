@@ -42,13 +42,13 @@ from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Results", "Returned", "table_function", "table_step"]
+__all__ = ["Results", "CallResult", "table_function", "table_step"]
 
 Results = Sequence[tuple[int, TensorType | None]]
 """The positions of a function's results, with the type of one that is held as memory."""
 
 
-class Guarded(Protocol):
+class Condition(Protocol):
     """What a function depends on besides its arguments; `holds` tells whether that is as it was."""
 
     @property
@@ -56,7 +56,7 @@ class Guarded(Protocol):
 
 
 @dataclass(frozen=True)
-class Returned:
+class CallResult:
     """What a caller makes of the results of a function.
 
     expression  in terms of the results, the tensors `leaf0`, `leaf1`, ...
@@ -64,7 +64,7 @@ class Returned:
     """
 
     expression: str
-    guards: Guarded
+    guards: Condition
 
 
 _STEP_BITS = 32
@@ -100,7 +100,7 @@ def table_step(
 def table_function(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
     state: Mapping[str, Tensor], explanations: Explanations, types: Sequence[Type], template: Sequence[Any], results: Results,
-    returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None,
+    returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None,
 ) -> Callable[..., Any] | None:
     """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
 
@@ -349,7 +349,7 @@ class _Table:
         return self.compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)])
 
     def function(
-        self, types: Sequence[Type], results: Results, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None,
+        self, types: Sequence[Type], results: Results, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None,
     ) -> Callable[..., Any]:
         """Return the function that is a whole run; for the arguments see `table_function`."""
         leaves: list[str] = []

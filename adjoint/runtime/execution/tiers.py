@@ -21,7 +21,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.tables import Returned
+from adjoint.runtime.execution.tables import CallResult
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.tensor import Tensor
@@ -40,7 +40,7 @@ class Runnable(Protocol):
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]: ...
 
-    def whole(self, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+    def whole(self, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
         """Return a function that does a whole run, if there is one; for the arguments see `tables.table_function`."""
         ...
 
@@ -82,7 +82,7 @@ class FirstForm:
                 of.use(self._name, self)
         return form.run(arguments, run)
 
-    def whole(self, returned: Returned, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+    def whole(self, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
         """Return the function that does a whole run for as long as nothing is to be fused; None before it has run some times."""
         return self._form.whole(returned, partial(_while_off, fits)) if self._runs > _RUNS and not background_compile() else None
 
@@ -134,7 +134,8 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
         try:
             kernels.get(texts[kernel_op(node)])
         except InternalError as fault:
-            warn(f"{fault} The operators that it fuses run one by one.")
+            if not kernels.ended:
+                warn(f"{fault} The operators that it fuses run one by one.")
             return False
         return True
 

@@ -13,7 +13,7 @@ from adjoint.frontend import errors
 from adjoint.ir.core import Function, Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
-from adjoint.runtime.execution.tables import Returned
+from adjoint.runtime.execution.tables import CallResult
 from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.graph import Unfitting
 from adjoint.runtime.graphs.lock import lowering_lock
@@ -56,7 +56,7 @@ class Entry:
         self.slots = slots_of(lowered.outline)
         returned = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
         self._fill = None if returned is None else eval(f"lambda {', '.join(f'leaf{i}' for i in range(len(self.slots)))}: {returned}")
-        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else Returned(returned, lowered.guards),
+        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else CallResult(returned, lowered.guards),
                              optimised=optimised)
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:

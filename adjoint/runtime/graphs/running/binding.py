@@ -5,7 +5,7 @@ from __future__ import annotations
 from adjoint.ir.core import Function
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Sequence
-from adjoint.runtime.execution.tables import Returned
+from adjoint.runtime.execution.tables import CallResult
 from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers
@@ -17,7 +17,7 @@ from adjoint.runtime.graphs.running.optimised import faster
 __all__ = ["bind"]
 
 
-def bind(graph: Graph, *, guarded: bool = False, returned: Returned | None = None,
+def bind(graph: Graph, *, guarded: bool = False, returned: CallResult | None = None,
          optimised: Function | None = None) -> Sequence:
     """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
 
