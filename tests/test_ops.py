@@ -21,7 +21,7 @@ from adjoint.codegen.toolchain import Toolchain
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Module, Value
 from adjoint.ir.interpret import Interpreter
-from adjoint.ir.op import NotDifferentiable, Op, registry
+from adjoint.ir.op import Effect, NotDifferentiable, Op, registry
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
@@ -32,7 +32,8 @@ from adjoint.passes.activity import differentiable_by_default
 from adjoint.passes.autodiff import Grad
 
 ALL = list(registry())
-NUMERIC = [name for name, op in registry().items() if op.reference is not Op.reference]
+NUMERIC = [name for name, op in registry().items() if op.reference is not Op.reference and op.effect is not Effect.HOST]
+"""Ops that compute; checks have no results: `tests/runtime/test_checks.py`."""
 LOWERED = [name for name in NUMERIC if registry()[name].lower is not Op.lower]
 ELEMENTWISE = [name for name in LOWERED if issubclass(registry()[name], Elementwise)]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cffi import FFI
 from compilers import REAL, needs_compiler
 
 from adjoint.codegen import loading, private_folder
@@ -124,7 +125,7 @@ def test_another_user_cannot_exchange_the_code(shared: Path, tmp_path: Path) -> 
             loaded = loading.load(store, name)
             assert loaded is not None
             (answer,) = loaded.functions("key")
-            assert loading._dynamic.cast("int (*)(void)", answer)() == 42
+            assert FFI().cast("int (*)(void)", answer)() == 42
             try:
                 Store(PrivateFolder.make(shared / "kernels"))
             except UntrustedError as refusal:
