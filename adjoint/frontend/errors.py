@@ -185,7 +185,12 @@ A name may refer to one of several objects, selected by a tensor. Writing in pla
     y = a if x.sum() > 0 else b
     y[0] = 1                  # E215: is `a` written, or `b`?
 
-Write into a copy (`y = y.copy()`), or write in both branches.
+Write into a copy (`y = y.copy()`), or write in both branches. The same holds if the one that is written is a Parameter, and `y` may be it:
+
+    y = max(self.b, x)
+    ops.assign(self.b, x)     # E215: `y` has the new value too if it is `self.b`
+
+Take a copy first: `y = max(self.b, x).copy()`.
 """)
 
 SAME_NAME = _mistake("E216", "two parameters of a net have one name", """

@@ -494,6 +494,34 @@ def lists_in_branches(x):
 # State --------------------------------------------------------------------------------------------------------------------
 
 
+@program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression, parameters written", refused="E215")
+class WritesWhatWasChosen(nn.Cell):
+    """A tensor decides whether a name is a Parameter, which is written afterwards: then that name has the new value."""
+
+    def __init__(self):
+        super().__init__()
+        self.limit = Parameter(Tensor(2.5), name="limit")
+
+    def construct(self, x):
+        y = max(self.limit, x.sum() - 4.0)
+        ops.assign(self.limit, self.limit * -1.25)
+        return y
+
+
+@program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression, parameters written")
+class WritesAfterACopy(nn.Cell):
+    """The same with a copy: the name keeps its value."""
+
+    def __init__(self):
+        super().__init__()
+        self.limit = Parameter(Tensor(2.5), name="limit")
+
+    def construct(self, x):
+        y = max(self.limit, x.sum() - 4.0).copy()
+        ops.assign(self.limit, self.limit * -1.25)
+        return y * x
+
+
 @program(f32(1.0, -2.0), features="parameters written, aliases", refused="E202")
 class SwapsParameters(nn.Cell):
     """Parameters are storage: swapping them as variables gives one number twice, swapping values swaps."""

@@ -73,10 +73,11 @@ class Aliases:
 
     def _refuse(self, x: Any, name: str) -> None:
         kind = "tensor" if self.world.is_tensor(x) else type(x).__name__
+        copied = "take a copy before the write: `y = y.copy()`" if self._is_outside(x) else "write into a copy: `y = y.copy()`"
         raise errors.ONE_OR_ANOTHER.at(
             self.world.loc,
             f"this {kind} is written in place, and may be the same object as {name}: that is known only when the graph runs",
-            help="write into a copy: `y = y.copy()`" if kind == "tensor" else f"write into a copy: `{kind}(..)`")
+            help=copied if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
         """Return whether it is of a kind that can be written in place."""

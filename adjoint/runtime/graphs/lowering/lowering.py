@@ -235,7 +235,7 @@ class Lowering:
         cuts = Cuts(regions)
         hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
-        operations = Operations(regions, symbols, values, cuts, made, assumptions)
+        operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(regions, values, hosts, guards, frontend.journal, assumptions.state)
         reads = self._reads = Reads(guards, frontend.journal, python)

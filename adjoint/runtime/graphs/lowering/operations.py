@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import Aliases
 from adjoint.ir.op import Effect, Op, with_sizes
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
@@ -24,9 +25,11 @@ __all__ = ["Operations"]
 class Operations:
     """Emits ops, writes to tensors from outside, and random draws."""
 
-    def __init__(self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions):
+    def __init__(
+        self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
+    ):
         self._regions, self._symbols, self._values, self._cuts, self._made = regions, symbols, values, cuts, made
-        self._assumptions = assumptions
+        self._assumptions, self._aliases = assumptions, aliases
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """Emit an op; `apply` calls this while a graph is being made."""
@@ -44,7 +47,11 @@ class Operations:
         return results[0] if len(results) == 1 else tuple(results)
 
     def write(self, target: Tensor, value: Tensor) -> None:
-        """Emit the assignment of a tensor from outside."""
+        """Emit the assignment of a tensor from outside.
+
+        CompileError for a Parameter of the graph's own, and if a name leads to what may be this tensor, which then has the new value too.
+        """
+        self._aliases.write(target)
         if self._made.has_parameter(target):
             raise errors.UNSUPPORTED.at(self._regions.loc, "a Parameter is written that the graph makes: each call would need a new one",
                                         help="make its cell outside, once: in `__init__`")
