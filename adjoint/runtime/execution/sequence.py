@@ -135,7 +135,7 @@ class Sequence:
         if tape is None and run.plain:
             faster = self._faster
             quick = faster is not None and (faster.fits is None or faster.fits(arguments))
-            if self._hosts is not None:
+            if quick and self._hosts is not None:
                 run.hosts = self._hosts()
             form = self._fastest or self.fastest if quick else self._quiet or self.quiet
         else:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjoint.diagnostics import CompileError
+from adjoint.frontend.changes.aliases import is_full
 from adjoint.ir.core import Function, Module, Region, Value, walk
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.types import NamedSizes, TensorType, substituted, symbol, tensor
@@ -204,7 +205,7 @@ def _knows_sizes(x: Any, depth: int = 0) -> bool:
     if type(x) is GraphSize or isinstance(x, Remade) or depth > _DEEPEST:
         return True
     if isinstance(x, types.FunctionType):
-        around = [cell.cell_contents for cell in x.__closure__ or () if _is_full(cell)]
+        around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
         return any(_knows_sizes(part, depth + 1) for part in (*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()))
     if isinstance(x, functools.partial):
         return any(_knows_sizes(part, depth + 1) for part in (x.func, *x.args, *x.keywords.values()))
@@ -218,10 +219,3 @@ def _knows_sizes(x: Any, depth: int = 0) -> bool:
         return False  # its type is not looked at when it is filled
     own = getattr(x, "__dict__", None)
     return isinstance(own, dict) and type(x).__module__.startswith("adjoint.runtime.graphs") and _knows_sizes(own, depth + 1)
-
-
-def _is_full(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
