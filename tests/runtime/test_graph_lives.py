@@ -8,7 +8,6 @@ import gc
 import itertools
 import os
 import pickle
-import sys
 import threading
 import time
 import weakref
@@ -22,6 +21,7 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
 from adjoint.runtime.graphs import jit as graphs
+from tests.runtime.threads import at_once
 
 X = Tensor(np.ones((2, 3), np.float32))
 
@@ -344,32 +344,6 @@ def test_memory_does_not_grow() -> None:
 
 
 # -- threads ------------------------------------------------------------------------------------------------------------------
-def at_once(count: int, run: Callable[[int], Any]) -> list[Any]:
-    """Run `run(i)` in `count` threads that begin together; return the results, or raise the first exception."""
-    barrier, results, errors = threading.Barrier(count), [None] * count, []
-
-    def work(i: int) -> None:
-        try:
-            barrier.wait()
-            results[i] = run(i)
-        except BaseException as raised:
-            errors.append(raised)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    if errors:
-        raise errors[0]
-    return results
-
-
 def test_threads_call_a_function_for_the_first_time(built: list[Any]) -> None:
     for _ in range(5):
         del built[:]

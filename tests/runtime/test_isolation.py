@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +17,7 @@ from adjoint.budget import budget
 from adjoint.runtime.execution import tables
 from adjoint.runtime.gradients.trie import trie
 from adjoint.runtime.tensor.structure import leaves
+from tests.runtime.threads import at_once
 
 SHAPE = (6, 40)
 
@@ -107,25 +107,10 @@ def test_two_threads_in_one_function(form: str) -> None:
     net = Net()
     step = FORMS[form](net)
     expected = {begin: [held for _, held in seen(net, gradient(net), range(begin, begin + 6))] for begin in (0, 6)}
-    found: dict[int, list[tuple[Any, bytes]]] = {}
-    start = threading.Barrier(2)
-
-    def run(begin: int) -> None:
-        start.wait()
-        found[begin] = seen(net, step, range(begin, begin + 6))
-
-    threads = [threading.Thread(target=run, args=(begin,)) for begin in expected]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    begins = list(expected)
+    found = at_once(2, lambda i: seen(net, step, range(begins[i], begins[i] + 6)))
     seen(net, step, range(20, 23))
-    for begin, given in found.items():
+    for begin, given in zip(begins, found, strict=True):
         assert [held for _, held in given] == expected[begin]
         assert not overwritten(given)
 
