@@ -104,6 +104,9 @@ def _connected(place: str, title: str) -> socket.socket | None:
     try:
         connection.connect(os.path.join(place, "watcher"))
         connection.sendall(f"{title}\n".encode())
+        connection.settimeout(watcher.PATIENCE)
+        connection.recv(64)  # the order of deaths is seen only from here on
+        connection.settimeout(None)
     except OSError:
         connection.close()
         return None

@@ -2,9 +2,9 @@
 
     python watcher.py DESCRIPTOR COUNT
 
-DESCRIPTOR is a listening socket that it inherits, COUNT how many processes connect to it.  Each sends its name in a line, and `end` or
-`raised` before it ends by itself.  The system closes the connections of dead processes in the order in which they died: those
-that were ended because of the first one come later.
+DESCRIPTOR is a listening socket that it inherits, COUNT how many processes connect to it.  Each sends its name in a line and waits
+for a line in return; it sends `end` or `raised` before it ends by itself.  The system closes the connections of dead processes in
+the order in which they died: those that were ended because of the first one come later.
 """
 
 from __future__ import annotations
@@ -13,49 +13,69 @@ import selectors
 import socket
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Final
 
 __all__ = ["watch"]
+
+PATIENCE: Final = 60.0
+"""Seconds in which all processes must connect; one that has ended before it could do so is reported by its launcher."""
 
 
 def watch(listening: socket.socket, count: int) -> None:
     """Return when `count` processes have connected and ended."""
+    names = _greeted(listening, count)
     selector = selectors.DefaultSelector()
-    selector.register(listening, selectors.EVENT_READ)
-    texts: dict[int, bytes] = {}
-    left, quiet = count, False
-    while left:
+    for connection in names:
+        connection.setblocking(False)
+        selector.register(connection, selectors.EVENT_READ)
+    # A connection that was ready once keeps its place in the system's queue until a call finds it quiet, and would come first again
+    # whoever died first.  So the queue is emptied before any process goes on.
+    while selector.select(0):
+        pass
+    for connection in names:
+        with suppress(OSError):
+            connection.sendall(b"go on\n")
+    texts = dict.fromkeys(names, b"")
+    quiet = False
+    while texts:
         for key, _ in selector.select():
-            if key.fd == listening.fileno():
-                connection, _ = listening.accept()
-                connection.setblocking(False)
-                selector.register(connection, selectors.EVENT_READ)
-                texts[connection.fileno()] = b""
-                continue
-            ended = False
-            with suppress(BlockingIOError):
-                while not ended:
-                    received = _received(key.fileobj)
-                    texts[key.fd] += received
-                    ended = not received
-            lines = texts[key.fd].decode(errors="replace").splitlines()
-            quiet = quiet or lines[-1:] == ["raised"]
+            connection = key.fileobj
+            assert isinstance(connection, socket.socket)
+            ended = _read(connection, texts)
+            last = texts[connection].decode(errors="replace").splitlines()[-1:]
+            quiet = quiet or last == ["raised"]
             if ended:
-                left -= 1
-                selector.unregister(key.fileobj)
-                del texts[key.fd]
-                if not quiet and lines and lines[-1] != "end":
+                selector.unregister(connection)
+                del texts[connection]
+                if not quiet and last != ["end"]:
                     quiet = True
-                    print(f"adjoint: {lines[0]} was killed or has crashed, and all others are ended.", file=sys.stderr, flush=True)
+                    print(f"adjoint: {names[connection]} was killed or has crashed, and all others are ended.", file=sys.stderr, flush=True)
 
 
-def _received(connection: Any) -> bytes:
-    """Return the received bytes; b"" at the end.  Raise BlockingIOError if there are none yet."""
-    try:
-        return connection.recv(4096)
-    except ConnectionError:
-        return b""
+def _greeted(listening: socket.socket, count: int) -> dict[socket.socket, str]:
+    """Accept `count` connections and return them with the names of their processes."""
+    listening.settimeout(PATIENCE)
+    names = {}
+    for _ in range(count):
+        connection, _ = listening.accept()
+        connection.settimeout(PATIENCE)
+        with connection.makefile(encoding="utf-8", errors="replace") as lines:
+            names[connection] = lines.readline().rstrip("\n")
+    return names
+
+
+def _read(connection: socket.socket, texts: dict[socket.socket, bytes]) -> bool:
+    """Append to the text of a connection what it has received; return whether its process has ended."""
+    with suppress(BlockingIOError):
+        try:
+            while received := connection.recv(4096):
+                texts[connection] += received
+        except ConnectionError:
+            pass
+        return True
+    return False
 
 
 if __name__ == "__main__":
-    watch(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
+    with suppress(TimeoutError):
+        watch(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
