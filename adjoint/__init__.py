@@ -9,80 +9,84 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
 
 from typing import Any
 
-from adjoint import amp, common, communication, context, dtype, lazy, nn, ops, tracebacks
-from adjoint.common.dtype import (
-    TensorType,
-    Type,
-    bfloat16,
-    bool_,
-    byte,
-    double,
-    dtype_to_nptype,
-    dtype_to_pytype,
-    float16,
-    float32,
-    float64,
-    float_,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    int_,
-    intc,
-    intp,
-    list_,
-    long,
-    number,
-    pytype_to_dtype,
-    short,
-    single,
-    string,
-    tensor_type,
-    tuple_,
-    type_none,
-    ubyte,
-    uint,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    uintc,
-    uintp,
-    ushort,
-)
-from adjoint.common.tensor import tensor
-from adjoint.diagnostics import CompileError, InternalError, missing_name
-from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
-from adjoint.runtime.gradients.custom_function import Function as _Function
-from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
-from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
-from adjoint.runtime.gradients.products import jvp, vjp
-from adjoint.runtime.graphs.jit import jit, ms_function
-from adjoint.runtime.graphs.options import JitConfig, jit_class
-from adjoint.runtime.inspection.saving import install as _save_graphs
-from adjoint.runtime.process.context import (
-    COMPATIBLE,
-    GRAPH_MODE,
-    LAX,
-    PYNATIVE_MODE,
-    STRICT,
-    get_context,
-    get_current_device,
-    launch_blocking,
-    set_context,
-    set_device,
-)
-from adjoint.runtime.process.parallel_context import (
-    ParallelMode,
-    get_auto_parallel_context,
-    reset_auto_parallel_context,
-    set_auto_parallel_context,
-)
-from adjoint.runtime.tensor.mutable import mutable
-from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor.random import get_seed, set_seed
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint import collector
+
+with collector.paused():
+    from adjoint import amp, common, communication, context, dtype, lazy, nn, ops, tracebacks
+    from adjoint.common.dtype import (
+        TensorType,
+        Type,
+        bfloat16,
+        bool_,
+        byte,
+        double,
+        dtype_to_nptype,
+        dtype_to_pytype,
+        float16,
+        float32,
+        float64,
+        float_,
+        half,
+        int8,
+        int16,
+        int32,
+        int64,
+        int_,
+        intc,
+        intp,
+        list_,
+        long,
+        number,
+        pytype_to_dtype,
+        short,
+        single,
+        string,
+        tensor_type,
+        tuple_,
+        type_none,
+        ubyte,
+        uint,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        uintc,
+        uintp,
+        ushort,
+    )
+    from adjoint.common.tensor import tensor
+    from adjoint.diagnostics import CompileError, InternalError, missing_name
+    from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+    from adjoint.runtime.gradients.custom_function import Function as _Function
+    from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
+    from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
+    from adjoint.runtime.gradients.products import jvp, vjp
+    from adjoint.runtime.graphs.dynamic import enable_dynamic
+    from adjoint.runtime.graphs.jit import jit, ms_function
+    from adjoint.runtime.graphs.options import JitConfig, jit_class
+    from adjoint.runtime.inspection.saving import install as _save_graphs
+    from adjoint.runtime.process.context import (
+        COMPATIBLE,
+        GRAPH_MODE,
+        LAX,
+        PYNATIVE_MODE,
+        STRICT,
+        get_context,
+        get_current_device,
+        launch_blocking,
+        set_context,
+        set_device,
+    )
+    from adjoint.runtime.process.parallel_context import (
+        ParallelMode,
+        get_auto_parallel_context,
+        reset_auto_parallel_context,
+        set_auto_parallel_context,
+    )
+    from adjoint.runtime.tensor.mutable import mutable
+    from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+    from adjoint.runtime.tensor.random import get_seed, set_seed
+    from adjoint.runtime.tensor.tensor import Tensor
 
 from_numpy = Tensor.from_numpy
 ms_class = jit_class
@@ -92,13 +96,13 @@ __version__ = "0.1.0"
 __all__ = [
     "COMPATIBLE", "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode", "Parameter",
     "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "communication",
-    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float_", "from_numpy",
-    "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16", "int32", "int64",
-    "int8", "int_", "intc", "intp", "jit", "jit_class", "jvp", "launch_blocking", "list_", "load_checkpoint", "load_param_into_net",
-    "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context",
-    "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short", "single", "string", "tensor",
-    "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
-    "_Function", "_no_grad", "value_and_grad", "vjp",
+    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "enable_dynamic", "float16", "float32", "float64", "float_",
+    "from_numpy", "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16",
+    "int32", "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jvp", "launch_blocking", "list_", "load_checkpoint",
+    "load_param_into_net", "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype",
+    "reset_auto_parallel_context", "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short",
+    "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8",
+    "uintc", "uintp", "ushort", "_Function", "_no_grad", "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"

@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from adjoint import collector
+
 __all__ = ["load"]
 
 
 def load(present: dict[str, Any], name: str) -> Any:
     """Return the object for `name`, loaded by the `LOADED_WHEN_USED` of the module with globals `present`, and keep it there."""
     home = present["LOADED_WHEN_USED"][name]
-    module = importlib.import_module(home)
+    with collector.paused():
+        module = importlib.import_module(home)
     value = module if home == f"{present['__name__']}.{name}" else getattr(module, name)
     present[name] = value
     return value

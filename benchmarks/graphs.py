@@ -3,24 +3,27 @@
     python benchmarks/graphs.py --torch ENV/bin/python
 
 The ways to run a program take turns, round after round, and the best sample of each counts.  At the end: how long functions
-take to become graphs.
+take to become graphs, and how long a call takes whose arguments have a size that was not seen before.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import functools
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from timing import best_of, serve
 
 Cases = dict[str, Callable[[], Any]]
+
+ROUNDS = (100, 1000, 10_000)
+"""Of an integrator: the time of a round must not depend on how many there are."""
 
 
 def torch_cases() -> Cases:
@@ -41,27 +44,6 @@ def torch_cases() -> Cases:
         "LeNet-5 step, 32": nets_torch.step_of(nets_torch.lenet(), pictures),
         "MLP step, 32": nets_torch.step_of(nets_torch.mlp(), rows.copy()),
     }
-
-
-@contextlib.contextmanager
-def graph_mode() -> Iterator[None]:
-    import adjoint as ms
-
-    ms.set_context(mode=ms.GRAPH_MODE)
-    try:
-        yield
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
-
-
-def in_graph_mode(call: Callable[[], Any]) -> Callable[[], Any]:
-    import adjoint as ms
-
-    def called() -> Any:
-        ms.set_context(mode=ms.GRAPH_MODE)
-        call()
-
-    return called
 
 
 def our_cases() -> dict[str, Cases]:
@@ -90,26 +72,126 @@ def our_cases() -> dict[str, Cases]:
     inner_gradient = jit(lambda x, y: ms.grad(two)(x, y))
     found: dict[str, Cases] = {
         "x*y": {"eager": lambda: one(x, y), "jit": lambda: quick_one(x, y)},
-        "(x*y)*y": {"eager": lambda: two(x, y), "jit": lambda: quick_two(x, y), "GRAPH_MODE": in_graph_mode(lambda: cell(x, y))},
+        "(x*y)*y": {"eager": lambda: two(x, y), "jit": lambda: quick_two(x, y), "GRAPH_MODE": lambda: cell(x, y)},
         "its gradient": {"eager": lambda: slow_gradient(x, y), "jit": lambda: quick_gradient(x, y), "inside": lambda: inner_gradient(x, y),
-                         "GRAPH_MODE": in_graph_mode(lambda: cell_gradient(x, y))},
+                         "GRAPH_MODE": lambda: cell_gradient(x, y)},
     }
+    found |= call_cases()
+    found |= small_networks()
     found |= loop_cases()
     pictures, rows = nets_adjoint.images(32), nets_adjoint.images(32).reshape(32, -1)[:, :784].copy()
     for name, made, data in (("LeNet-5 step, 32", nets_adjoint.LeNet, pictures), ("MLP step, 32", nets_adjoint.mlp, rows)):
         ways: Cases = {"eager": nets_adjoint.step_of(made(), data)}
         ways["jit"] = jitted_step(made(), data)
-        ways["GRAPH_MODE"] = in_graph_mode(nets_adjoint.step_of(made(), data))
+        ways["GRAPH_MODE"] = nets_adjoint.step_of(made(), data)
         found[name] = ways
     return found
 
 
-def loop_cases() -> dict[str, Cases]:
-    """Loops whose length is a tensor: a Newton iteration on three numbers, and a recurrent layer."""
+def call_cases() -> dict[str, Cases]:
+    """Small functions, called as users call them: Python around the launches is most of the time."""
     import numpy as np
 
     import adjoint as ms
     from adjoint import Tensor, jit, nn, ops
+
+    x, y = Tensor(np.ones(3, np.float32)), Tensor(np.full(3, 2.0, np.float32))
+    rate = 0.5
+
+    def scaled(x: Any, y: Any) -> Any:
+        return x * rate + y
+
+    def scalars(x: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any, j: Any) -> Any:
+        return x * a + b * c + d * e + f * g + h * i + j
+
+    def several(x: Any, y: Any) -> Any:
+        return x + y, [x - y, x * y]
+
+    def named(x: Any, *, weight: Any, bias: Any) -> Any:
+        return x * weight + bias
+
+    def nested(state: Any, pair: Any) -> Any:
+        return {"a": state["a"] + pair[0], "b": [state["b"] * pair[1]]}
+
+    def masked(x: Any, y: Any, mask: Any) -> Any:
+        return ops.where(mask, (x - y) * (x - y), 0.0).sum() / mask.astype(ms.float32).sum()
+
+    class Counting(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+
+        def construct(self, x: Any, y: Any) -> Any:
+            self.calls += 1
+            return (x * y) * y
+
+    class Method(nn.Cell):
+        def construct(self, x: Any, y: Any) -> Any:
+            return (x * y) * y
+
+    class JittedMethod(Method):
+        construct = jit(Method.construct)
+
+    class JittedCounting(Counting):
+        construct = jit(Counting.construct)
+
+    mask, numbers, state = Tensor(np.array([True, False, True])), [0.25 * i + 0.5 for i in range(10)], {"a": x, "b": y}
+    slow_loss, quick_loss = ms.value_and_grad(masked), ms.value_and_grad(jit(masked))
+    calls: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+        "a variable around": (scaled, lambda f: f(x, y)), "ten scalars": (scalars, lambda f: f(x, *numbers)),
+        "several results": (several, lambda f: f(x, y)), "by name": (named, lambda f: f(x, weight=y, bias=x)),
+        "structures": (nested, lambda f: f(state, (x, y))), "a masked loss": (masked, lambda f: f(x, y, mask)),
+    }
+    found: dict[str, Cases] = {}
+    for name, (function, call) in calls.items():
+        quick = jit(function)
+        found[name] = {"eager": lambda f=function, call=call: call(f), "jit": lambda f=quick, call=call: call(f)}
+    found["a masked loss, gradient"] = {"eager": lambda: slow_loss(x, y, mask), "jit": lambda: quick_loss(x, y, mask)}
+    for name, cell, jitted in (("a construct", Method(), JittedMethod()), ("a counter", Counting(), JittedCounting())):
+        found[name] = {"eager": lambda cell=cell: cell(x, y), "jit": lambda cell=jitted: cell(x, y),
+                       "GRAPH_MODE": lambda cell=cell: cell(x, y)}
+    return found
+
+
+def small_networks() -> dict[str, Cases]:
+    """A Dense on one row, and a training step of two of them: the gradient in a graph and the optimiser in eager mode, and both in one."""
+    import numpy as np
+
+    import adjoint as ms
+    from adjoint import Tensor, jit, nn
+
+    random = np.random.default_rng(0)
+    row, rows = (Tensor(random.standard_normal((n, 16)).astype(np.float32)) for n in (1, 8))
+    wanted = Tensor(random.standard_normal((8, 4)).astype(np.float32))
+    dense = nn.Dense(16, 4)
+    quick = jit(dense)
+
+    def step_of(way: Callable[[Any], Any], whole: Callable[[Any], Any]) -> Callable[[], Any]:
+        net, loss_of = nn.SequentialCell(nn.Dense(16, 16), nn.ReLU(), nn.Dense(16, 4)), nn.MSELoss()
+        optimizer = nn.Adam(net.trainable_params(), 1e-4)
+        gradient = ms.value_and_grad(way(lambda x, y: loss_of(net(x), y)), None, optimizer.parameters)
+
+        def step(x: Any, y: Any) -> Any:
+            loss, gradients = gradient(x, y)
+            optimizer(gradients)
+            return loss
+
+        taken = whole(step)
+        return lambda: taken(rows, wanted)
+
+    return {
+        "Dense, a row": {"eager": lambda: dense(row), "jit": lambda: quick(row), "GRAPH_MODE": lambda: dense(row)},
+        "MLP with Adam, 8": {"eager": step_of(lambda f: f, lambda f: f), "jit": step_of(jit, lambda f: f),
+                             "inside": step_of(lambda f: f, jit), "GRAPH_MODE": step_of(lambda f: f, lambda f: f)},
+    }
+
+
+def loop_cases() -> dict[str, Cases]:
+    """Loops whose length is a tensor: a Newton iteration on three numbers, a recurrent layer, an Euler integrator, gradient descent."""
+    import numpy as np
+
+    import adjoint as ms
+    from adjoint import Parameter, Tensor, jit, nn, ops
 
     def newton(x: Any, n: Any) -> Any:
         for _ in range(n):
@@ -126,13 +208,37 @@ def loop_cases() -> dict[str, Cases]:
                 h = ops.tanh(self.input(xs[t]) + self.state(h))
             return h
 
+    def integrated(rate: Any, y: Any, n: Any) -> Any:
+        for _ in range(n):
+            y = y + 0.001 * (ops.sin(y) - rate * y)
+        return y.sum()
+
+    weight = Parameter(Tensor(np.zeros(3, np.float32)), name="weight")
+
+    def descent(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            weight.set_data(weight - 0.01 * ms.grad(lambda w: ((w * x - 3.0) ** 2).mean())(weight))
+        return weight
+
     net, random = Recurrent(), np.random.default_rng(0)
     start, thousand, hundred = Tensor(np.full(3, 3.0, np.float32)), Tensor(1000, ms.int64), Tensor(100, ms.int64)
     xs, h = Tensor(random.standard_normal((100, 8, 32)).astype(np.float32)), Tensor(np.zeros((8, 64), np.float32))
     quick_newton, quick_net = jit(newton), jit(net)
+
+    def sensitivity(rate: Any, y: Any, n: Any) -> Any:
+        return ms.grad(integrated, (0, 1))(rate, y, n)
+
+    def slopes(xs: Any, h: Any, n: Any) -> Any:
+        return ms.grad(lambda xs, h: net(xs, h, n).sum(), None, net.trainable_params())(xs, h)
+
+    quick_sensitivity, quick_slopes, quick_descent = jit(sensitivity), jit(slopes), jit(descent)
+    rate, y, rounds = Tensor(np.full(3, 0.5, np.float32)), Tensor(np.arange(3, dtype=np.float32)), {n: Tensor(n, ms.int64) for n in ROUNDS}
     return {
         "Newton, 1000": {"eager": lambda: newton(start, thousand), "jit": lambda: quick_newton(start, thousand)},
         "recurrent, 100": {"eager": lambda: net(xs, h, hundred), "jit": lambda: quick_net(xs, h, hundred)},
+        "recurrent, gradient": {"eager": lambda: slopes(xs, h, hundred), "inside": lambda: quick_slopes(xs, h, hundred)},
+        "descent, 1000": {"jit": lambda: quick_descent(start, thousand)},
+        **{f"Euler gradient, {n}": {"inside": functools.partial(quick_sensitivity, rate, y, rounds[n])} for n in ROUNDS},
     }
 
 
@@ -184,6 +290,61 @@ def lowering_times(rounds: int) -> dict[str, float]:
     return found
 
 
+def new_size_times() -> dict[str, float]:
+    """Milliseconds of processor time of a call with a size that is new, after some others: a batch, or the length of sequences.
+
+    What the kernels compute is included.  Of many sizes that of the median counts.
+    """
+    import nets_adjoint
+    import numpy as np
+
+    import adjoint as ms
+    from adjoint import Tensor, jit, nn, ops
+
+    def training(net: Any) -> Callable[..., Any]:
+        net.set_train()
+        loss_fn = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        optimizer = nn.Momentum(net.trainable_params(), 1e-4, 0.9)
+        gradient = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
+
+        def step(x: Any, y: Any) -> Any:
+            loss, grads = gradient(x, y)
+            optimizer(grads)
+            return loss
+
+        return step
+
+    def labelled(data: Any) -> tuple[Any, ...]:
+        return Tensor(data), Tensor((np.arange(len(data)) % 10).astype(np.int32))
+
+    query, key, value = nn.Dense(64, 64), nn.Dense(64, 64), nn.Dense(64, 64)
+
+    def attention(x: Any) -> Any:
+        shares = ops.softmax(ops.matmul(query(x), key(x).swapaxes(-1, -2)) * 0.125, -1)
+        return (ops.matmul(shares, value(x)) ** 2).mean()
+
+    weights = nn.CellList([query, key, value]).trainable_params()
+    random = np.random.default_rng(0)
+    cases: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
+        "LeNet-5 step": (training(nets_adjoint.LeNet()), lambda n: labelled(nets_adjoint.images(n))),
+        "MLP step": (training(nets_adjoint.mlp()), lambda n: labelled(nets_adjoint.images(n).reshape(n, -1)[:, :784].copy())),
+        "attention, its gradient": (ms.value_and_grad(attention, None, weights),
+                                    lambda n: (Tensor(random.normal(size=(2, n, 64)).astype(np.float32)),)),
+        "tanh(x[:n]).sum()": (lambda x: ops.tanh(x).sum(), lambda n: (Tensor(np.ones((n, 64), np.float32)),)),
+    }
+    found: dict[str, float] = {}
+    for name, (function, arguments) in cases.items():
+        for first, way, run in ((9, "eager", function), (10, "jit", jit(lambda *args, function=function: function(*args)))):
+            times: list[float] = []
+            for n in (32, 24, 64, 48, *range(first, 31, 2)):
+                given = arguments(n)
+                begin = time.thread_time()
+                run(*given)
+                times.append(time.thread_time() - begin)
+            found[f"{name}, {way}"] = sorted(times[4:])[len(times[4:]) // 2] * 1e3
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", help="an interpreter that has PyTorch")
@@ -208,6 +369,7 @@ def main() -> None:
         best: dict[str, float] = {}
         for _ in range(chosen.rounds):
             for way, call in ways.items():
+                ms.set_context(mode=ms.GRAPH_MODE if way == "GRAPH_MODE" else ms.PYNATIVE_MODE)
                 best[way] = min(best.get(way, 1e9), best_of(call, chosen.seconds))
                 ms.set_context(mode=ms.PYNATIVE_MODE)
             if worker is not None and case in theirs:
@@ -221,6 +383,9 @@ def main() -> None:
     if not chosen.cases:
         for what, ms_ in lowering_times(chosen.rounds).items():
             print(f"{what:18}  {ms_:8.2f} ms")
+        print("a size that is new:")
+        for what, ms_ in new_size_times().items():
+            print(f"{what:32}  {ms_:8.2f} ms")
 
 
 if __name__ == "__main__":

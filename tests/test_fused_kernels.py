@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,10 @@ from cffi import FFI
 from op_cases import Case
 
 import adjoint as ms
+from adjoint.budget import Budget, Table
+from adjoint.codegen import recipes
 from adjoint.codegen.emit import KernelText, lower
+from adjoint.codegen.recipes import form_of, recorded, resized
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
@@ -399,6 +402,8 @@ def of_rows(seed: int) -> Function:
                 whole.append(b.select(b.less(pick(whole), pick(single)), pick(whole), params[3]))
             case 6:
                 whole.append(b.broadcast(pick(single), to=tensor(dtype, shape)))
+            case 7:
+                whole.append(b.cast(b.less(pick(whole), pick(single)), to=dtype))
             case _:
                 whole.append(getattr(b, str(rng.choice(binary)))(pick(whole), pick([params[3], params[4], *whole, *single, *single])))
     stored = [x for x in (*whole[2:-1], *single[1:]) if rng.random() < 0.2]
@@ -446,6 +451,33 @@ def test_a_wrong_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_rows(*together.body.nodes)
     arrays = inputs(plain, 0)
     with monkeypatch.context() as patch:
+        patch.setattr(recipes, "_families", Table("recipes of this test", Budget()))
         patch.setattr(fused_rows, "collapsed", lambda shape, strides: ([19], [[0]]))
         wrong = computed(together, arrays)
     assert wrong != computed(plain, arrays)
+
+
+# Their recipes ----------------------------------------------------------------------------------------------------------------
+
+
+def resized_node(node: Node, change: Callable[[int], int]) -> tuple[Any, list[Any], list[Any]]:
+    """The op of a fused node, with its operand and result types, in which all sizes from 5 on are others; smaller ones may be axes."""
+    op, operands, results = kernel_op(node), [tensor_type(x) for x in node.operands], [tensor_type(x) for x in node.results]
+    sizes = iter([change(size) if size > 4 else size for size in form_of(op, operands, results)[1]])
+    return resized(op, sizes), [resized(type_, sizes) for type_ in operands], [resized(type_, sizes) for type_ in results]
+
+
+def test_recipes_make_the_same_kernels() -> None:
+    """Of all but steps of optimisers: these compare their types, and are lowered for each size."""
+    pairs = [*functions(), *broadcasts().values(), *rows()]
+    nodes = [node for _, function in pairs for node in function.body.nodes if isinstance(node.op, Fused)]
+    made = 0
+    for node in nodes:
+        recipe = recorded(*resized_node(node, lambda size: size))
+        assert recipe.kernel == text_of(node)
+        for change in (lambda size: size + 1, lambda size: 2 * size, lambda size: size + 3000):
+            op, operands, results = resized_node(node, change)
+            found = recipe.for_sizes(form_of(op, operands, results)[1])
+            assert found is None or found == lower(op, operands, results)
+            made += found is not None
+    assert made > len(nodes)

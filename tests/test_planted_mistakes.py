@@ -10,7 +10,7 @@ from test_ops import needs_compiler
 
 from adjoint.ir.ops.fused import FusedKernel
 from adjoint.passes import dce, fuse, optimising, order
-from adjoint.runtime.execution import buffers, sequence, tables
+from adjoint.runtime.execution import buffers, sequence, tables, tiers
 from adjoint.runtime.graphs.guards.objects import HookSlots
 from tests.made_up.forms import TIERS, Comparison, Differs, compile_fused, forget
 from tests.made_up.program import HEAD
@@ -49,6 +49,27 @@ class Net(nn.Cell):
         return self.inner(a * b) * ops.exp(b) - a
 """
 """A cell for hooks, with nodes to fuse before and after it."""
+
+WATCHED = """
+class Net(nn.Cell):
+    def construct(self, a, b):
+        h = ops.tanh(a * b)
+        h.register_hook(gradient("h", 2))
+        return h * a - b
+"""
+"""A hook on a value of parsed code."""
+
+PRINTED = """
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(numbers(1, 40), name="w")
+
+    def construct(self, a, b):
+        print("w", self.w * 1)
+        return a * self.w - b
+"""
+"""A print of a new tensor that is equal to a Parameter."""
 
 RETURNED = """
 class Net(nn.Cell):
@@ -175,12 +196,23 @@ def hooks_inlined(patch: Patch) -> None:
     patch.setattr(optimising, "UNRECORDED", "inline{cells=true},differentiate,unhook,simplify,cse,dce{failing=true}")
 
 
+def hooks_on_values_dropped(patch: Patch) -> None:
+    """Hooks on values go before their gradient is taken."""
+    patch.setattr(optimising, "UNRECORDED", "inline,unhook,differentiate,inline{cells=true},simplify,cse,dce{failing=true}")
+
+
+def given_as_a_parameter(patch: Patch) -> None:
+    """Python is given a Parameter in place of a new tensor that is equal to it."""
+    patch.setattr(optimising, "_shows_alike", lambda before, after: True)
+
+
 def swapped_while_it_runs(patch: Patch) -> None:
     """A run goes on with the fused form's steps where it had come to in its own."""
     use = sequence.Sequence.use
 
     def replacing(self: Any, name: str, form: Any) -> None:
         old = getattr(self, name)
+        old = old._form if isinstance(old, tiers.FirstForm) else old
         if isinstance(old, sequence.Form) and isinstance(form, sequence.Form):
             old.block.steps[:] = form.block.steps
         use(self, name, form)
@@ -224,6 +256,7 @@ PLANTED: list[tuple[Callable[[Patch], None], str]] = [
     (wrong_fusion, CHAIN + CALLS), (group_that_a_path_leaves, CHAIN + CALLS), (freed_too_early, CHAIN + CALLS),
     (memory_twice, CHAIN + CALLS),
     (held_memory_in_place, RETURNED + CALLS + MOMENTUM), (late_hooks_ignored, HOOKED + LATE), (hooks_inlined, HOOKED + EARLY),
+    (hooks_on_values_dropped, WATCHED + CALLS), (given_as_a_parameter, PRINTED + CALLS),
     (swapped_while_it_runs, HOOKED + EARLY), (any_order_of_sums, LOOP + CALLS), (check_dropped, FAILS + CALLS),
 ]
 

@@ -17,7 +17,6 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from rich.text import Text
 
 from adjoint import compat
 from adjoint.cli.console import Output
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import NotDifferentiable

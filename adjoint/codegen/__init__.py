@@ -7,6 +7,7 @@ Each module imports from those before it.
     c_print           the text of a tree of C (`adjoint.ir.kernel.c_ast`)
     headers           the C that kernels share; its files are in `c/`
     emit              an op with operand types to the text of a kernel
+    recipes           kernels for other sizes, without emitting them again
     packs             which kernels are compiled together
     standalone        functions as one C file that needs nothing else
     compiler_process  a run of the compiler: what it sees, and when it ends

@@ -32,7 +32,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -40,6 +39,7 @@ from typing import Final
 from adjoint.codegen.locks import lock, unlock
 from adjoint.codegen.private_folder import PrivateFolder, UntrustedError
 from adjoint.codegen.scratch import Scratch
+from adjoint.dataclass import dataclass
 
 __all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 

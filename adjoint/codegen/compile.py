@@ -14,13 +14,14 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import sys
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from adjoint.codegen import compiler_process, emit, headers, packs
@@ -29,6 +30,7 @@ from adjoint.codegen.compiler_process import CompilerError, Limit
 from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.types import DType
 
 __all__ = ["KernelCache", "stop_compiling"]
@@ -47,6 +49,13 @@ HEADER_WORK: Final = 4000
 
 BACKGROUND: Final = replace(LIMIT, niceness=10)
 """For compilers that nobody waits for."""
+
+UNFINISHED: Final = 2
+"""Processes that ended before all was compiled that they wanted, after which the next ones hurry."""
+LINGERING: Final = 10.0
+"""Seconds that a process in a hurry waits at its end for a unit."""
+STOPPED: Final = 0.2
+"""Seconds after which a thread that waits for a unit looks whether compilers were stopped."""
 
 
 # ---- units ---------------------------------------------------------------------------------------------------------------
@@ -165,16 +174,17 @@ class _Crew:
             self._waiting.remove(task)
             self._waiting.appendleft(task)
 
-    def stop(self) -> None:
-        """Drop waiting tasks, and start nothing more."""
+    def stop(self) -> bool:
+        """Drop waiting tasks, and start nothing more; return True if there were any."""
         with self._lock:
-            self._stopped = True
+            self._stopped, dropped = True, bool(self._waiting)
             self._waiting.clear()
+        return dropped
 
-    def wait(self) -> None:
-        """Return when no thread is running a task."""
+    def wait(self, seconds: float = 5.0) -> None:
+        """Return when no thread is running a task, or each has been waited for so long."""
         for thread in list(self._alive):
-            thread.join(timeout=5)
+            thread.join(seconds)
 
     def _run(self) -> None:
         while True:
@@ -194,6 +204,9 @@ class KernelCache:
 
     ffi         the functions are returned as its `adjoint_kernel`
     background  whether packs that programs often need are compiled in advance
+
+    Processes that end soon may never get to the end of a large unit that nobody waits for.  So when several have ended before all was
+    compiled that they wanted, the next ones hurry: they begin at once, and compile at least one unit to its end before they end.
     """
 
     def __init__(self, ffi: Any, workshop: Workshop | None = None, *, background: bool = True):
@@ -215,6 +228,8 @@ class KernelCache:
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)
         self._later = _Crew(lambda task: task(), most=1)
+        self._hurries: bool | None = None
+        self._begun = self._ending = self._cut_off = False
         self._awaited = 0
         self._last_awaited = time.monotonic()
 
@@ -239,11 +254,13 @@ class KernelCache:
 
     @property
     def ended(self) -> bool:
-        """Return True once the process is ending: no compiler is started any more, and those under way are ended."""
-        return compiler_process.stopping.is_set()
+        """Return True once the process is ending: nothing more is compiled behind the scenes, and then nothing at all."""
+        return self._ending or compiler_process.stopping.is_set()
 
     def later(self, task: Callable[[], None]) -> None:
         """Run a task that must not raise in another thread, after those given before.  It is dropped if the process ends."""
+        if self._hurries is None:
+            self._hurries = self.workshop.store.scratch.unfinished() >= UNFINISHED
         self._later.add([task], first=False)
 
     def prepare(self, kernels: Iterable[KernelText], *, waited_for: bool, made: Callable[[], None] = lambda: None) -> None:
@@ -259,31 +276,48 @@ class KernelCache:
             self._await(*units)
             return
         for unit in sorted(units, key=lambda unit: sum(map(len, map(headers.text, unit.headers)))):
+            if not self._goes_on:
+                self._cut_off = True
+                return
             self._compile_in_turn(unit)
             made()
 
     def _compile_in_turn(self, unit: _Unit) -> None:
         """Compile a unit that nobody waits for, after those of other processes that share the cache."""
-        with self.workshop.store.scratch.turn("background", lambda: unit.awaited or compiler_process.stopping.is_set(), patient=True):
-            if any(self.found(kernel) is None for kernel in unit.kernels.values()):
-                self._compile(unit, BACKGROUND)
-            else:  # another process has made them in the meantime
-                self._finish(unit)
+        with self.workshop.store.scratch.turn("background", lambda: unit.awaited or self.ended, patient=True) as mine:
+            if not (mine or unit.awaited):
+                self._cut_off = True
+            elif any(self.found(kernel) is None for kernel in unit.kernels.values()):
+                self._begun = True
+                self._compile(unit, LIMIT if self._hurries else BACKGROUND)
+                self._cut_off |= compiler_process.stopping.is_set() and unit.problem is not None
+                return
+            self._finish(unit)  # another process has made them in the meantime, or is at it
+
+    @property
+    def _goes_on(self) -> bool:
+        """Return True if a unit may be begun behind the scenes: at the end of the process only the first one, in a hurry."""
+        return not self.ended or (self._hurries is True and not self._begun and not compiler_process.stopping.is_set())
 
     def wait_until_quiet(self, seconds: float) -> bool:
-        """Wait until no compiler has been waited for in the last so many seconds; return False if the process is ending."""
-        while not compiler_process.stopping.is_set():
-            left = seconds if self._awaited else self._last_awaited + seconds - time.monotonic()
+        """Wait until no compiler has been waited for in the last so many seconds; return False if the process is ending.
+
+        A process in a hurry only waits while somebody is waiting for a compiler.
+        """
+        while self._goes_on:
+            left = seconds if self._awaited else 0.0 if self._hurries else self._last_awaited + seconds - time.monotonic()
             if left <= 0:
                 return True
             compiler_process.stopping.wait(left)
+        self._cut_off = True
         return False
 
     def _await(self, *units: _Unit) -> None:
         with self._lock:
             self._awaited += 1
         for unit in units:
-            unit.done.wait()
+            while not (unit.done.wait(STOPPED) or compiler_process.stopping.is_set()):
+                pass
         with self._lock:
             self._awaited -= 1
             self._last_awaited = time.monotonic()
@@ -404,9 +438,28 @@ class KernelCache:
                     del self._pending[key]
         task.done.set()
 
+    def _linger(self) -> None:
+        """Begin nothing more behind the scenes; in a hurry, wait for the unit that is being compiled, or for the first one.
+
+        A process that an exception ends, such as Ctrl-C, waits for nothing.
+        """
+        self._ending = True
+        if self._hurries and not hasattr(sys, "last_value"):
+            with suppress(KeyboardInterrupt):
+                self._later.wait(LINGERING)
+
     def _stop(self) -> None:
         self._crew.stop()
-        self._later.stop()
+        self._cut_off |= self._later.stop()
+
+    def _wait(self) -> None:
+        """Return when no thread is compiling; record whether anything is left that was to be compiled behind the scenes."""
+        self._crew.wait()
+        self._later.wait()
+        if self._cut_off:
+            self.workshop.store.scratch.leave_unfinished()
+        elif self._hurries is not None:
+            self.workshop.store.scratch.all_finished()
 
 
 _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
@@ -415,11 +468,12 @@ _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
 def stop_compiling() -> None:
     """End compilers whose work nobody waits for any more; called at the end of the process."""
     for cache in list(_caches):
+        cache._linger()
+    for cache in list(_caches):
         cache._stop()
     compiler_process.end_all()
     for cache in list(_caches):
-        cache._crew.wait()
-        cache._later.wait()
+        cache._wait()
 
 
 def _in_child() -> None:

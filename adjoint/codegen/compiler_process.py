@@ -14,8 +14,9 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
+
+from adjoint.dataclass import dataclass, field
 
 __all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_all", "environment", "forget_all", "run", "stopping"]
 
@@ -82,6 +83,11 @@ def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 @dataclass(eq=False)
 class _Run:
+    """A compiler at work.
+
+    pipe  the end of a pipe that is open as long as this process wants it to go on
+    """
+
     process: subprocess.Popen[bytes]
     pipe: int = field(repr=False)
 

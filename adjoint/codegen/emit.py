@@ -9,7 +9,7 @@ signature, so that a file of kernels can be read:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from inspect import CO_VARARGS
 from textwrap import wrap
@@ -18,6 +18,7 @@ from typing import Final
 
 from adjoint.codegen import headers
 from adjoint.codegen.c_print import INDEPENDENT, WIDTH, comment, function_text
+from adjoint.dataclass import dataclass
 from adjoint.ir.kernel import Kernel
 from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op

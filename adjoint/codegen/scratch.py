@@ -3,9 +3,10 @@
     work/<random>.owner    locked as long as the process lives that works in the folder
     work/<random>/         unfinished files, and those of a compiler
     work/<unit>.turn       locked by the process that compiles this unit
+    work/unfinished        a byte for each process that has ended before all was compiled that it wanted behind the scenes
 
 A lock that can be taken belongs to a process that has ended: `sweep` removes it, and its folder.  Where files cannot be
-locked, files older than an hour count as abandoned.
+locked, files older than an hour count as abandoned; so does `unfinished`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from adjoint.codegen.locks import lock, unlock
-from adjoint.codegen.private_folder import PrivateFolder
+from adjoint.codegen.private_folder import PrivateFolder, UntrustedError
 
 __all__ = ["Scratch"]
 
 WORK: Final = "work"
+UNFINISHED: Final = f"{WORK}/unfinished"
 STALE: Final = 3600.0
 """Age in seconds at which a temporary file counts as abandoned, where files cannot be locked."""
 PATIENCE: Final = 60.0
@@ -62,30 +64,47 @@ class Scratch:
                 return name, None
 
     @contextmanager
-    def turn(self, unit: str, given_up: Callable[[], bool], *, patient: bool = False) -> Iterator[None]:
-        """Hold the lock of a unit, one thread of one process at a time; go on without it once `given_up` is true.
+    def turn(self, unit: str, given_up: Callable[[], bool], *, patient: bool = False) -> Iterator[bool]:
+        """Hold the lock of a unit, one thread of one process at a time; go on without it, and with False, once `given_up` is true.
 
         patient  False: go on without it also after PATIENCE seconds
         """
         name = f"{WORK}/{unit}.turn"
         end = math.inf if patient else time.monotonic() + PATIENCE
         pause = 0.01
-        file = None
+        file, mine = None, True
         while file is None:
             try:
                 file = lock(self._folder, name)
             except BlockingIOError:
                 if given_up() or time.monotonic() > end:
+                    mine = False
                     break
                 time.sleep(pause)
                 pause = min(2 * pause, 0.2) if patient else pause
             except OSError:  # a file system without locks
                 break
         try:
-            yield
+            yield mine
         finally:
             if file is not None:
                 unlock(self._folder, name, file)
+
+    def unfinished(self) -> int:
+        """Return how many processes have ended, one after the other, before all was compiled that they wanted behind the scenes."""
+        status = self._folder.status(UNFINISHED)
+        return 0 if status is None else status.st_size
+
+    def leave_unfinished(self) -> None:
+        """Count this process among them, if that is possible."""
+        with suppress(OSError, UntrustedError):
+            descriptor = self._folder.open(UNFINISHED, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            with open(descriptor, "ab") as file:
+                file.write(b".")
+
+    def all_finished(self) -> None:
+        """Begin to count anew."""
+        self._folder.remove(UNFINISHED)
 
     def sweep(self) -> None:
         """Remove the temporary files of processes that have ended."""

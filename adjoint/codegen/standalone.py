@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, count
 from textwrap import wrap
 from typing import Final
@@ -27,6 +26,7 @@ from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.core import Literal, Node
 from adjoint.ir.kernel.c_ast import literal
 from adjoint.ir.kernel.names import KEYWORDS, identifier

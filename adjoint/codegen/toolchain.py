@@ -28,13 +28,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
+from adjoint.dataclass import dataclass
 
 __all__ = ["FLAGS", "LIMIT", "PLAIN", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
 

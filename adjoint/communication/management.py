@@ -5,10 +5,10 @@ A single process is rank 0 of 1, until `init` asks MPI how many processes the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adjoint.communication.launch import count_of_launcher
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.ops.collective import WORLD, Exchange, OneProcess, use_exchange
 from adjoint.runtime.process import parallel_context
 from adjoint.runtime.process.epoch import epoch

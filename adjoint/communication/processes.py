@@ -6,8 +6,9 @@ import json
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from adjoint.dataclass import dataclass
 
 __all__ = ["Process", "cpus_of_own", "introduced"]
 

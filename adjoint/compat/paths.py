@@ -13,10 +13,11 @@ import functools
 import importlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from adjoint.dataclass import dataclass
 
 __all__ = ["ABSENT", "OLDER", "VERSION", "ModuleRow", "full", "is_here", "is_theirs", "look_up", "module_paths", "names_here", "row_of",
            "way_out"]

@@ -8,10 +8,10 @@ and is computed while parsing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import CellType
 from typing import Any, Protocol
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Region, Value
@@ -196,8 +196,11 @@ class World(Protocol):
         (prints, writes, hooks, random draws)."""
         ...
 
-    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
-        """Call `function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers."""
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
+        """Call `function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers.
+
+        shows  True if it only shows the values: it runs none of the user's code if these are tensors, numbers and text
+        """
         ...
 
     # Python state outside

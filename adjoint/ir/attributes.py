@@ -12,13 +12,14 @@ import types
 import typing
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
 __all__ = ["OpAttribute", "attributes_of", "coerced", "described"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OpAttribute:
     """One field of an op's class.
 

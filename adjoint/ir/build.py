@@ -64,6 +64,13 @@ class Builder:
         self.nodes.append(node)
         return node
 
+    def emit_again(self, node: Node, operands: Sequence[Atom]) -> Node:
+        """Add a copy of a node without regions, on operands of the same types, and return it: so its results have the same types too."""
+        results = tuple([Value(value.type, value.hint) for value in node.results])
+        made = Node(node.op, tuple(operands), results, (), self.loc)
+        self.nodes.append(made)
+        return made
+
     def append(self, node: Node) -> None:
         """Add an existing node, unchanged."""
         self.nodes.append(node)

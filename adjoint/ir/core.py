@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import UNKNOWN, InternalError, Loc
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type

@@ -5,9 +5,9 @@ E100 to E119 come from the parser, E120 to E139 from the verifier.  `adjoint exp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import CompileError, Diagnostic, Loc, Note, SourceText
 
 __all__ = ["MISTAKES", "Mistake"]

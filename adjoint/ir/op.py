@@ -12,10 +12,10 @@ import enum
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from adjoint.budget import Refillable, budget
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.public import Public
@@ -236,7 +236,7 @@ OpType = TypeVar("OpType", bound=type[Op])
 @dataclass_transform(frozen_default=True, eq_default=False)
 def family(cls: OpType) -> OpType:
     """Make a class the base of several ops, whose attributes they have before their own."""
-    made = dataclass(init=False, eq=False, repr=False)(cls)
+    made = dataclasses.dataclass(init=False, eq=False, repr=False)(cls)
     made.fields = tuple(f.name for f in dataclasses.fields(made))
     return made
 

@@ -12,11 +12,11 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import adjoint.ir.ops as _ops  # registers the ops that texts name
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import UNKNOWN, At, CompileError, Derived, Loc, Note, SourceText, Unknown
 from adjoint.ir import errors
 from adjoint.ir.attributes import attributes_of, coerced, described
@@ -105,7 +105,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "FUSED": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
+    "FUSED": "an op", "ATTENTION": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
 }
 
 
@@ -423,7 +423,7 @@ class _FunctionReader:
         carry, block = tree.children
         params, initial = self._carried(carry)
         loc = self._module.location(block.children[0], tree)
-        return _op("fused"), initial, (self._region(block, params),), loc
+        return _op(tree.data), initial, (self._region(block, params),), loc
 
     def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         of, by, sens, carry, block = tree.children
@@ -664,6 +664,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "while": _FunctionReader._while,
     "cell": _FunctionReader._cell,
     "fused": _FunctionReader._fused,
+    "attention": _FunctionReader._fused,
     "gradient": _FunctionReader._gradient,
     "record": _FunctionReader._record,
 }

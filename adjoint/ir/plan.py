@@ -3,7 +3,7 @@
     Plan      slots, the slots of the parameters, the block of the body
     Block     the pieces of a region, in order, and the slots that it yields
     Piece     Straight: launches of kernels with no Python between them, accesses of state, and nested control flow
-              HostCall: one node that calls Python or uses state
+              HostCall: one node that calls Python, or uses state or a stack
               Control:  one node with regions, and their blocks
 
 A branch or loop that needs no Python is nested in the straight piece around it (`Nested`).
@@ -18,14 +18,16 @@ that an executor can bind it, a person can read it, and a C file can be printed 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.core import Function, Literal, Node
 from adjoint.ir.ops.control import Cell, Differentiated
+from adjoint.ir.ops.stack import Pop, Push
 from adjoint.ir.types import Type
 
-__all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Nested", "Piece", "Plan", "Slot", "Straight", "aliases"]
+__all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Nested", "Piece", "PieceEntry", "Plan", "PythonAccess", "Slot", "Straight",
+           "Transfer", "aliases", "continues"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Launch:
-    """A node computed by kernels.
+class _OfNode:
+    """One node, with the slots that it reads and fills.
 
     freed  slots that nothing reads after it
     """
@@ -61,33 +63,41 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class Launch(_OfNode):
+    """A node computed by kernels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access(_OfNode):
     """A read or a write of state, between launches: no Python code of the user's can run before, during or after it.
 
     dying  operands that only this node uses
-    freed  slots that nothing reads after it
     """
 
-    node: Node
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
     dying: tuple[int, ...] = ()
-    freed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostCall:
+class Transfer(_OfNode):
+    """A node that makes a stack, pushes to it or pops from it, or leaves a value undefined, between launches.
+
+    A stack is memory as any value is; it changes in place, since it is used once.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonAccess(_OfNode):
+    """A read or a write of numbers that Python holds, between launches: reads come before them, writes after them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostCall(_OfNode):
     """A node that calls the user's Python code, uses state, or handles values that are no tensors.
 
     dying  operands that only this node uses
-    freed  slots that nothing reads after it
     """
 
-    node: Node
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
     dying: tuple[int, ...] = ()
-    freed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,12 +119,13 @@ class Control:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nested:
-    """A branch or loop in a straight piece: its regions hold launches, reads of state and other branches and loops.
+    """A branch or loop in a straight piece: its regions hold launches, transfers, accesses of state and other branches and loops.
 
     Its buffers are in the arena of the piece, at other offsets than its slots say: those count where the regions run as blocks.
 
     control   the node and its blocks, of which a straight piece or nested control flow are the only pieces
-    reads     the reads of state in its regions; the state does not change while it runs
+    reads     the reads in its regions of state that does not change while it runs
+    writes    the writes of state in its regions
     operands  all slots from outside of its regions that they, or the node itself, read
     offsets   by slot of its regions, where its buffer begins in the arena, in bytes
     spares    by result of a loop, where the buffer of the next round's value begins, if the region does not compute it in place
@@ -122,6 +133,7 @@ class Nested:
 
     control: Control
     reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
     operands: tuple[int, ...]
     offsets: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     spares: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -144,14 +156,14 @@ class Nested:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Straight:
-    """Launches with no Python between them, and the state that they read and write.
+    """Launches with no Python between them, the state that they read and write, and the stacks that they use.
 
-    entries  launches, accesses and nested control flow in the order of the program
+    entries  launches, accesses, transfers and nested control flow in the order of the program
     arena    the bytes of its arena
     kept     the results that are used after it
     """
 
-    entries: tuple[Launch | Access | Nested, ...]
+    entries: tuple[PieceEntry, ...]
     arena: int = 0
     kept: frozenset[int] = frozenset()
 
@@ -160,6 +172,9 @@ class Straight:
         """Return the launches alone, those of nested control flow too."""
         return tuple(_launches(self.entries))
 
+
+PieceEntry = Launch | Access | PythonAccess | Transfer | Nested
+"""What a straight piece consists of."""
 
 Piece = Straight | HostCall | Control
 
@@ -172,12 +187,17 @@ class Block:
     yields: tuple[int, ...]
 
 
-def aliases(entry: Launch | Access | Nested) -> bool:
+def aliases(entry: PieceEntry) -> bool:
     """Return True if the result of a launch is its operand, in the same memory."""
     return getattr(entry.node.op, "aliases", False)
 
 
-def _launches(entries: tuple[Launch | Access | Nested, ...]) -> Iterator[Launch]:
+def continues(entry: PieceEntry | Control) -> bool:
+    """Return True if the first result is the first operand, in the same memory: of a launch that aliases it, or as a stack."""
+    return isinstance(entry, (Launch, Transfer)) and (aliases(entry) or isinstance(entry.node.op, (Push, Pop)))
+
+
+def _launches(entries: tuple[PieceEntry, ...]) -> Iterator[Launch]:
     for entry in entries:
         if isinstance(entry, Launch):
             yield entry
@@ -199,7 +219,7 @@ class Plan:
     """The plan of a function; the first slots are those of its parameters.
 
     identities  True if tensors keep their identity: an argument that is returned is the same object
-    accesses    True if reads and writes of state are made between launches, not by Python
+    accesses    True if state and stacks are used between launches, not by Python
     """
 
     function: Function

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjoint.ir.core import Node
-from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, Plan, Straight
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, PieceEntry, Plan, PythonAccess, Straight, Transfer
 from adjoint.ir.print import listing
 
 __all__ = ["plan_text"]
@@ -68,7 +68,7 @@ class _Text:
             self.block(inner, f"{indent}    ")
             self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
 
-    def entry(self, entry: Launch | Access | Nested, indent: str) -> None:
+    def entry(self, entry: PieceEntry, indent: str) -> None:
         if isinstance(entry, Nested):
             self.nested(entry.control, entry.offsets, indent)
         else:
@@ -88,7 +88,7 @@ class _Text:
             self.lines.append((f"{indent}    yields {_slots(block.yields)}".rstrip(), ""))
         self.offsets = around
 
-    def node(self, piece: Launch | Access | HostCall | Control, indent: str) -> None:
+    def node(self, piece: Launch | Access | PythonAccess | Transfer | HostCall | Control, indent: str) -> None:
         """Return the line of a node in the IR, with its slots."""
         line = self.line(piece.node)
         moved = " <- ".join(slots for slots in (self.results(piece.results), _slots(piece.operands)) if slots)

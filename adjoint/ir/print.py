@@ -33,9 +33,9 @@ MARGIN: Final = 75
 
 KEYWORDS: Final = frozenset(
     {
-        "at", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in", "inf", "nan", "none",
-        "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple", "unknown", "vjp",
-        "while", "with", "yield", *DTYPES,
+        "at", "attention", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in", "inf",
+        "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple",
+        "unknown", "vjp", "while", "with", "yield", *DTYPES,
     }
 )
 """Keywords of the language, which are no names of values."""
@@ -289,7 +289,7 @@ class _FunctionPrinter:
 
     def _fused(self, node: Node, results: list[Printable], depth: int) -> None:
         (body,) = node.regions
-        self._open(depth, [*results, "fused", *self._carry(body.params, node.operands), " {"], body, node.loc)
+        self._open(depth, [*results, node.op.name, *self._carry(body.params, node.operands), " {"], body, node.loc)
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
@@ -355,6 +355,7 @@ _FORMS: Final = {
     "while": _Form(2, _FunctionPrinter._while),
     "cell": _Form(1, _FunctionPrinter._cell),
     "fused": _Form(1, _FunctionPrinter._fused),
+    "attention": _Form(1, _FunctionPrinter._fused),
     "gradient": _Form(1, _FunctionPrinter._gradient),
     "record": _Form(1, _FunctionPrinter._gradient),
 }

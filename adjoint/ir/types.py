@@ -276,13 +276,16 @@ _traces: Interned[TraceType] = Interned()
 
 
 def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
-    """The one TensorType of this dtype and shape."""
+    """The one TensorType of this dtype and shape; with a size that has no hash (`kernel.sizes`), one that is equal to no other."""
     key = (dtype, tuple(shape))
     try:
         known = _tensors.get(key)
     except TypeError:  # a size that tells nobody its hash
         key = (dtype, tuple([d.plain() if isinstance(d, Poly) else d for d in key[1]]))
-        known = _tensors.get(key)
+        try:
+            known = _tensors.get(key)
+        except TypeError:  # not even what it is
+            return TensorType(*key)
     return (known and known()) or _tensors.one(key, TensorType(*key))
 
 

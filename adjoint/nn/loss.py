@@ -344,7 +344,8 @@ class CTCLoss(LossBase):
             x, labels = shapes.expand_dims(x, 1), shapes.reshape(labels, (1, -1))
         steps, held = (
             shapes.reshape(given, (1,)) if alone and given.ndim == 0 else given for given in (
-                value if isinstance(value, Tensor) else Tensor(value, I64) for value in (input_lengths, target_lengths)))
+                tensor_argument(self, name, value) if value is None or isinstance(value, Tensor) else Tensor(value, I64)
+                for name, value in (("input_lengths", input_lengths), ("target_lengths", target_lengths))))
         loss = ctc_loss(x, labels, steps, held, self.blank, self.reduction, self.zero_infinity)[0]
         return shapes.reshape(loss, ()) if alone else loss
 

@@ -14,7 +14,9 @@ Passes that keep what a function computes:
     simplify_regions  control flow that is decided
     simplify          algebra that changes no bit
     specialize        named sizes become numbers
+    early_steps       an optimiser's step of a large parameter comes right after its gradient
     fuse              elementwise nodes become one kernel
+    attention         products with a large softmax become nodes that do not store it
     unhook            marks for gradients become identities, when these have been taken
     escapes           values used outside of the cell that made them become its results
 
@@ -36,6 +38,32 @@ Before a graph runs:
     optimising        the passes that make a graph fast
 """
 
-from adjoint.passes import autodiff, cse, dce, differentiate, fuse, inline, lift_state, simplify, specialize, unhook
+from adjoint.passes import (
+    attention,
+    autodiff,
+    cse,
+    dce,
+    differentiate,
+    early_steps,
+    fuse,
+    inline,
+    lift_state,
+    simplify,
+    specialize,
+    unhook,
+)
 
-__all__ = ["autodiff", "cse", "dce", "differentiate", "fuse", "inline", "lift_state", "simplify", "specialize", "unhook"]
+__all__ = [
+    "attention",
+    "autodiff",
+    "cse",
+    "dce",
+    "differentiate",
+    "early_steps",
+    "fuse",
+    "inline",
+    "lift_state",
+    "simplify",
+    "specialize",
+    "unhook",
+]

@@ -13,8 +13,8 @@ loop may run no round), it is a value with a bit that says whether it is there:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.types import I64, Type, scalar

@@ -9,9 +9,10 @@ and stacks are not merged: a hook is not merged, and a stack is used once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Effect

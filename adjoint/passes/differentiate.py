@@ -23,9 +23,10 @@ that whoever differentiates the whole function finds it again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Derived
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk

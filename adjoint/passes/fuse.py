@@ -29,9 +29,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
@@ -46,7 +47,7 @@ from adjoint.ir.types import TensorType
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
 
-__all__ = ["Fuse", "fused"]
+__all__ = ["Fuse", "fused", "is_written_out"]
 
 _COST = 128
 """The most that the nodes of one kernel may cost for an element, in additions of float32."""
@@ -336,7 +337,7 @@ class _Grouping:
         def inside(atom: Atom, node: int, position: int) -> Atom:
             if isinstance(atom, Value) and atom in known:
                 return known[atom]
-            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and _written_out(atom):
+            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and is_written_out(atom):
                 return atom
             hint = atom.hint if isinstance(atom, Value) else "number"
             return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
@@ -431,7 +432,7 @@ def _space(node: Node) -> tuple[int, ...] | None:
     return space if math.prod(space) > 1 else None
 
 
-def _written_out(literal: Literal) -> bool:
+def is_written_out(literal: Literal) -> bool:
     """Return True if a number is part of the kernel's text."""
     return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 

@@ -11,9 +11,10 @@ what its region means; unpacking it may change the order in which a gradient is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Derived, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, walk

@@ -13,9 +13,10 @@ function, which name the parameters that they are taken by, are expanded before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, While

@@ -15,11 +15,11 @@ import re
 import time
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Function, Module, walk
 from adjoint.ir.ops.control import Call

@@ -21,12 +21,13 @@ from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.order import reads_survive, sums_alike
 
-__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike"]
+__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike", "parameters_among"]
 
 OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}"
 
-UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true}"
-"""The same for a function of which no gradient is taken any more: cells with hooks are unpacked, after `differentiate`."""
+UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true},early-steps"
+"""The same for a function of which no gradient is taken any more: cells with hooks are unpacked, after `differentiate`; large steps of
+optimisers come early."""
 
 
 def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
@@ -88,6 +89,12 @@ def _with_new_results(before: Function, after: Function) -> Function:
             made.append((were, {copy}))
     body = replace(after.body, nodes=(*after.body.nodes, *b.nodes), results=tuple(results))
     return replace(after, body=body)
+
+
+def parameters_among(function: Function) -> set[str]:
+    """Return the symbols of the parameters that results of a function may be."""
+    tensors = _Tensors(function)
+    return {x for result in function.body.results for x in tensors.of(result) if isinstance(x, str)}
 
 
 class _Tensors:

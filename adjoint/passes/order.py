@@ -1,9 +1,19 @@
 """Whether a function means the same when its gradients are expanded as a whole: every sum in eager mode's order, every value as it was.
 
-Eager mode differentiates the path that a run took.  A value that enters an `if` or a loop is one value on that path; in the expanded
-function it has another name inside, with a sum of its own, and a branch that is not taken adds zeros.  So a region that is
-differentiated may hold cells and gradients, and no other control flow; nor may it be a recorded function, which is pulled elsewhere.
-On the path a parameter that is read after it was written is the value that was written, with its gradient; in IR it is another value.
+Eager mode differentiates the path that a run took.  There a value has one name and one sum.  In the function it may have several names:
+a result of an `if` is what the branch yields, a carried value of a loop is the initial value, or what the round before has yielded.
+Each name has a sum of its own, which is added to that of the value that it names when it is complete:
+
+    y = if c { .. yield v }        v' = y' + ..         for .. carry (a = x) { .. yield v }        v' = a' + ..    x' = a' + ..
+
+That is the sum of the path if nothing was added to v' before: if v has no use after it was given another name, on no path, and is given
+one other name at a time.  A sum that is there on some paths only is never added to as zero (see `cotangent`).  A value from outside that a
+loop only uses has one sum, through all rounds.
+
+Regions that are differentiated within another one that is hold no control flow: the gradient of a stack adds zeros for what has
+no cotangent.  Nor do regions with hooks that are attached to a value: they run when the sum of all its names is complete.  No
+recorded function may be expanded, which is pulled elsewhere.  On the path a parameter that is read after it was written is the value
+that was written, with its gradient; in IR it is another value.
 
 A parameter's value lives in the parameter: what is read must not be used after the parameter is written.  An adjoint uses its
 residuals late, so that this can come about by the expansion.
@@ -11,24 +21,34 @@ residuals late, so that this can come about by the expansion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from adjoint.ir.core import Function, Node, Region, Value, free_of, walk
-from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Cell, Differentiated, Gradient, RegionOp
+from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, RegionOp, While
+from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
+from adjoint.passes.activity import Activity
 
 __all__ = ["reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
     """Return True if the gradients of a function, expanded, sum up cotangents in the order of eager mode."""
-    for node in walk(function.body):
-        if isinstance(node.op, Differentiated) and not isinstance(node.op, Gradient):
-            return False
-        if isinstance(node.op, Gradient) and not _straight([inner.op for inner in walk(node.regions[0])]):
-            return False
-    return True
+    return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
+
+
+def _alike(node: Node) -> bool:
+    (region,) = node.regions
+    if not isinstance(node.op, Gradient):
+        return False
+    inside = list(walk(region))
+    if _straight([inner.op for inner in inside]):
+        return True
+    if any(isinstance(inner.op, (Attach, Differentiated, Write)) for inner in inside):
+        return False
+    return _Names(Activity(region.nodes, [*region.params, *node.op.by])).alike(region, set())
 
 
 def _straight(ops: Iterable[Op]) -> bool:
@@ -40,6 +60,55 @@ def _straight(ops: Iterable[Op]) -> bool:
         elif (isinstance(op, Read) and op.symbol in written) or (isinstance(op, RegionOp) and not isinstance(op, (Cell, Gradient))):
             return False
     return True
+
+
+class _Names:
+    """Which values of a region that is differentiated have several names."""
+
+    def __init__(self, activity: Activity):
+        self._activity = activity
+
+    def alike(self, region: Region, used: set[Atom]) -> bool:
+        """Return True if no value has a use after it was given another name; `used` are those with uses after the region."""
+        used = {*used, *region.results}
+        for node in reversed(region.nodes):
+            match node.op:
+                case If():
+                    known = all(_of_kernels(body) and self._named(body.results, used) and self.alike(body, used) for body in node.regions)
+                case For() | While():
+                    known = self._loop(node, used)
+                case Cell():
+                    known = self.alike(node.regions[0], used)
+                case _:
+                    known = not node.regions
+            if not known:
+                return False
+            used.update(node.operands, *map(free_of, node.regions))
+        return True
+
+    def _loop(self, node: Node, used: set[Atom]) -> bool:
+        """Return the same for a loop.  What a round uses from outside has a use after each round."""
+        captured = {*used, *(value for region in node.regions for value in free_of(region))}
+        initial, body = node.operands[len(node.operands) - len(node.results) :], node.regions[-1]
+        return (all(map(_of_kernels, node.regions)) and self._named(initial, captured) and self._named(body.results, captured)
+                and all(self.alike(region, captured) for region in node.regions))
+
+    def _named(self, atoms: Sequence[Atom], used: set[Atom]) -> bool:
+        """Return True if values that are given another name have one, and no use afterwards."""
+        active = [atom for atom in atoms if self._activity.is_active(atom)]
+        leaves = [self._activity.leaf(atom) if isinstance(atom, Value) else atom for atom in active]
+        return used.isdisjoint(active) and len({*leaves}) == len(leaves) and not any(isinstance(leaf, str) for leaf in leaves)
+
+
+def _of_kernels(region: Region) -> bool:
+    """Return True if nothing in a region calls Python, nor does its gradient: the calls of one run are not told apart."""
+    return not any(_calls_python(node.op) for node in walk(region))
+
+
+def _calls_python(op: Op) -> bool:
+    if isinstance(op, Cell):
+        return bool(op.symbol or op.rule)
+    return isinstance(op, (Hook, Outputs)) or (op.effect is Effect.HOST and not isinstance(op, Check))
 
 
 def reads_survive(function: Function) -> bool:

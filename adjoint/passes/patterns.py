@@ -13,9 +13,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Atom, Literal, Node, Value
 from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.shape import Broadcast

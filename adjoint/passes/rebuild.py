@@ -3,8 +3,8 @@
     copy(y = op(x) { R })     y1 = op(x1) { copy(R) }        x1 what x has become, y becomes y1
     change(node)              the atoms that a pass puts in the place of a node; called with every node before it is copied
 
-A copy goes through `Builder.emit_node`, so its types are inferred anew and its operands are checked.  The old function
-stays as it is.
+A copy goes through the Builder: its types are inferred anew and its operands are checked, unless the op and the types of the operands are
+as they were.  The old function stays as it is.
 """
 
 from __future__ import annotations
@@ -59,17 +59,22 @@ class Rewriter:
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
         """Copy nodes into `b`, and add their results to `known`."""
+        around = b.loc
         for node in nodes:
-            with b.at(self.place(node.loc)):
-                atoms = self.change(b, node, known)
-                if atoms is None:
-                    atoms = self.copy(b, node, known)
+            b.loc = self.place(node.loc)
+            atoms = self.change(b, node, known)
+            if atoms is None:
+                atoms = self.copy(b, node, known)
             known.update(zip(node.results, atoms, strict=True))
+        b.loc = around
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
         """Emit a plain copy of a node with its regions.  Return its results."""
         operands = [became(atom, known) for atom in node.operands]
-        made = b.emit_node(self.op(node.op), operands, regions=self.regions(b, node.regions, known))
+        op = self.op(node.op)
+        if op is node.op and not node.regions and all(new.type is old.type for new, old in zip(operands, node.operands, strict=True)):
+            return b.emit_again(node, operands).results
+        made = b.emit_node(op, operands, regions=self.regions(b, node.regions, known))
         for new, old in zip(made.results, node.results, strict=True):
             new.hint = old.hint
         return made.results

@@ -11,8 +11,8 @@ the values inside of the region are renamed.  So the adjoint does not change whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.ops.control import Cell, For, If, While

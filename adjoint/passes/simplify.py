@@ -12,18 +12,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.linalg import MatMul
-from adjoint.ir.ops.shape import Broadcast, Transpose
+from adjoint.ir.ops.reduce import Reduction
+from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
 from adjoint.passes.manager import Pass
@@ -177,6 +179,10 @@ class _Simplifier(RegionSimplifier):
         if product is not None:
             op, (left, right) = product
             return [self.emit(b, MatMul(not op.tb, not op.ta), (right, left), node.result.hint)]
+        reduction = self._reduction_to_reshape(b, node, operands)
+        if reduction is not None:
+            op, (x,) = reduction
+            return [self.emit(b, op, (x,), node.result.hint)]
         return [self.emit(b, node.op, operands, node.result.hint)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "") -> Atom:
@@ -200,14 +206,17 @@ class _Simplifier(RegionSimplifier):
         """Return the operands of an elementwise op before they were broadcast, where it broadcasts them itself."""
         if not isinstance(op, Elementwise):
             return operands
+        sources = [self.made_by(atom) for atom in operands]
+        if not any(source is not None and isinstance(source.op, Broadcast) for source in sources):
+            return operands
         result = op.result_types([atom.type for atom in operands], ())
         narrowed = list(operands)
-        for i, atom in enumerate(operands):
-            source = self.made_by(atom)
-            if source is not None and isinstance(source.op, Broadcast):
-                before, narrowed[i] = narrowed[i], source.operands[0]
-                if not _broadcasts_to(narrowed, result[0]):
-                    narrowed[i] = before
+        for i, source in enumerate(sources):
+            if source is None or not isinstance(source.op, Broadcast):
+                continue
+            before, narrowed[i] = narrowed[i], source.operands[0]
+            if not _broadcasts_to(narrowed, result[0]):
+                narrowed[i] = before
         return narrowed
 
     # A product of floats is the same sum in the same order however its matrices lie.  Of integers it would read them in strides.
@@ -230,11 +239,29 @@ class _Simplifier(RegionSimplifier):
         made = self.made_by(operands[0])
         return (made.op, made.operands) if made is not None and isinstance(made.op, MatMul) and _made_here(b, made) else None
 
+    def _reduction_to_reshape(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[Reduction, Sequence[Atom]] | None:
+        """Return a reduction that keeps its axes, and its operand, if `node` gives them back to one, and nothing else uses that.
+
+        `fuse` goes on with the elements of the rows only after reductions that keep them.
+        """
+        if not isinstance(node.op, Reshape) or self.uses[node.operands[0]] != 1:
+            return None
+        made = self.made_by(operands[0])
+        if made is None or not isinstance(made.op, Reduction) or made.op.keepdims or not _in_region(b, made):
+            return None
+        kept = replace(made.op, keepdims=True)
+        (type_,) = kept.result_types([atom.type for atom in made.operands], ())
+        return (kept, made.operands) if type_ is node.result.type else None
+
 
 def _made_here(b: Builder, node: Node) -> bool:
     """Return whether `node` makes floats in the region that is being made: what is made outside of a loop is not repeated in it."""
     type_ = node.result.type
-    return isinstance(type_, TensorType) and type_.dtype.is_float and any(node is made for made in reversed(b.nodes))
+    return isinstance(type_, TensorType) and type_.dtype.is_float and _in_region(b, node)
+
+
+def _in_region(b: Builder, node: Node) -> bool:
+    return any(node is made for made in reversed(b.nodes))
 
 
 def _exchanges(op: Op) -> bool:

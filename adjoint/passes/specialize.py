@@ -3,23 +3,28 @@
     specialized(f, {b: 4})      every f32[b, 2*b + 1] in f is f32[4, 9]; the attributes of ops likewise
 
 Types are inferred anew from the parameters, so a size that does not fit is found here.  Names without a number stay.
+
+A function that is specialised for many sizes is asked for its `Inferences` once.  They find for each of them whether the ops can have it;
+`numbered` then copies the nodes whose types have names, and infers nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, ClassVar, TypeVar
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import UNKNOWN
-from adjoint.ir.core import Function, Module
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.op import Op, with_sizes
 from adjoint.ir.types import Dim, Type, substituted
 from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Rewriter
 
-__all__ = ["Specialize", "specialized"]
+__all__ = ["Inferences", "Specialize", "numbered", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
@@ -36,6 +41,99 @@ class _Specializer(Rewriter):
 
     def op(self, op: Op) -> Op:
         return with_sizes(op, self._sizes)
+
+
+class _Numbers:
+    """Types and ops with numbers for names, each made once."""
+
+    def __init__(self, sizes: Mapping[str, Dim]):
+        self._sizes = sizes
+        self._types: dict[Type, Type] = {}
+        self._ops: dict[Op, Op] = {}
+
+    def type(self, type_: Type) -> Type:
+        found = self._types.get(type_)
+        if found is None:
+            found = self._types[type_] = substituted(type_, self._sizes)
+        return found
+
+    def op(self, op: Op) -> Op:
+        found = self._ops.get(op)
+        if found is None:
+            found = self._ops[op] = with_sizes(op, self._sizes)
+        return found
+
+
+class Inferences:
+    """The inferences of types in functions, each of them once: of the nodes without regions that have types or ops with certain names."""
+
+    def __init__(self, functions: Iterable[Function], names: Iterable[str]):
+        probe = _Numbers(dict.fromkeys(names, 2))
+        self._known: dict[tuple[Op, tuple[Type, ...], tuple[Type, ...]], None] = {}
+        for node in chain.from_iterable(walk(function.body) for function in functions):
+            operands, results = tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
+            changes = probe.op(node.op) is not node.op or any(probe.type(t) is not t for t in (*operands, *results))
+            if changes and not node.regions:
+                self._known[node.op, operands, results] = None
+
+    def check(self, sizes: Mapping[str, Dim]) -> None:
+        """Raise TypeError or ValueError if an op cannot have these sizes, or if the type of its result is not the one for any size."""
+        numbers = _Numbers(sizes)
+        for op, operands, results in self._known:
+            _check(numbers.op(op), [numbers.type(t) for t in operands], (), [numbers.type(t) for t in results])
+
+
+def _check(op: Op, operands: Sequence[Type], regions: Sequence[Region], results: Sequence[Type]) -> None:
+    inferred = op.result_types(operands, regions)
+    if any(a is not b for a, b in zip(inferred, results, strict=True)):
+        raise ValueError(f"the result of {op.name} on {operands} is {inferred}, not {results}")
+
+
+def numbered(function: Function, sizes: Mapping[str, Dim]) -> Function:
+    """Return the function with `sizes`, for which its `Inferences` hold; TypeError or ValueError if those of nodes with regions do not.
+
+    Nodes without names are shared with the function, unless they have regions.
+    """
+    return replace(function, body=_Copy(sizes).region(function.body))
+
+
+AnyAtom = TypeVar("AnyAtom", bound=Atom)
+
+
+class _Copy:
+    """Copies regions, with numbers for names."""
+
+    def __init__(self, sizes: Mapping[str, Dim]):
+        self._numbers = _Numbers(sizes)
+        self._known: dict[Atom, Value] = {}
+
+    def region(self, region: Region) -> Region:
+        params = self.defined(region.params)
+        nodes = tuple([self.node(node) for node in region.nodes])
+        return Region(params, nodes, self.atoms(region.results), region.loc)
+
+    def node(self, node: Node) -> Node:
+        operands, op = self.atoms(node.operands), self._numbers.op(node.op)
+        regions = tuple([self.region(region) for region in node.regions])
+        results = self.defined(node.results)
+        if regions:
+            _check(op, [x.type for x in operands], regions, [x.type for x in results])
+        elif op is node.op and operands is node.operands and results is node.results:
+            return node
+        return Node(op, operands, results, regions, node.loc)
+
+    def defined(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return new values for those whose types change; the same tuple if none does.  Regions may share parameters."""
+        for value in values:
+            type_ = self._numbers.type(value.type)
+            if type_ is not value.type and value not in self._known:
+                self._known[value] = Value(type_, value.hint)
+        return self.atoms(values)
+
+    def atoms(self, atoms: tuple[AnyAtom, ...]) -> tuple[AnyAtom, ...]:
+        """Return the copies of atoms; the same tuple if these are they."""
+        known: dict[Any, Any] = self._known
+        return tuple([known.get(atom, atom) for atom in atoms]) if any(atom in known for atom in atoms) else atoms
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ A node with regions is pulled by the rule of its op (`RegionRules`), which is gi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk

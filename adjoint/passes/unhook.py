@@ -2,6 +2,7 @@
 
     a, b = hook @h(x, y)       a := identity(x), b := identity(y)
     y = outputs @h(x)          y := identity(x)
+    attach! @h(x)              nothing
 
 After `differentiate` the callbacks that they stand for are nodes of the adjoint.
 """
@@ -9,13 +10,14 @@ After `differentiate` the callbacks that they stand for are nodes of the adjoint
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node
 from adjoint.ir.ops.conversion import Identity
-from adjoint.ir.ops.host import Hook, Outputs
+from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
@@ -24,6 +26,8 @@ __all__ = ["Unhook"]
 
 class _Unhooking(Rewriter):
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if isinstance(node.op, Attach):
+            return ()
         if not isinstance(node.op, (Hook, Outputs)):
             return None
         return [b.emit(Identity(), became(x, known), hint=value.hint) for x, value in zip(node.operands, node.results, strict=True)]
@@ -31,7 +35,7 @@ class _Unhooking(Rewriter):
 
 @dataclass(frozen=True)
 class Unhook(Pass):
-    """`unhook`: `hook` and `outputs` become identities; only where no gradient is taken of the function any more."""
+    """`unhook`: `hook` and `outputs` become identities, and `attach!` goes; only where no gradient is taken of the function any more."""
 
     name: ClassVar[str] = "unhook"
 

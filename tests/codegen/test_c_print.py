@@ -97,7 +97,7 @@ PRECEDENCE = [
     (cast(i, F32) * a, "(float)i * a"),
     (cast(-a, I32), "(int32_t)-a"),
     (cast(a, BOOL), "a != 0.0f"),
-    (cast(p, F64), "(double)p"),
+    (cast(p, F64), "p ? 1.0 : 0.0"),
     (minimum_of(i, 3), "i < 3 ? i : 3"),
 ]
 

@@ -148,6 +148,7 @@ class Source:
             os.kill(os.getppid(), signal.SIGINT)
         return index
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 print(os.getpid(), flush=True)
 iterator = iter(ds.GeneratorDataset(Source(), ["a"], shuffle=False, num_parallel_workers=2))
 next(iterator)

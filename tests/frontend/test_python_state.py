@@ -17,6 +17,7 @@ from things import Thing
 
 import adjoint as ms
 from adjoint import Tensor, jit, ops
+from adjoint.runtime.process.jitted import graphs_of
 
 CALLS = 4
 Made = tuple[Callable[..., Any], Callable[[], Any]]
@@ -645,7 +646,7 @@ def test_a_graph_leaves_the_state_of_eager_mode(name: str) -> None:
     wanted, _ = played(lambda body: body)
     found, run = played(jit)
     assert found == wanted
-    made = [entry for entries in run._graphs.values() for entry in entries]
+    made = [entry for entries in graphs_of(run).graphs.values() for entry in entries]
     assert len(made) == graphs, [str(entry.lowered.graph.module) for entry in made]
 
 

@@ -345,6 +345,24 @@ def test_an_async_function(load: Callable[[str], ModuleType]) -> None:
     assert mistake(load("async def f(x):\n    return x\n").f) == "E202"
 
 
+def test_only_the_statement_of_a_function_is_compiled(load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement once; the whole file only where that does not give the code of the function, as of the second one in a line."""
+    module = load("import math\n\nclass A:\n    def f(x):\n        return x + 1\n\n    def g(x):\n        return x + 2\n\n"
+                  "h = lambda x: x + 3\n\none = 1; late = lambda x: x + 4\n")
+    compiled: list[list[type]] = []
+
+    def seen(tree: ast.Module, *rest: object, **named: object) -> object:
+        compiled.append([type(statement) for statement in tree.body])
+        return compile(tree, *rest, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setitem(definition_of.__globals__, "compile", seen)
+    for function in (module.A.f, module.A.g, module.h):
+        definition_of(function)
+    assert compiled == [[ast.ClassDef], [ast.Assign]]
+    definition_of(module.late)
+    assert compiled[2:] == [[ast.Assign], [ast.Import, ast.ClassDef, ast.Assign, ast.Assign, ast.Assign]]
+
+
 def test_functions_of_this_file() -> None:
     def local(x):
         return x * 5

@@ -9,6 +9,8 @@ import copy
 import gc
 import pickle
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -680,3 +682,36 @@ def test_a_compiled_hook_is_called_by_its_name():
     for register in (Square().register_backward_hook, T(1).register_hook, ops.HookBackward):
         with pytest.raises(TypeError, match=r"^Decorating hook function compiled with '@jit' is not supported\.$"):
             register(compiled)
+
+
+KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+
+
+def registering(first: str, second: str, before: bool, wrapped: Callable[..., Any]) -> list[Any]:
+    """Return the calls of hooks, where one of a kind registers one of another on its own cell, in the second of four gradients."""
+    calls, cell, handles = list[Any](), nn.ReLU(), list[Any]()
+    if before:
+        cell.register_backward_hook(lambda *given: None)
+
+    def register(*given: Any) -> None:
+        calls.append(first)
+        if calls.count(first) == 2:
+            handles.append(getattr(cell, f"register_{second}_hook")(lambda *given: calls.append(f"late {second}")))
+
+    getattr(cell, f"register_{first}_hook")(register)
+    gradient = wrapped(cell)
+    for _ in range(4):
+        calls.append(gradient(Tensor([1.0, -2.0])).asnumpy().tolist())
+    return calls
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+def test_a_hook_that_registers_another_on_its_own_cell(first: str, second: str, before: bool) -> None:
+    """It runs in the same call if the turn of its kind is still to come, in every mode; so does MindSpore."""
+    expected = registering(first, second, before, lambda cell: ms.grad(lambda x: cell(x).sum()))
+    at_once = first == "forward_pre" != second or (first, second) == ("forward", "backward_pre")
+    assert expected.count(f"late {second}") == 2 + at_once
+    assert registering(first, second, before, lambda cell: ms.grad(ms.jit(lambda x: cell(x).sum()))) == expected
+    assert registering(first, second, before, lambda cell: ms.jit(lambda x: ms.grad(lambda x: cell(x).sum())(x))) == expected

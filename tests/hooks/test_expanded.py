@@ -15,7 +15,8 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Differentiated
-from adjoint.runtime.graphs.running.optimised import quiet_plan
+from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
+from adjoint.runtime.inspection.stages import plan_of
 from tests.hook_events import recorded
 from tests.hooks.events import T
 
@@ -148,6 +149,59 @@ def test_a_hook_that_raises() -> None:
     assert ("raised", "boom") in both(change)
 
 
+MEDDLING: list[Callable[[Tensor], Any]] = []
+
+
+def meddles(gradient: Tensor) -> Any:
+    """The hook of a value in parsed code: it does what the test has put there."""
+    return [act(gradient) for act in MEDDLING][-1] if MEDDLING else None
+
+
+class Valued(Net):
+    """A network that registers a hook on a value."""
+
+    def construct(self, x):
+        y = self.act(self.first(x))
+        y.register_hook(meddles)
+        return self.second(y)
+
+
+def raise_boom(gradient: Tensor) -> None:
+    raise ValueError("boom")
+
+
+@pytest.mark.parametrize("act", [
+    lambda net, gradient: gradient * 2,
+    lambda net, gradient: raise_boom(gradient),
+    lambda net, gradient: net.first.weight.set_data(net.first.weight * 0.5) and None,
+    lambda net, gradient: net.first.register_backward_hook(lambda cell, grad_input, grad_output: None) and None,
+    lambda net, gradient: net.first.register_forward_hook(lambda cell, args, output: output * 2) and None,
+    lambda net, gradient: net.first.weight.register_hook(lambda gradient: gradient * 2) and None,
+], ids=["changes its gradient", "raises", "writes a weight", "a backward hook", "a forward hook", "a weight's hook"])
+def test_what_a_hook_on_a_value_does(act: Callable[[Any, Tensor], Any]) -> None:
+    """In the third of five steps, as in eager mode."""
+
+    def run(compiled: bool) -> list[Any]:
+        training = Training(Valued())
+        assert is_expanded(lambda x, labels: training.step(x, labels), X, LABELS)
+        step, found = ms.jit(training.step) if compiled else training.step, list[Any]()
+        for number in range(5):
+            MEDDLING[:] = [lambda gradient: act(training.net, gradient)] if number == 2 else []
+            try:
+                found.append(step(X, LABELS).asnumpy().tobytes())
+            except ValueError as raised:
+                found.append(str(raised))
+            found += [p.asnumpy().tobytes() for p in (*training.optimizer.parameters, *training.optimizer.moments)]
+        MEDDLING.clear()
+        return found
+
+    with recorded() as events:
+        expected = run(False)
+    with recorded() as others:
+        assert run(True) == expected
+    assert others == events
+
+
 def test_the_exception_names_hook_cell_and_line() -> None:
     training = Training()
 
@@ -270,6 +324,41 @@ def printed_inside(x: Tensor) -> Tensor:
     return ms.grad(loss)(x)
 
 
+class Shown:
+    """An object whose text is made by the user's code."""
+
+    def __repr__(self) -> str:
+        return "shown"
+
+
+SHOWN = Shown()
+
+
+def printed_by_the_users_code(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        print(SHOWN, x)
+        return TANH(x).sum()
+
+    return ms.grad(loss)(x)
+
+
+def printed_in_full(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        y = TANH(x)
+        print("y", y, {"shape": y.shape}, f"{y.sum():.3f}", end=";\n")
+        return (y * y).sum()
+
+    return ms.grad(loss)(x)
+
+
+def printed_argument(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        print(x)  # a new tensor there, also if a Parameter is given
+        return TANH(x).sum()
+
+    return ms.grad(loss)(x)
+
+
 def of_a_later_cell(x: Tensor) -> Tensor:
     return PLAIN(GRAD(x))
 
@@ -301,6 +390,67 @@ def of_a_value(x: Tensor) -> Tensor:
     return ms.grad(loss)(x)
 
 
+def of_values_of_cells(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        x.register_hook(lambda gradient: print("x", gradient))
+        y = TANH(x * 2)
+        y.register_hook(lambda gradient: ops.clamp(gradient, -1.0, 1.0))
+        z = y * y
+        y.register_hook(lambda gradient: print("y", gradient))
+        return (z + y).sum()
+
+    return ms.grad(loss)(x)
+
+
+def of_a_value_until_it_is_removed(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        y = x * 2
+        handle = y.register_hook(lambda gradient: gradient * 2)
+        z = (x * y).sum()
+        handle.remove()
+        return z
+
+    return ms.grad(loss)(x)
+
+
+def of_a_value_made_before(x: Tensor) -> Tensor:
+    y = x * 2
+
+    def loss(x: Tensor) -> Tensor:
+        y.register_hook(lambda gradient: gradient * 2)
+        return (x * y).sum()
+
+    return ms.grad(loss)(x) + ms.grad(lambda y: (y * y).sum())(y)
+
+
+class Watching(nn.Cell):
+    """Registers a hook on its argument."""
+
+    def construct(self, x):
+        x.register_hook(lambda gradient: gradient * 2)
+        return x * 1
+
+
+WATCHING = Watching()
+
+
+def of_a_value_made_before_in_a_cell(x: Tensor) -> Tensor:
+    y = x * 2
+    return ms.grad(lambda x: (x * WATCHING(y)).sum())(x) + ms.grad(lambda y: (y * y).sum())(y)
+
+
+def of_a_value_that_takes_no_gradient(x: Tensor) -> Tensor:
+    def loss(x: Tensor) -> Tensor:
+        y = PLAIN(ops.stop_gradient(x))
+        y.register_hook(lambda gradient: gradient * 2)  # never called
+        with ms._no_grad():
+            z = x * 2
+        z.register_hook(lambda gradient: gradient * 2)
+        return (x * y * z).sum()
+
+    return ms.grad(loss)(x)
+
+
 def of_a_parameter_read_before(x: Tensor) -> Tensor:
     w = W + 0
     return GRAD(x) * w
@@ -310,13 +460,35 @@ def of_a_parameter_read_again(x: Tensor) -> Tensor:
     return GRAD(x * W) * W
 
 
-EXPANDED = [printed_at_the_end, in_a_branch, of_a_parameter_read_before, of_a_parameter_read_again]
-ALONG_THE_PATH = [printed_in_between, printed_inside, of_a_later_cell, of_two_gradients, in_a_loop, of_the_second_order, of_a_value]
+EXPANDED = [printed_at_the_end, printed_inside, printed_in_full, in_a_branch, of_a_parameter_read_before, of_a_parameter_read_again,
+            of_a_value, of_values_of_cells, of_a_value_that_takes_no_gradient]
+ALONG_THE_PATH = [printed_in_between, printed_argument, printed_by_the_users_code, of_a_later_cell, of_two_gradients, in_a_loop,
+                  of_the_second_order, of_a_value_until_it_is_removed, of_a_value_made_before, of_a_value_made_before_in_a_cell]
+
+
+def test_a_plan_without_gradients_says_nothing() -> None:
+    def watched(x: Tensor) -> Tensor:
+        y = x * 2
+        y.register_hook(lambda gradient: gradient * 2)
+        return y
+
+    assert plan_of(ms.jit(watched).graph_of(X).graph).startswith("plan @watched")
+
+
+@pytest.mark.parametrize(("function", "why"), [
+    (printed_by_the_users_code, "apply! @print runs code of the user's while a gradient's forward pass runs"),
+    (of_a_later_cell, "cell comes after code of the user's that may change what it uses"),
+    (of_a_value_until_it_is_removed, "apply! @remove runs code of the user's while a gradient's forward pass runs"),
+])
+def test_the_plan_says_why_a_graph_runs_along_its_path(function: Callable[[Tensor], Tensor], why: str) -> None:
+    first, *_ = plan_of(ms.jit(function).graph_of(X).graph).splitlines()
+    assert first.startswith(f"along its path: {why} (")
+    assert "test_expanded.py:" in first
 
 
 @pytest.mark.parametrize("function", [*EXPANDED, *ALONG_THE_PATH])
 def test_which_graphs_are_expanded(function: Callable[[Tensor], Tensor], capsys: pytest.CaptureFixture[str]) -> None:
-    assert is_expanded(function, X) == (function in EXPANDED)
+    assert is_expanded(function, X) == (function in EXPANDED) == (reason(ms.jit(function).graph_of(X).graph) is None)
     graph = ms.jit(function)
     for _ in range(2):
         expected, printed = function(X).asnumpy().tobytes(), capsys.readouterr().out

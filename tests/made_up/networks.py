@@ -109,9 +109,11 @@ class Writer:
                 "", f"    def construct(self, {arguments}):", *(f"        {line}" for line in body)]
 
     def within(self, name: str) -> list[str]:
-        """Return lines with hooks on a value of parsed code; mostly none."""
+        """Return lines with hooks on a value of parsed code, or prints of it; mostly none."""
         if self.chance(80):
             return []
+        if self.chance(25):
+            return [f'print("value {self.number()}", {name} * 1, f"{{{name}.sum():.3f}}")']
         hook = f'gradient("value {self.number()}", {self.change()})'
         operator = self.one_of("HookBackward", "InsertGradientOf", "")
         return [f"{name} = ops.{operator}({hook})({name})" if operator else f"{name}.register_hook({hook})"]
@@ -157,8 +159,7 @@ class Writer:
         if self.hooks and self.chance(20):
             made = f"after({self.choices.between(1, 3)}, handles[{self.one_of(*self.hooks)!r}].remove, {made})"
         elif self.chance(12) and kind != "parameter":
-            # Which calls a backward pre hook takes part in that a forward hook registers is not the same in all forms.
-            other = self.one_of(*(each for each in CELL_HOOKS if each != "backward_pre"))
+            other = self.one_of(*CELL_HOOKS)
             late = f'{self.one_of(*self.cells)}.{CELL_HOOKS[other]}({other}("late {number}", {self.change()}))'
             made = f"after({self.choices.between(1, 2)}, lambda: {late}, {made})"
         self.hooks.append(name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adjoint as ms
 from adjoint import Tensor, ops
 from adjoint.codegen.accuracy import ULP
 from adjoint.codegen.toolchain import Toolchain
@@ -154,3 +155,18 @@ def test_remainders_are_exact(dtype: str) -> None:
     for a, b, rest, quotient in zip(x, y, (Tensor(x) % Tensor(y)).tolist(), (Tensor(x) // Tensor(y)).tolist(), strict=True):
         if b and dtype == "float64":
             assert (rest, quotient) == (float(a) % float(b), float(a) // float(b)) or math.isinf(quotient), (a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_gradient_of_gelu_keeps_its_digits(dtype: str) -> None:
+    """Far below 0 as well, where 1 + erf(x / sqrt(2)) has none: in units of the larger one of its two parts, which cancel at -0.75."""
+    x = arguments(dtype)
+    x = x[(np.abs(x) < 40) & (np.abs(x) > 1e-30)]
+    found = ms.grad(lambda x: ops.gelu(x, approximate="none").sum())(Tensor(x)).asnumpy()
+    wide = x.astype(Wide)
+    below = 0.5 * of_doubles(math.erfc)(-wide * Wide(math.sqrt(0.5)))
+    density = wide * np.exp(-0.5 * wide * wide) / np.sqrt(2 * Wide(math.pi))
+    larger = np.maximum(below, np.abs(density))
+    unit = np.ldexp(Wide(1), np.maximum(np.frexp(larger)[1] - 1, LEAST[dtype]) - FRACTION[dtype])
+    stated = 6.25 if dtype == "float32" else 8 + x * x
+    assert (np.abs(found - (below + density)) / unit <= stated).all()

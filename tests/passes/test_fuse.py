@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from transformed import held, nodes, transformed
 
 from adjoint.diagnostics import CompileError
-from adjoint.ir.core import Module, Node
-from adjoint.ir.ops.fused import Fused
+from adjoint.ir.core import Module
 from adjoint.ir.parse import parse_module
-from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import Pipeline
 
 
 def after(body: str, params: str = "x: f32[8], y: f32[8]", results: str = "f32[8]") -> Module:
-    text = f'param @w : f32[8]\nhost @h = "t:h"\nfunc @f({params}) -> {results} {{\n{body}\n}}\n'
-    module = Pipeline.parse("fuse").run(parse_module(text))
-    verify_module(module)
-    assert print_module(parse_module(print_module(module))) == print_module(module)
-    return module
-
-
-def nodes(module: Module) -> list[Node]:
-    return list(module.functions["f"].body.nodes)
-
-
-def held(module: Module) -> list[list[str]]:
-    """The ops that each fused node holds; of another node its own."""
-    return [[inner.op.name for inner in n.regions[0].nodes] if isinstance(n.op, Fused) else [n.op.name] for n in nodes(module)]
+    return transformed(body, params, results, "f32[8]", "fuse")
 
 
 def test_a_path_that_leaves_does_not_return() -> None:
@@ -231,6 +217,32 @@ def test_two_reductions_of_the_same_rows() -> None:
   c: f32[1000] = sum(a, axes=[0])
   return s, m, c""", params="x: f32[1000, 1000]", results="(f32[1000, 1], f32[1000, 1], f32[1000])")
     assert held(module) == [["exp", "sum", "reduce_max"], ["sum"]]
+
+
+GRADIENT_OF_A_SOFTMAX = """
+func @f(x: f32[1000, 1000], w: f32[1000, 1000]) -> f32[1000, 1000] {
+  y: f32, x': f32[1000, 1000] = gradient of=1 carry (x.1: f32[1000, 1000] = x) {
+    m: f32[1000, 1] = reduce_max(x.1, axes=[1], keepdims=true)
+    d: f32[1000, 1000] = sub(x.1, m)
+    e: f32[1000, 1000] = exp(d)
+    s: f32[1000, 1] = sum(e, axes=[1], keepdims=true)
+    p: f32[1000, 1000] = div(e, s)
+    l: f32[1000, 1000] = mul(p, w)
+    t: f32 = sum(l, axes=[0, 1])
+    yield t
+  }
+  return x'
+}
+"""
+
+
+def test_the_gradient_of_a_softmax_of_several_ops_is_one_kernel() -> None:
+    """It sums rows and gives the sums their axis back, where the forward function broadcast."""
+    passes = Pipeline.parse("differentiate,inline{plain=true},simplify,cse,dce{failing=true},fuse")
+    module = passes.run(parse_module(GRADIENT_OF_A_SOFTMAX))
+    verify_module(module)
+    kernel, = (group for group in held(module) if "reshape" not in group)
+    assert kernel.count("sum") == 4 and kernel.count("reduce_max") == 1
 
 
 def test_many_reductions_of_rows_are_cut() -> None:

@@ -47,6 +47,7 @@ LOOP = """
       yield n
     }
     r: f32 = mul(b, 2.0_f32)"""
+USED_AFTER_THE_LOOP = LOOP.replace("2.0_f32", "u")
 WRITTEN = """
     write! @w(u)
     a: f32 = read @w
@@ -70,7 +71,8 @@ IN_A_GRADIENT = """
 
 
 @pytest.mark.parametrize(("region", "may"), [
-    (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (BRANCH, False), (LOOP, False), (WRITTEN, False), (OLD_VALUE, False)])
+    (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (USED_AFTER_THE_LOOP, False), (BRANCH, False),
+    (WRITTEN, False), (OLD_VALUE, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:
     assert expanded(REGION.format(region)) is may
 

@@ -301,6 +301,33 @@ def test_a_transposed_product_is_the_product_of_the_transposed() -> None:
         assert all(np.allclose(a, b) for a, b in zip(expected, got, strict=True))
 
 
+def test_a_reduction_that_is_given_its_axes_back_keeps_them() -> None:
+    module = parse_module("""
+        func @f(x: f32[3, 4, 5], n: i64) -> (f32[3, 1, 1], f32[3, 4], f32[3, 4, 1], f32[4, 3, 5], f32[1, 3], f32[3, 1, 1]) {
+          total: f32[3] = sum(x, axes=[1, 2])
+          kept: f32[3, 1, 1] = reshape(total, to=f32[3, 1, 1])
+          twice: f32[3, 4] = mean(x, axes=[2])
+          column: f32[3, 4, 1] = reshape(twice, to=f32[3, 4, 1])
+          all: f32[3, 4, 5] = sum(x, axes=[])
+          other: f32[4, 3, 5] = reshape(all, to=f32[4, 3, 5])
+          row: f32[3] = reduce_max(x, axes=[1, 2])
+          left: f32[1, 3] = reshape(row, to=f32[1, 3])
+          outside: f32[3] = prod(x, axes=[1, 2])
+          y: f32[3, 1, 1] = for i in range(0, n, 1) carry (before: f32[3, 1, 1] = kept) {
+            inside: f32[3, 1, 1] = reshape(outside, to=f32[3, 1, 1])
+            yield inside
+          }
+          return kept, twice, column, other, left, y
+        }
+    """)
+    after = simplified(module.functions["f"])
+    kept = [getattr(node.op, "keepdims", None) for node in walk(after.body) if node.op.name in ("sum", "mean", "reduce_max", "prod")]
+    assert kept == [True, False, False, False, False]
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5) / 7
+    expected, got = (Interpreter(Module()).call(f, [x, np.int64(2)]) for f in (module.functions["f"], after))
+    assert all(same_bits(np.asarray(a), np.asarray(b)) for a, b in zip(expected, got, strict=True))
+
+
 def _with_flags(op: Op) -> str:
     flags = [f"{name}=true" for name in ("ta", "tb") if getattr(op, name, False)]
     return f"{op.name}({', '.join(flags)})" if flags else op.name

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+import adjoint as ms
 from adjoint.runtime.graphs import entry
+
+
+@pytest.fixture
+def without_fusion() -> Iterator[None]:
+    """Nothing is fused in the background, and the test ends in eager mode, whatever mode it sets."""
+    ms.set_context(background_compile=False)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def check_apart(plan_: Plan) -> None:
                 offset = plan_.slots[slot].offset
                 if offset is None:
                     continue
-                if buffers.aliases(launch):
+                if buffers.continues(launch):
                     written[slot] = written[launch.operands[0]]
                     continue
                 assert offset + size(plan_, slot) <= piece.arena and offset % buffers.ALIGNMENT == 0

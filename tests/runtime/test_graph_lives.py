@@ -21,6 +21,7 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
 from adjoint.runtime.graphs import jit as graphs
+from adjoint.runtime.process.jitted import graphs_of
 from tests.runtime.threads import at_once
 
 X = Tensor(np.ones((2, 3), np.float32))
@@ -200,14 +201,14 @@ def test_a_cell_is_freed_when_it_is_let_go(kind: type[nn.Cell], run: Callable[[A
 
 
 def test_graphs_of_a_dead_cell_leave_a_jitted_construct() -> None:
-    compiled = JittedNet.__dict__["construct"]
+    compiled = graphs_of(JittedNet.__dict__["construct"])
     gc.collect()
-    before = len(compiled._of_cells)
+    before = len(compiled.of_cells)
     cell = JittedNet()
     cell(X)
-    assert len(compiled._of_cells) == before + 1
+    assert len(compiled.of_cells) == before + 1
     del cell
-    assert len(compiled._of_cells) == before
+    assert len(compiled.of_cells) == before
 
 
 def test_a_function_of_the_user_s_is_freed_with_its_graphs() -> None:
@@ -253,7 +254,7 @@ def test_a_new_number_each_step() -> None:
         ms.set_context(program_cache_bytes=1_000_000)
         for i in range(600):
             assert function(X, i / 8).asnumpy()[0, 0] == i / 8
-        assert size_of(function._graphs) <= 150
+        assert size_of(graphs_of(function).graphs) <= 150
     finally:
         ms.set_context(program_cache_bytes=before)
 
@@ -268,7 +269,7 @@ def test_a_new_number_in_a_closure_each_step() -> None:
     for i in range(200):
         rate = i / 8
         assert function(X).asnumpy()[0, 0] == i / 8
-    assert size_of(function._graphs) <= 64
+    assert size_of(graphs_of(function).graphs) <= 64
 
 
 def test_what_is_in_use_stays(built: list[Any]) -> None:
@@ -294,7 +295,7 @@ def test_a_new_array_and_a_new_object_each_step() -> None:
     for i in range(300):
         # Each object is gone when the next is made, and that is likely to get its id.
         assert function(X, Settings(i / 8), np.full(3, i, np.float32)).asnumpy()[0, 0] == i / 8 + i
-    assert size_of(function._graphs) <= 300
+    assert size_of(graphs_of(function).graphs) <= 300
 
 
 def test_reused_ids() -> None:
@@ -482,7 +483,7 @@ def test_an_exception_while_a_graph_is_made_leaves_nothing() -> None:
     for _ in range(3):
         with pytest.raises((TypeError, CompileError)):
             function(X)
-    assert size_of(function._graphs) == 0
+    assert size_of(graphs_of(function).graphs) == 0
     assert ms.grad(lambda x: (x * x).sum())(X).asnumpy()[0, 0] == 2
     settings["rate"] = 3.0
     assert function(X).asnumpy()[0, 0] == 6
@@ -490,7 +491,7 @@ def test_an_exception_while_a_graph_is_made_leaves_nothing() -> None:
     with pytest.raises((TypeError, CompileError)):
         function(X)
     settings["rate"] = 3.0
-    assert function(X).asnumpy()[0, 0] == 6 and size_of(function._graphs) == 1
+    assert function(X).asnumpy()[0, 0] == 6 and size_of(graphs_of(function).graphs) == 1
 
 
 RAISED = pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, ValueError, RecursionError])
@@ -521,7 +522,7 @@ def test_an_exception_of_any_kind(raised: type[BaseException]) -> None:
     armed[0] = True
     with pytest.raises((raised, CompileError)):
         function(X)
-    assert size_of(function._graphs) == 0
+    assert size_of(graphs_of(function).graphs) == 0
     armed[0] = False
     assert function(X).asnumpy()[0, 0] == 8
 
@@ -552,7 +553,7 @@ def test_an_exception_that_is_parsed(raised: type[BaseException]) -> None:
         with pytest.raises(raised, match="now"):
             function(X)
         assert function(below).asnumpy().tolist() == net(below).asnumpy().tolist()
-    assert size_of(function._graphs) == 1
+    assert size_of(graphs_of(function).graphs) == 1
     armed[0] = False
     assert function(X).asnumpy()[0, 0] == 8
 

@@ -48,8 +48,10 @@ def test_a_description_says_what_it_is():
             use()
     assert pickle.loads(pickle.dumps(x)).shape == (3, -1) and copy.deepcopy(x).dtype is ms.float32
     assert (like(2, 3).asnumpy() == np.zeros((2, 3))).all()
+    of_any_rank = Tensor(shape=None, dtype=ms.float32)
+    assert of_any_rank.shape == pickle.loads(pickle.dumps(of_any_rank)).shape == (-2,)
     with pytest.raises(ValueError, match="must be given"):
-        Tensor(dtype=ms.float32)
+        Tensor()
 
 
 def test_what_was_said_is_given_back():

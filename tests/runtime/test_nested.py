@@ -251,7 +251,7 @@ def test_state_is_read_where_the_loop_begins() -> None:
     same(run(0), (T(3, 0, 4), T(1, -1, 0.5)))
 
 
-def test_a_loop_that_writes_state_is_run_by_python() -> None:
+def test_a_loop_that_writes_state() -> None:
     text = STATE.replace("    yield b", "    write! @w(b)\n    yield b")
     w = Parameter(T(1, 1, 1), name="w")
     f = function(made(text, {"w": w}))

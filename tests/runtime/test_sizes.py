@@ -5,7 +5,7 @@ Where Python needs to know a size, each size is parsed.  What the graph for any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,14 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
+from adjoint.codegen import recipes
+from adjoint.codegen.compile import KernelCache
 from adjoint.diagnostics import CompileError
 from adjoint.ir.types import F32, I32, Poly, symbol, tensor
-from adjoint.runtime.graphs import sizes
+from adjoint.runtime.graphs import sizes, whole_gradients
 from adjoint.runtime.graphs.lowering import lowering
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
+from adjoint.runtime.graphs.running.optimised import optimised_alone
 
 SIZES = (4, 6, 3, 9, 2, 6, 1, 5, 0)
 FACTOR = 2.0
@@ -152,9 +155,9 @@ class Net(nn.Cell):
         return self.dense(self.flat(self.pool(ops.relu(self.conv(x)))))
 
 
-def trained(wrap: Callable[[Any], Any]) -> list[Any]:
+def trained(wrap: Callable[[Any], Any], batches: Iterable[int], reduction: str = "mean") -> list[Any]:
     ms.set_seed(1)
-    net, loss = Net(), nn.CrossEntropyLoss()
+    net, loss = Net(), nn.CrossEntropyLoss(reduction=reduction)
     optimiser = nn.Momentum(net.trainable_params(), 0.1, 0.9)
     gradient = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimiser.parameters)
 
@@ -164,7 +167,7 @@ def trained(wrap: Callable[[Any], Any]) -> list[Any]:
         return value
 
     run, found = wrap(step), []
-    for n in (4, 6, 3, 8, 6):
+    for n in batches:
         draw = np.random.default_rng(n)
         images = Tensor(draw.normal(size=(n, 1, 8, 8)).astype(np.float32))
         found.append(text(run(images, Tensor(draw.integers(0, 4, n).astype(np.int32)))))
@@ -172,8 +175,88 @@ def trained(wrap: Callable[[Any], Any]) -> list[Any]:
 
 
 def test_training_with_batches_of_several_sizes(parsed: list[Any]) -> None:
-    assert trained(jit) == trained(lambda step: step)
+    batches = (4, 6, 3, 8, 6)
+    assert trained(jit, batches) == trained(lambda step: step, batches)
     assert len(parsed) == 2
+
+
+def test_training_with_a_last_batch_of_one_row_or_none() -> None:
+    for batches in ((4, 4, 1, 4, 1), (4, 6, 0, 3, 0, 1, 6), (1, 4, 1, 6, 3)):
+        assert trained(jit, batches, "sum") == trained(lambda step: step, batches, "sum")
+
+
+def test_a_third_size_parses_lowers_and_compiles_nothing(parsed: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is the graph without optimisations made, in which nothing runs."""
+    counts = {"lowered": 0, "compiled": 0, "specialised": 0}
+
+    def counted(name: str, holder: Any, attribute: str) -> None:
+        original = getattr(holder, attribute)
+
+        def call(*args: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return original(*args, **named)
+
+        monkeypatch.setattr(holder, attribute, call)
+
+    counted("lowered", recipes, "lower")
+    counted("compiled", KernelCache, "_compile")
+    counted("specialised", sizes, "_specialised")
+    seen = []
+    ms.set_seed(1)
+    net, loss = Net(), nn.CrossEntropyLoss()
+    optimiser = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    gradient = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimiser.parameters)
+
+    @jit
+    def step(x, y):
+        value, gradients = gradient(x, y)
+        optimiser(gradients)
+        return value
+
+    for n in (20, 24, 22, 28, 26):
+        step(Tensor(np.ones((n, 1, 8, 8), np.float32)), Tensor(np.zeros(n, np.int32)))
+        seen.append((len(parsed), *counts.values()))
+    assert seen[0][:2] < seen[1][:2] and seen[1] == seen[2] == seen[3] == seen[4]
+
+
+@pytest.mark.parametrize("has_aux", [False, True])
+def test_a_gradient_of_a_jitted_function_is_made_for_two_sizes(has_aux: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradient is taken outside of the function: for the first size, and for any size."""
+    made: list[Any] = []
+
+    def counted(graph: Any) -> Any:
+        made.append(graph)
+        return optimised_alone(graph)
+
+    monkeypatch.setattr(sizes, "optimised_alone", counted)
+    monkeypatch.setattr(whole_gradients, "optimised_alone", counted)
+    ms.set_seed(1)
+    net, loss = Net(), nn.CrossEntropyLoss(reduction="sum")
+    weights = net.trainable_params()
+
+    def forward(x, y):
+        logits = net(x)
+        return (loss(logits, y), logits) if has_aux else loss(logits, y)
+
+    taken, wanted = (ms.value_and_grad(f, 0, weights, has_aux=has_aux) for f in (jit(forward), forward))
+    counts = []
+    for n in (20, 24, 22, 28, 1, 26, 0):
+        draw = np.random.default_rng(n)
+        given = Tensor(draw.normal(size=(n, 1, 8, 8)).astype(np.float32)), Tensor(draw.integers(0, 4, n).astype(np.int32))
+        made.clear()
+        for _ in range(2):
+            assert text(taken(*given)) == text(wanted(*given)), n
+        counts.append(len(made))
+    assert counts == [1, 2, 0, 0, 1, 0, 1]  # 0 and 1 have rules of their own
+
+
+def test_an_op_that_cannot_have_a_size_is_the_users_error() -> None:
+    """A window larger than the image: the graph for any size says nothing about it."""
+    conv = nn.Conv2d(1, 2, 5, pad_mode="valid")
+    run = jit(lambda x: conv(x))
+    for n in (8, 9, 7, 4, 10):
+        x = Tensor(np.ones((2, 1, n, 8), np.float32))
+        assert outcome(run, x) == outcome(conv, x)
 
 
 def test_a_label_that_is_wrong_is_found_for_each_size() -> None:

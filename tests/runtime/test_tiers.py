@@ -16,6 +16,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.budget import Budget, Table
+from adjoint.codegen import recipes
 from adjoint.codegen.workshop import CompilerFailure
 from adjoint.ir.core import Node, walk
 from adjoint.ir.ops import loops
@@ -24,7 +26,7 @@ from adjoint.ir.ops.fused import Fused, FusedKernel
 from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
 from adjoint.passes import fuse
-from adjoint.runtime.execution import tiers
+from adjoint.runtime.execution import sequence, tiers
 from adjoint.runtime.inspection import stages
 from adjoint.runtime.memory.machine import machine
 
@@ -282,6 +284,39 @@ def test_threads_that_run_while_kernels_are_swapped() -> None:
     assert not wrong
 
 
+def test_the_function_for_whole_calls_is_made_of_fused_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the form at first is used meanwhile, and no longer, though callers keep it."""
+    kernels = machine().kernels
+    tasks: list[Callable[[], None]] = []
+    pieces: list[Any] = []
+    table_function = sequence.table_function
+
+    def noted(piece: Any, *rest: Any, **how: Any) -> Any:
+        pieces.append(piece)
+        return table_function(piece, *rest, **how)
+
+    monkeypatch.setattr(kernels, "later", tasks.append)
+    monkeypatch.setattr(sequence, "table_function", noted)
+    ms.set_context(background_compile=True)
+    x, y = tensors(2, 70)
+    graph = ms.jit(lambda x, y: straight(x, y) * 12.0)
+    expected = bits(graph(x, y))
+    for _ in range(9):
+        assert bits(graph(x, y)) == expected
+    runs: list[int] = []
+    run = sequence.Sequence.run_fitting
+    monkeypatch.setattr(sequence.Sequence, "run_fitting", lambda *given: (runs.append(1), run(*given))[1])
+    (first,) = pieces
+    assert len(first.launches) > 1
+    (task,) = tasks
+    task()
+    assert not runs
+    assert bits(graph(x, y)) == bits(graph(x, y)) == expected
+    assert runs == [1], "the function made at first does not run any more, the second is taken after one run"
+    ((launch,),) = [piece.entries for piece in pieces[1:]]
+    assert isinstance(launch.node.op, Fused)
+
+
 def test_a_graph_that_is_gone_is_not_compiled(plans: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = machine().kernels
     tasks: list[Callable[[], None]] = []
@@ -445,6 +480,7 @@ def test_a_mistake_is_seen(plant: Callable[[pytest.MonkeyPatch], None], monkeypa
     given = [x.astype(ms.float16) for x in (*tensors(2, rows, 33), *tensors(1, 33))]
     expected = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))
     ms.set_context(background_compile="wait")
+    monkeypatch.setattr(recipes, "_families", Table("recipes of this test", Budget()))  # no mistake hides in them, and none stays there
     plant(monkeypatch)
     try:
         found = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))

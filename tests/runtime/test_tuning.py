@@ -97,6 +97,61 @@ def test_a_program_goes_from_plain_kernels_to_tuned_ones(tmp_path: Path) -> None
     assert said.splitlines() == ["True [1]", "False [2]", "True", "False"]
 
 
+def test_a_program_ends_with_the_same_form_whatever_was_cached(tmp_path: Path) -> None:
+    """The same launches of the same kernels in the same batches, on memory of the same kind: parameters made early too."""
+    program = """
+        import hashlib, os, re
+        layers = nn.CellList([nn.Dense(800, 800), nn.Dense(800, 300)])
+
+        def loss(x):
+            for layer in layers:
+                x = ops.tanh(layer(x))
+            return (x * x).mean()
+
+        optimizer = nn.Momentum(layers.trainable_params(), 1e-3, 0.9)
+        gradient = ms.value_and_grad(loss, None, optimizer.parameters)
+
+        @ms.jit
+        def step(x):
+            value, gradients = gradient(x)
+            optimizer(gradients)
+            return value
+
+        made = []
+        fill = tables._filled
+        tables._filled = lambda table, *given: made.append(table) or fill(table, *given)
+        x = some(16, 800)
+        for _ in range(5):
+            step(x)
+        kernels = machine().kernels
+        while tuning.waits or any(thread.is_alive() for thread in kernels._later._alive):
+            kernels._later.wait()
+        for _ in range(3):
+            step(x)
+        address = lambda pointer: int(tables.ffi.cast("uintptr_t", pointer))
+        known = {address(each): (hashlib.sha256(text.encode()).hexdigest()[:8], plain, stage)
+                 for (text, plain), functions in kernels._functions.items() for stage, each in enumerate(functions)}
+        table = made[-1]
+        print(table.piece.arena, table.scratch)
+        for stage, packed in zip(table.stages, table.packed()):
+            print(stage.node.op.name, known[address(stage.kernel.kernel)], stage.places, stage.sizes, packed.batch)
+        huge, region = [], range(0)
+        for line in open("/proc/self/smaps") if os.path.exists("/proc/self/smaps") else ():
+            if found := re.match("([0-9a-f]+)-([0-9a-f]+) ", line):
+                region = range(int(found[1], 16), int(found[2], 16))
+            elif line.startswith("VmFlags:") and "hg" in line.split():
+                huge.append(region)
+        for parameter in (*optimizer.parameters, *optimizer.moments):
+            at = address(parameter.memory)
+            print(parameter.name, parameter.size >= 16384 and at % 64, any(at in region for region in huge))
+        print(machine().library.adjoint_allocated())
+    """
+    *cold, cold_bytes = python(program, tmp_path).splitlines()
+    *warm, warm_bytes = python(program, tmp_path).splitlines()
+    assert cold == warm and len(cold) > 12
+    assert 0.8 < int(cold_bytes) / int(warm_bytes) <= 1  # the library counts the size that a block is rounded up to
+
+
 def test_kernels_that_are_waited_for_are_tuned(tmp_path: Path) -> None:
     program = """
         ops.conv2d(some(3, 2, 9, 8), some(4, 2, 3, 3))
@@ -151,6 +206,58 @@ def test_a_process_that_ends_soon_leaves_kernels_for_the_next(cache: KernelCache
         except Ended:
             continue
     assert len(left) > 1 and left[-1] == ["matmul_f32"]
+
+
+def test_processes_that_end_at_once_get_tuned_kernels_after_some(tmp_path: Path) -> None:
+    """None of them lives until the compiler is done.  Two leave it at that; those that follow wait at their end, for one unit each."""
+    program = """
+        ops.matmul(some(3, 4), some(4, 5))
+        print(tuning.waits)
+    """
+    said = [python(program, tmp_path)]
+    while said[-1] == "True\n" and len(said) < 9:
+        said.append(python(program, tmp_path))
+    assert 3 < len(said) < 9 and said[-1] == "False\n"
+
+
+@pytest.mark.parametrize("hurries", [False, True])
+def test_what_a_process_does_at_its_end(cache: KernelCache, hurries: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a hurry the unit that is being compiled is waited for.  No other one is begun, and the next process hears of it."""
+    monkeypatch.delattr(sys, "last_value", raising=False)  # of an exception that ended a program
+    scratch = cache.workshop.store.scratch
+    for _ in range(compiling.UNFINISHED if hurries else 0):
+        scratch.leave_unfinished()
+    begun, ends, limits = threading.Event(), threading.Event(), list[Any]()
+
+    def compiled(unit: Any, limit: Any) -> None:
+        limits.append(limit)
+        begun.set()
+        ends.wait(60)
+        cache._finish(unit)
+
+    monkeypatch.setattr(cache, "_compile", compiled)
+    cache.later(lambda: cache.prepare([kernel(MatMul()), kernel(Add())], waited_for=False))
+    begun.wait(60)
+    ending = threading.Thread(target=cache._linger)
+    ending.start()
+    ending.join(0.02)
+    assert ending.is_alive() == hurries and cache.ended
+    ends.set()
+    ending.join()
+    cache._stop()
+    cache._wait()
+    assert limits == [compiling.LIMIT if hurries else compiling.BACKGROUND]
+    assert scratch.unfinished() == (compiling.UNFINISHED + 1 if hurries else 1)
+
+
+def test_a_process_that_finishes_begins_to_count_anew(cache: KernelCache) -> None:
+    scratch = cache.workshop.store.scratch
+    scratch.leave_unfinished()
+    cache.later(lambda: cache.prepare([kernel(Add())], waited_for=False))
+    cache._later.wait()
+    for end in (cache._linger, cache._stop, cache._wait):
+        end()
+    assert scratch.unfinished() == 0
 
 
 def test_what_another_process_has_made_is_not_made_again(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:

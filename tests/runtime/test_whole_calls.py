@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,7 @@ RUNS = 6
 
 RATE = 2.0
 
-
-@pytest.fixture(autouse=True)
-def without_fusion() -> Iterator[None]:
-    ms.set_context(background_compile=False)
-    yield
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+pytestmark = pytest.mark.usefixtures("without_fusion")
 
 
 @pytest.fixture
@@ -63,6 +57,62 @@ def test_results_in_tuples_and_lists(general: list[int]) -> None:
     assert not general
     assert product.asnumpy().tobytes() == (x * y).asnumpy().tobytes() and difference.asnumpy().tobytes() == (x - y).asnumpy().tobytes()
     assert same is y and again is x
+
+
+def test_results_with_names_and_constants(general: list[int]) -> None:
+    name = "a'\"\\\n{x}"
+    function = jit(lambda x, y: {name: x + y, "of": [{"n": 3, "": None}, True, (name, {})], "minus": (x - y, -2)})
+    x, y = floats(1, 2), floats(3, 4)
+    expected = function(x, y)
+    warm(function, x, y)
+    general.clear()
+    first, second = function(x, y), function(x, y)
+    assert not general
+    for result in (expected, first):
+        assert [*result] == [name, "of", "minus"] and result["of"] == [{"n": 3, "": None}, True, (name, {})]
+        assert list(result[name].asnumpy()) == [4, 6] and list(result["minus"][0].asnumpy()) == [-2, -2] and result["minus"][1] == -2
+    assert first["of"] is not second["of"] and first["of"][0] is not second["of"][0]
+
+
+def test_a_function_without_a_result_runs_once_for_each_call() -> None:
+    total = Parameter(floats(0), name="total")
+
+    @jit
+    def function(x: Tensor) -> None:
+        ops.assign_add(total, x)
+
+    for _ in range(RUNS):
+        assert function(floats(1)) is None
+    assert float(total) == RUNS
+
+
+def test_arguments_in_structures_and_by_name(general: list[int]) -> None:
+    @jit
+    def function(x: Tensor, scale: float, weights: Any, /, *, bias: Tensor, options: Any = None) -> Any:
+        first, (second,) = weights["pair"]
+        return x * scale + first * second, bias if options is None else bias * options[0]
+
+    def call(scale: float = 2.0, **more: Any) -> Any:
+        return function(x, scale, {"pair": (x, [y])}, bias=y, **more)
+
+    x, y = floats(1, 2), floats(3, 4)
+    warm(call)
+    general.clear()
+    product, same = call()
+    assert not general and list(product.asnumpy()) == [5, 12] and same is y
+    for scale, more, expected in ((3.0, {}, [6, 14]), (2, {}, [5, 12]), (True, {}, [4, 10]), (2.0, {"options": (2,)}, [5, 12])):
+        result = call(scale, **more)
+        assert list(result[0].asnumpy()) == expected and general, "another number, another kind of number and another structure"
+        general.clear()
+    assert list(function(x, 2.0, {"pair": [x, [y]]}, bias=y)[0].asnumpy()) == [5, 12] and general
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, float("nan"), 1e300])
+def test_numbers_that_are_compared_with_their_sign(number: float) -> None:
+    function = jit(lambda x, scale: x * scale)
+    for value in (number, 0.0, -0.0):
+        warm(function, x := floats(1, -2), value)
+        assert function(x, value).asnumpy().tobytes() == (x * value).asnumpy().tobytes()
 
 
 def test_what_a_graph_depends_on_is_looked_at(general: list[int]) -> None:
@@ -165,6 +215,34 @@ def test_state_is_written_in_place_unless_it_is_held() -> None:
     assert list(cell(x).asnumpy()) == [2 * (RUNS + 1), 4 * (RUNS + 1)]
     assert held.asnumpy().tobytes() == before.tobytes()
     assert list(cell.total.asnumpy()) == [RUNS + 1, 2 * (RUNS + 1)]
+
+
+class Count(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n, self.share = 0, 1.0
+
+    @jit
+    def construct(self, x: Tensor) -> Tensor:
+        self.n += 1
+        self.share = self.share * 0.5
+        y = ops.inverse(x) * self.n
+        self.n = self.n + 10
+        return y
+
+
+def test_numbers_that_python_holds_are_part_of_the_call(general: list[int]) -> None:
+    """Those that are written before an operator which fails are written, those after it are not."""
+    cell, x = Count(), Tensor(np.eye(2, dtype=np.float32))
+    warm(cell, x)
+    general.clear()
+    assert cell(x).asnumpy()[1, 1] == 11 * RUNS + 1 and not general
+    assert cell.n == 11 * (RUNS + 1) and cell.share == 0.5 ** (RUNS + 1) and type(cell.n) is int
+    with pytest.raises(Exception, match=r"singular|inver"):
+        cell(Tensor(np.zeros((2, 2), np.float32)))
+    assert cell.n == 11 * (RUNS + 1) + 1 and cell.share == 0.5 ** (RUNS + 2)
+    cell.n = 2.5
+    assert cell(x).asnumpy()[0, 0] == 3.5 and cell.n == 13.5, "a number of another type, by another graph"
 
 
 def test_failures_name_the_line() -> None:

@@ -14,6 +14,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, context, nn, ops
 from adjoint.diagnostics import CompileError
+from adjoint.frontend.changes.aliases import Aliases
 from tests.hooks.events import Log, T, plain
 
 
@@ -391,3 +392,38 @@ def test_set_data_of_what_a_graph_did_not_make(mode: str):
     if mode == "jit":
         with pytest.raises(ValueError, match=r"keeps its shape \(1,\) and dtype Float32, but got shape \(2,\).* outside of 'jit'"):
             ms.jit(lambda x: target.set_data(ops.concat((x, x))))(T(3))
+
+
+def test_a_step_of_an_optimizer_looks_at_no_names(monkeypatch: pytest.MonkeyPatch):
+    """Its parameters are no other objects: the time to make its graph grows with their number, not with the square of it."""
+    walks: list[int] = []
+    reachable = Aliases._reachable
+
+    def noted(aliases: Aliases) -> Any:
+        walks.append(1)
+        return reachable(aliases)
+
+    monkeypatch.setattr(Aliases, "_reachable", noted)
+    net = nn.SequentialCell([layer for _ in range(3) for layer in (nn.Dense(2, 2, 0.5), nn.Tanh())])
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    gradient = ms.value_and_grad(lambda x: net(x).sum(), None, optimizer.parameters)
+
+    @ms.jit
+    def step(x):
+        loss, gradients = gradient(x)
+        optimizer(gradients)
+        return loss
+
+    step(T([[1, 2]]))
+    assert not walks
+
+    @ms.jit
+    def either(x, y, c):
+        a, b = x * 1, y * 1
+        z = a if c else b
+        z[0] = 1
+        return a, b
+
+    with pytest.raises(CompileError, match="E215"):
+        either(T([1, 2]), T([3, 4]), T([1]).sum() > 0)
+    assert walks

@@ -712,10 +712,26 @@ static inline double adjoint_erf_excess_f64(double x) {
     return ADJOINT_FMA_F64(p, z, 0.12837916709551256);
 }
 
-/* erf x. Error 1.3. */
+/* erf x: x + x p(x^2) below 1, above 1 - e^(-x^2) w(t), t = (x - 5/2) / (x + 5/2), w to 2^-58 of erf x. Error 1.3. */
 static inline double adjoint_erf_f64(double x) {
-    double a = fabs(x);
-    return copysign(a < 1 ? ADJOINT_FMA_F64(a, adjoint_erf_excess_f64(a), a) : 1 - adjoint_erfc_positive_f64(a), x);
+    double a = fabs(x), near = ADJOINT_FMA_F64(a, adjoint_erf_excess_f64(a), a);
+    double b = adjoint_between_f64(a, 0, 6); /* from 5.93 on the result is 1 */
+    double t = (b - 2.5) / (b + 2.5), z = t * t;
+    double even = 8.0448766302711e-06, odd = 1.79843374879685e-05; /* terms of w */
+    even = ADJOINT_FMA_F64(even, z, -3.45390751351035e-05);
+    odd = ADJOINT_FMA_F64(odd, z, -0.0001288701576161804);
+    even = ADJOINT_FMA_F64(even, z, 0.00022842821183358814);
+    odd = ADJOINT_FMA_F64(odd, z, 0.0008759250793038088);
+    even = ADJOINT_FMA_F64(even, z, -0.0026423673475885648);
+    odd = ADJOINT_FMA_F64(odd, z, -0.0039937018439938745);
+    even = ADJOINT_FMA_F64(even, z, 0.03992253901951088);
+    odd = ADJOINT_FMA_F64(odd, z, -0.12503305237321757);
+    even = ADJOINT_FMA_F64(even, z, 0.2517131932184801);
+    odd = ADJOINT_FMA_F64(odd, z, -0.37173673394893664);
+    even = ADJOINT_FMA_F64(even, z, 0.21080636406114342);
+    double power, tail = adjoint_exp_split_f64(-b * b, 0, &power);
+    double far = ADJOINT_FMA_F64(-ADJOINT_FMA_F64(odd, t, even), ADJOINT_FMA_F64(tail, power, power), 1);
+    return copysign(a < 1 ? near : far, x);
 }
 
 /* erfc x = 1 - erf x. Error 1.1. */
@@ -724,6 +740,14 @@ static inline double adjoint_erfc_f64(double x) {
     double near = rest + ADJOINT_FMA_F64(-x, adjoint_erf_excess_f64(x), lost), far = adjoint_erfc_positive_f64(fabs(x));
     far = x < 0 ? 2 - far : far;
     return fabs(x) < 0.5 ? near : far;
+}
+
+/* The derivative of x times the probability that a standard normal number is below x: the probability, and x times the
+   density. In the tail x / sqrt 2 and x^2 are not exact: the error grows with x^2. */
+static inline double adjoint_gelu_slope_f64(double x) {
+    double bounded = adjoint_between_f64(x, -40, 40); /* beyond it is 0 or 1 */
+    double density = 0.39894228040143268 * adjoint_exp_f64(-0.5 * (bounded * bounded));
+    return ADJOINT_FMA_F64(bounded, density, 0.5 * adjoint_erfc_f64(-0.70710678118654752 * bounded));
 }
 
 /* ---- roots ---- */

@@ -12,7 +12,7 @@
    pays when the copy is used often, and changes no number. Strips are copied by the thread that reads them, panels
    too, unless B is large and meets many rows: then a stage of its own copies all of it, for all threads. Nothing is
    copied for up to ADJOINT_FEW rows and a B that is stored transposed: it is transposed in registers, where it is used.
-   One row without that has no tiles: rows of B are added up from end to end.
+   As many rows without that have no tiles: rows of B are added up from end to end.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -30,7 +30,7 @@ enum {
     ADJOINT_BLOCK = 262144,                     /* bytes of strips that are kept in a level-2 cache of any size */
     ADJOINT_STRIPS = 8,                         /* strips that are copied side by side */
     ADJOINT_FEW = 4,                            /* rows of C for which B is transposed in registers, not copied */
-    ADJOINT_SUMS = 4096,                        /* bytes of sums of one row that stay in the nearest cache */
+    ADJOINT_SUMS = 4096,                        /* bytes of sums of one row, or of each of two, that stay in a near cache */
     ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
 };
 
@@ -55,6 +55,14 @@ static __attribute__((noinline)) void TYPED(adjoint_store_part)(
     }
     TYPED(adjoint_store)(line, vector);
     TYPED(adjoint_copy_few)(target, line, count);
+}
+
+/* The first `count` lanes read from `source`, which may be all or none; the others are 0. */
+static __attribute__((noinline)) TYPED(adjoint_vector) TYPED(adjoint_load_part)(const ELEMENT *source, int64_t count) {
+    ELEMENT line[64];
+    TYPED(adjoint_store)(line, (TYPED(adjoint_vector)){0});
+    if (count > 0) TYPED(adjoint_copy_few)(line, source, count < LANES ? count : LANES);
+    return TYPED(adjoint_load)(line);
 }
 
 /* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and
@@ -96,17 +104,20 @@ ADJOINT_INLINE void TYPED(adjoint_store_tile)(
 }
 
 /* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written
-   to `c` or added to what is there. Element (p, j) of B is at b[p * b_row + j]. `rows` and `vectors` are constants
-   wherever this is inlined, and so is a.row or a.step. Strips and panels come from further away than the nearest
+   to `c` or added to what is there. With `resume` the chains go on from what is in `c`. Element (p, j) of B is at
+   b[p * b_row + j]. `rows`, `vectors` and `resume` are constants wherever this is inlined, and so is a.row or a.step. Strips and panels come from further away than the nearest
    cache, at a rate that only requests ahead of time sustain; so may C. */
 ADJOINT_INLINE void TYPED(adjoint_tile)(
-    const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
+    const bool resume, const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
     int64_t b_row, ELEMENT *c, int64_t c_row, bool add) {
     TYPED(adjoint_vector) sum[ADJOINT_ROWS][2];
     for (int i = 0; i < rows; i++) {
         for (int j = 0; j < vectors; j++) {
-            sum[i][j] = (TYPED(adjoint_vector)){0};
-            if (a.row == 1) __builtin_prefetch(c + i * c_row + j * LANES, 1);
+            const ELEMENT *from = c + i * c_row + j * LANES;
+            if (!resume) sum[i][j] = (TYPED(adjoint_vector)){0};
+            else if (columns < vectors * LANES) sum[i][j] = TYPED(adjoint_load_part)(from, columns - j * LANES);
+            else sum[i][j] = TYPED(adjoint_load)(from);
+            if (a.row == 1) __builtin_prefetch(from, 1);
         }
     }
     for (int64_t p = 0; p < k; p++) {
@@ -132,9 +143,9 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
 
 /* `rows` rows of C, by tiles one below the other, each as tall as it can be. */
 ADJOINT_INLINE void TYPED(adjoint_tower)(
-    const int vectors, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
+    const bool resume, const int vectors, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
     int64_t b_row, ELEMENT *c, int64_t c_row, bool add) {
-#define TILE(height) TYPED(adjoint_tile)(height, vectors, columns, k, a, b, b_row, c, c_row, add)
+#define TILE(height) TYPED(adjoint_tile)(resume, height, vectors, columns, k, a, b, b_row, c, c_row, add)
     for (; rows >= ADJOINT_ROWS; rows -= ADJOINT_ROWS) {
         TILE(ADJOINT_ROWS);
         a.soon += k * a.pace;
@@ -160,18 +171,31 @@ ADJOINT_INLINE void TYPED(adjoint_tower)(
 }
 
 /* `rows` rows and up to COLUMNS columns of C. */
-static __attribute__((noinline)) void TYPED(adjoint_column)(
-    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
+ADJOINT_INLINE void TYPED(adjoint_any_column)(
+    const bool resume, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
     ELEMENT *c, int64_t c_row, bool add) {
     struct TYPED(adjoint_left) by_column = a, by_row = a; /* with what is 1 known to be */
     by_column.row = by_row.step = 1;
     if (columns > LANES) {
-        if (a.row == 1) TYPED(adjoint_tower)(2, rows, columns, k, by_column, b, b_row, c, c_row, add);
-        else TYPED(adjoint_tower)(2, rows, columns, k, by_row, b, b_row, c, c_row, add);
+        if (a.row == 1) TYPED(adjoint_tower)(resume, 2, rows, columns, k, by_column, b, b_row, c, c_row, add);
+        else TYPED(adjoint_tower)(resume, 2, rows, columns, k, by_row, b, b_row, c, c_row, add);
     } else {
-        if (a.row == 1) TYPED(adjoint_tower)(1, rows, columns, k, by_column, b, b_row, c, c_row, add);
-        else TYPED(adjoint_tower)(1, rows, columns, k, by_row, b, b_row, c, c_row, add);
+        if (a.row == 1) TYPED(adjoint_tower)(resume, 1, rows, columns, k, by_column, b, b_row, c, c_row, add);
+        else TYPED(adjoint_tower)(resume, 1, rows, columns, k, by_row, b, b_row, c, c_row, add);
     }
+}
+
+static __attribute__((noinline)) void TYPED(adjoint_column)(
+    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
+    ELEMENT *c, int64_t c_row, bool add) {
+    TYPED(adjoint_any_column)(false, rows, columns, k, a, b, b_row, c, c_row, add);
+}
+
+/* The same, where the chains go on from what is in `c`. */
+static __attribute__((noinline)) void TYPED(adjoint_resumed_column)(
+    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
+    ELEMENT *c, int64_t c_row) {
+    TYPED(adjoint_any_column)(true, rows, columns, k, a, b, b_row, c, c_row, false);
 }
 
 /* Rows of `columns` elements cut into pieces of `length`, of which each goes to a panel or strip of its own, `next`
@@ -240,9 +264,10 @@ static __attribute__((noinline)) void TYPED(adjoint_pack_strips)(
 
 /* Rows row..row_end and columns column..column_end of C. `strips` has room for a block of A, or is NULL: A is read
    where it lies. `panel` has room for one panel of B. With `direct`, full panels are not copied: B is read where it
-   lies. */
-static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
-    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
+   lies. With `resume`, a constant wherever this is inlined, k is at most ADJOINT_DEPTH, and the chains go on from what is in
+   C. */
+ADJOINT_INLINE void TYPED(adjoint_matmul_any_part)(
+    const bool resume, const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
     ELEMENT *strips, ELEMENT *panel, bool direct) {
     const int64_t a_row = x->transpose_a ? 1 : x->k, a_step = x->transpose_a ? x->m : 1;
     const int64_t blocks = strips ? (row_end - row + BLOCK_ROWS - 1) / BLOCK_ROWS : 1; /* of one height, about */
@@ -274,11 +299,19 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
                 } else {
                     TYPED(adjoint_pack_panels)(x, j, columns, start, depth, panel);
                 }
-                TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, x->c + top * x->n + j, x->n, start > 0);
+                ELEMENT *c = x->c + top * x->n + j;
+                if (resume) TYPED(adjoint_resumed_column)(rows, columns, depth, a, b, b_row, c, x->n);
+                else TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, c, x->n, start > 0);
             }
             start += depth;
         } while (start < x->k);
     }
+}
+
+static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
+    ELEMENT *strips, ELEMENT *panel, bool direct) {
+    TYPED(adjoint_matmul_any_part)(false, x, row, row_end, column, column_end, strips, panel, direct);
 }
 
 /* The same with room of its own for strips: kept apart, so that small products need no large stack. */
@@ -358,48 +391,67 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_few)(
     }
 }
 
-/* sum[j] = the chain over p < `rows` that continues from sum[j] with the products of a[p * step] and b[p * b_row + j], for
-   j < columns, which are whole vectors. `rows` is a constant wherever this is inlined. */
+/* For each of `height` rows i: sum[i * sum_row + j] = the chain over p < `depth` that continues from it with the products of
+   a[i * a_row + p * step] and b[p * b_row + j], for j < columns, which are whole vectors. `height` and `depth` are constants
+   wherever this is inlined. */
 ADJOINT_INLINE void TYPED(adjoint_add_rows)(
-    const int rows, int64_t columns, const ELEMENT *a, int64_t step, const ELEMENT *b, int64_t b_row, ELEMENT *sum) {
+    const int height, const int depth, int64_t columns, const ELEMENT *a, int64_t a_row, int64_t step, const ELEMENT *b,
+    int64_t b_row, ELEMENT *sum, int64_t sum_row) {
     for (int64_t j = 0; j < columns; j += LANES) {
-        TYPED(adjoint_vector) total = TYPED(adjoint_load)(sum + j);
-        for (int p = 0; p < rows; p++) {
-            TYPED(adjoint_vector) left = a[p * step] - (TYPED(adjoint_vector)){0};
-            total = TYPED(adjoint_multiply_add)(left, TYPED(adjoint_load)(b + p * b_row + j), total);
+        TYPED(adjoint_vector) right[4];
+        for (int p = 0; p < depth; p++) right[p] = TYPED(adjoint_load)(b + p * b_row + j);
+        for (int i = 0; i < height; i++) {
+            TYPED(adjoint_vector) total = TYPED(adjoint_load)(sum + i * sum_row + j);
+            for (int p = 0; p < depth; p++) {
+                TYPED(adjoint_vector) left = a[i * a_row + p * step] - (TYPED(adjoint_vector)){0};
+                total = TYPED(adjoint_multiply_add)(left, right[p], total);
+            }
+            TYPED(adjoint_store)(sum + i * sum_row + j, total);
         }
-        TYPED(adjoint_store)(sum + j, total);
     }
 }
 
-/* One row of C and columns column..column_end, which are whole vectors, where B is not stored transposed. A tile is so
-   narrow that B would be read in small pieces far from each other. Here the sums of many columns stand in memory, and rows
-   of B are read side by side, from end to end. */
-static __attribute__((noinline)) void TYPED(adjoint_matmul_row)(
-    const struct TYPED(adjoint_product) *x, int64_t row, int64_t column, int64_t column_end) {
-    const int64_t step = x->transpose_a ? x->m : 1, most = ADJOINT_SUMS / sizeof(ELEMENT);
-    _Alignas(64) ELEMENT sum[ADJOINT_SUMS / sizeof(ELEMENT)];
+/* `height` rows of C from `row` on, and columns column..column_end, which are whole vectors, where B is not stored
+   transposed. A tile is so narrow that B would be read in small pieces far from each other, for few rows. Here the sums of
+   many columns stand in memory, and rows of B are read side by side, from end to end. */
+ADJOINT_INLINE void TYPED(adjoint_stream)(
+    const int height, const struct TYPED(adjoint_product) *x, int64_t row, int64_t column, int64_t column_end) {
+    const int64_t a_row = x->transpose_a ? 1 : x->k, step = x->transpose_a ? x->m : 1;
+    const int64_t most = ADJOINT_SUMS / (height > 2 ? 2 : 1) / sizeof(ELEMENT);
+    _Alignas(64) ELEMENT sum[2 * ADJOINT_SUMS / sizeof(ELEMENT)];
     for (int64_t j = column; j < column_end; j += most) {
         const int64_t columns = column_end - j < most ? column_end - j : most;
-        const ELEMENT *a = x->a + row * (x->transpose_a ? 1 : x->k), *b = x->b + j;
-        ELEMENT *c = x->c + row * x->n + j;
+        const ELEMENT *a = x->a + row * a_row, *b = x->b + j;
         int64_t start = 0;
         do {
             int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
-            memset(sum, 0, columns * sizeof *sum);
+            for (int i = 0; i < height; i++) memset(sum + i * most, 0, columns * sizeof *sum);
             start += depth;
             for (; depth >= 4; depth -= 4, a += 4 * step, b += 4 * x->n) {
-                TYPED(adjoint_add_rows)(4, columns, a, step, b, x->n, sum);
+                TYPED(adjoint_add_rows)(height, 4, columns, a, a_row, step, b, x->n, sum, most);
             }
             for (; depth > 0; depth--, a += step, b += x->n) {
-                TYPED(adjoint_add_rows)(1, columns, a, step, b, x->n, sum);
+                TYPED(adjoint_add_rows)(height, 1, columns, a, a_row, step, b, x->n, sum, most);
             }
-            if (start > ADJOINT_DEPTH) {
-                for (int64_t i = 0; i < columns; i++) c[i] += sum[i];
-            } else {
-                memcpy(c, sum, columns * sizeof *sum);
+            for (int i = 0; i < height; i++) {
+                ELEMENT *c = x->c + (row + i) * x->n + j;
+                if (start > ADJOINT_DEPTH) {
+                    for (int64_t q = 0; q < columns; q++) c[q] += sum[i * most + q];
+                } else {
+                    memcpy(c, sum + i * most, columns * sizeof *sum);
+                }
             }
         } while (start < x->k);
+    }
+}
+
+static __attribute__((noinline)) void TYPED(adjoint_matmul_streamed)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+    switch (row_end - row) {
+    case 1: TYPED(adjoint_stream)(1, x, row, column, column_end); break;
+    case 2: TYPED(adjoint_stream)(2, x, row, column, column_end); break;
+    case 3: TYPED(adjoint_stream)(3, x, row, column, column_end); break;
+    case ADJOINT_FEW: TYPED(adjoint_stream)(ADJOINT_FEW, x, row, column, column_end); break;
     }
 }
 
@@ -416,9 +468,9 @@ static void TYPED(adjoint_matmul_range)(
     const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !(meet_b || (straddle && far)));
     const int64_t reads = (columns + COLUMNS - 1) / COLUMNS; /* of A */
     _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
-    if (rows == 1 && !x->transpose_b && columns > COLUMNS) {
+    if (rows <= ADJOINT_FEW && !x->transpose_b && columns > COLUMNS) {
         const int64_t whole = column + columns / LANES * LANES;
-        TYPED(adjoint_matmul_row)(x, row, column, whole);
+        TYPED(adjoint_matmul_streamed)(x, row, row_end, column, whole);
         TYPED(adjoint_matmul_part)(x, row, row_end, whole, column_end, NULL, panel, direct);
     } else if (x->transpose_b && rows <= ADJOINT_FEW && (!x->transpose_a || x->m == 1)) {
         TYPED(adjoint_matmul_few)(x, row, row_end, column, column_end);
@@ -443,6 +495,21 @@ static void TYPED(adjoint_matmul)(
     if (first >= last) return;
     if (by_columns) TYPED(adjoint_matmul_range)(&x, 0, x.m, first, last);
     else TYPED(adjoint_matmul_range)(&x, first, last, 0, x.n);
+}
+
+/* A part of C = A^T @ B, of A and B that have so many rows that they are computed some at a time: the products of `k` rows,
+   which with `resume` are added in the chains that are in C. A chain ends after ADJOINT_DEPTH rows: the caller begins
+   another one, in other memory, and adds it to C. */
+static void TYPED(adjoint_matmul_rows)(
+    const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t resume) {
+    const struct TYPED(adjoint_product) x = {a, b, NULL, c, m, n, k, true, false};
+    if (!resume) {
+        TYPED(adjoint_matmul_range)(&x, 0, m, 0, n);
+        return;
+    }
+    const bool meet = n * (int64_t)sizeof(ELEMENT) % ADJOINT_MEET == 0;
+    _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * NEXT_STRIP(ADJOINT_DEPTH)], panel[COLUMNS * ADJOINT_DEPTH];
+    TYPED(adjoint_matmul_any_part)(true, &x, 0, m, 0, n, strips, panel, !meet);
 }
 
 /* Units begin..end of the copy in panels of one B after the other. A unit is ADJOINT_SHARE columns of a block of k. The

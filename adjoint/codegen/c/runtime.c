@@ -7,6 +7,7 @@
      table     runs a list of kernels one after the other, with branches and loops between them, in one call
      batch     consecutive steps of a table that do not depend on each other, run as one launch over all of their units
      pool      threads that sleep when idle, answer within microseconds when busy, and survive fork()
+     stacks    what the rounds of a loop leave for its gradient
      memory    aligned blocks, kept for the next request of their size, refused when the machine cannot hold them
 
    The file needs C11, POSIX threads and nothing else. It is compiled once, into a library of its own, and never
@@ -122,6 +123,27 @@ int adjoint_copy(void *const *operand, const int64_t *size, int64_t begin, int64
 int adjoint_range(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
 int adjoint_next(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
 
+/* A stack: what a loop leaves for its gradient, last in first out. An item is bytes, or a stack, which is then moved. */
+struct adjoint_stack {
+    void *top;
+    int64_t depth; /* 0 for items of bytes; for items that are stacks one more than theirs */
+};
+
+/* Memory for stacks, which are empty at first: `bytes` is a multiple of the size of one. NULL if the machine cannot hold it.
+   Freeing it frees what is on them too. */
+void *adjoint_allocate_stacks(size_t bytes);
+void adjoint_free_stacks(void *stacks);
+
+/* Kernels on stacks.
+   empty  stack                       size[2] its depth from now on
+   push   stack, item                 size[2] bytes of an item; of a stack, which is empty afterwards, -1. Returns 1 without memory
+   pop    stack, item                 likewise. Returns 1 if the stack is empty
+   move   stack, stack                from the first to the second, which loses what it had */
+int adjoint_empty(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+int adjoint_push(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+int adjoint_pop(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+int adjoint_move(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
+
 /* Sets how many threads a launch may use, the caller included; 0 or less: one per processor this process may run on. */
 void adjoint_set_threads(int threads);
 int adjoint_threads(void);
@@ -136,6 +158,9 @@ size_t adjoint_allocated(void);
 size_t adjoint_peak(void);
 size_t adjoint_cached(void);
 void adjoint_reset_peak(void);
+
+/* Counts memory from elsewhere as blocks in use; a negative number: it is no longer. */
+void adjoint_count(int64_t bytes);
 
 /* Bounds, in bytes. Memory: what blocks in use may sum up to (0: all of the physical memory, the initial value).
    Cache: what may be kept for reuse (256 MiB at first); shrinking it gives memory back at once. */
@@ -632,6 +657,113 @@ int adjoint_next(void *const *operand, const int64_t *size, int64_t begin, int64
     return 0;
 }
 
+/* ---- stacks ----------------------------------------------------------------------------------------------------
+
+   Items lie in chunks, each twice as large as the one below, up to a bound. Nothing is copied when a stack grows, and a chunk
+   is freed with its last item: the way back through a loop gives back memory round by round. */
+
+enum { FIRST_CHUNK = 1024, LARGEST_CHUNK = 1 << 20 /* bytes; a chunk holds at least one item */ };
+
+struct chunk {
+    struct chunk *below;
+    size_t used, bytes; /* of the items, which begin one line further on */
+};
+
+_Static_assert(sizeof(struct chunk) <= LINE, "the header of a chunk is one line");
+
+static char *items_of(struct chunk *chunk) {
+    return (char *)chunk + LINE;
+}
+
+static void empty(struct adjoint_stack *stack) {
+    while (stack->top != NULL) {
+        struct chunk *chunk = stack->top;
+        for (size_t i = 0; stack->depth > 0 && i < chunk->used; i += sizeof *stack)
+            empty((struct adjoint_stack *)(void *)(items_of(chunk) + i));
+        stack->top = chunk->below;
+        adjoint_free(chunk);
+    }
+}
+
+/* The stacks are preceded by a line that says how many bytes they take. */
+void *adjoint_allocate_stacks(size_t bytes) {
+    char *made = bytes > SIZE_MAX - LINE ? NULL : adjoint_allocate(LINE + bytes);
+    if (made == NULL) return NULL;
+    memcpy(made, &bytes, sizeof bytes);
+    memset(made + LINE, 0, bytes);
+    return made + LINE;
+}
+
+void adjoint_free_stacks(void *stacks) {
+    if (stacks == NULL) return;
+    char *made = (char *)stacks - LINE;
+    size_t bytes;
+    memcpy(&bytes, made, sizeof bytes);
+    for (struct adjoint_stack *stack = stacks; (char *)stack < made + LINE + bytes; stack++) empty(stack);
+    adjoint_free(made);
+}
+
+int adjoint_empty(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)begin, (void)end;
+    struct adjoint_stack *stack = operand[0];
+    empty(stack);
+    stack->depth = size[2];
+    return 0;
+}
+
+static struct chunk *chunk_above(struct chunk *below, size_t item) {
+    size_t bytes = below == NULL ? FIRST_CHUNK : 2 * below->bytes;
+    if (bytes > LARGEST_CHUNK) bytes = LARGEST_CHUNK;
+    if (bytes < item) bytes = item;
+    struct chunk *chunk = bytes > SIZE_MAX - LINE ? NULL : adjoint_allocate(LINE + bytes);
+    if (chunk != NULL) *chunk = (struct chunk){below, 0, bytes};
+    return chunk;
+}
+
+int adjoint_push(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)begin, (void)end;
+    struct adjoint_stack *stack = operand[0];
+    size_t bytes = size[2] < 0 ? sizeof *stack : (size_t)size[2];
+    if (bytes == 0) return 0;
+    struct chunk *chunk = stack->top;
+    if (chunk == NULL || chunk->bytes - chunk->used < bytes) {
+        chunk = chunk_above(chunk, bytes);
+        if (chunk == NULL) return 1;
+        stack->top = chunk;
+    }
+    memcpy(items_of(chunk) + chunk->used, operand[1], bytes);
+    chunk->used += bytes;
+    if (size[2] < 0) ((struct adjoint_stack *)operand[1])->top = NULL;
+    return 0;
+}
+
+int adjoint_pop(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)begin, (void)end;
+    struct adjoint_stack *stack = operand[0];
+    size_t bytes = size[2] < 0 ? sizeof *stack : (size_t)size[2];
+    if (bytes == 0) return 0;
+    struct chunk *chunk = stack->top;
+    if (chunk == NULL) return 1;
+    if (size[2] < 0) empty(operand[1]);
+    chunk->used -= bytes;
+    memcpy(operand[1], items_of(chunk) + chunk->used, bytes);
+    if (chunk->used == 0) {
+        stack->top = chunk->below;
+        adjoint_free(chunk);
+    }
+    return 0;
+}
+
+int adjoint_move(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+    (void)size, (void)begin, (void)end;
+    struct adjoint_stack *from = operand[0], *to = operand[1];
+    if (from == to) return 0;
+    empty(to);
+    *to = *from;
+    from->top = NULL;
+    return 0;
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------------
 
    A block is one line of header followed by its payload, whose size is rounded up to a class: 1..8 lines in steps of
@@ -830,6 +962,13 @@ size_t adjoint_cached(void) {
 void adjoint_reset_peak(void) {
     pthread_mutex_lock(&memory.mutex);
     memory.peak = memory.allocated;
+    pthread_mutex_unlock(&memory.mutex);
+}
+
+void adjoint_count(int64_t bytes) {
+    pthread_mutex_lock(&memory.mutex);
+    memory.allocated += (size_t)bytes; /* modulo 2^64, so that it may be negative */
+    if (memory.allocated > memory.peak) memory.peak = memory.allocated;
     pthread_mutex_unlock(&memory.mutex);
 }
 

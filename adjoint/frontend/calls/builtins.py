@@ -63,7 +63,7 @@ def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     def shown(*values: Any) -> None:
         builtins.print(*values, **kwargs)
 
-    on.world.effect("print", shown, args)
+    on.world.effect("print", shown, args, shows=kwargs.get("file") is None)
 
 
 def _number(kind: type) -> Special:

@@ -69,7 +69,9 @@ class Functions:
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function that Python has defined, by its tree."""
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+        signature = inspect.Signature.from_callable(function, follow_wrapped=False)
+        # Defaults that the call does not use need no guard: each is compared at every call of the graph.
+        for name in ("__code__",) if _gives_all(signature, args, kwargs) else ("__code__", "__defaults__", "__kwdefaults__"):
             self.world.read_attribute(function, name)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.objects.outside.found(default)
@@ -82,7 +84,7 @@ class Functions:
             raise type(mistake)(replace(found, notes=(*found.notes, Note("it is called here", self.world.loc)))) from None
         frame = self._frame(node, source, function.__globals__)
         frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        signature, loc = inspect.Signature.from_callable(function, follow_wrapped=False), self.world.loc
+        loc = self.world.loc
         try:
             return self._run_body(frame, node, signature, function.__qualname__, args, kwargs)
         except CompileError as mistake:
@@ -174,3 +176,15 @@ class Functions:
         finally:
             self.stack.pop(caller)
             self.branching.local_names, self.world.loc = names, loc
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _gives_all(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return True if a call gives every argument, so that no default is used."""
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return False
+    return all(name in given for name, parameter in signature.parameters.items() if parameter.kind not in _VARIADIC)

@@ -43,6 +43,8 @@ class Aliases:
         self.world, self.frame = world, frame
         self.given: list[Any] = []
         self._origins: dict[int, dict[int, Any]] = {}
+        self._made_of: dict[int, set[int]] = {}
+        """By the `id` of an origin, those of the objects that may be it."""
         self._kept: list[Any] = []
         self.at_end: list[Callable[[], None]] = []
         """Functions that break reference cycles; they are called when the lowering has ended."""
@@ -58,6 +60,8 @@ class Aliases:
         for x in others:
             if self._counts(x) and x is not made:
                 origins.update(self._of(x))
+        for origin in origins:
+            self._made_of.setdefault(origin, set()).add(id(made))
 
     def write(self, x: Any) -> None:
         """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""
@@ -67,8 +71,11 @@ class Aliases:
         outside = next((o for o in mine.values() if o is not x and self._is_outside(o)), None)
         if outside is not None:
             self._refuse(x, "a tensor from outside the function")
+        others = mine.keys() | {made for origin in mine for made in self._made_of.get(origin, ())}
+        if others == {id(x)}:
+            return  # most writes: all that names lead to need not be looked at
         for other, name in self._reachable():
-            if other is not x and not mine.keys().isdisjoint(self._of(other)):
+            if other is not x and id(other) in others:
                 self._refuse(x, name)
 
     def _refuse(self, x: Any, name: str) -> None:

@@ -12,12 +12,12 @@ from array import array
 from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
 from contextlib import suppress
-from dataclasses import dataclass
 from types import CellType, CodeType
 from typing import Any, Protocol
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = [

@@ -123,15 +123,16 @@ class Outside:
         if type(x) in _PLAIN:
             return gc.get_referents(x)
         if isinstance(x, types.FunctionType):
+            parsed = self._world.parsed_function(x)
+            if parsed is not x:
+                return (parsed,)
             around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
             return [*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values()]
         if isinstance(x, (types.ModuleType, type, types.GeneratorType, types.FrameType)) or self._world.is_dynamic(x):
             return ()
         if isinstance(x, np.ndarray):
             return x.ravel().tolist() if x.dtype.hasobject else ()
-        # Only objects of the library are asked: others may compute their attributes.
-        parsed = self._world.parsed_function(x) if self._world.is_library(type(x)) else x
-        return gc.get_referents(x) if parsed is x else (parsed,)
+        return gc.get_referents(x)
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:

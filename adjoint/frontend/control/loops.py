@@ -9,10 +9,10 @@ lowered again, until nothing new changes.  `break` and `return` inside become a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import linecache
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
 from adjoint.budget import Table
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import At, Loc, beginning
 from adjoint.frontend import errors
 from adjoint.frontend.tree.rewritten import agree, codes_in, is_rewritten
@@ -55,12 +55,31 @@ def _characters(text: str, byte_offset: int) -> int:
 
 
 class _Parsed:
-    """A file's lines, its tree, and the code that the tree was compiled to."""
+    """A file's lines, its tree, and the codes that Python compiles it to."""
 
-    __slots__ = ("code", "lines", "nbytes", "tree", "used")
+    __slots__ = ("_codes", "file", "lines", "nbytes", "tree", "used")
 
-    def __init__(self, lines: list[str], tree: ast.Module, code: CodeType, nbytes: int):
-        self.lines, self.tree, self.code, self.nbytes, self.used = lines, tree, code, nbytes, 0
+    def __init__(self, file: str, lines: list[str]):
+        text = "".join(lines)
+        self.file, self.lines, self.tree = file, lines, ast.parse(text, file)
+        self._codes: dict[ast.stmt | None, tuple[CodeType, ...]] = {}
+        self.nbytes, self.used = _OF_A_CHARACTER * len(text), 0
+
+    def codes_of(self, statement: ast.stmt | None) -> tuple[CodeType, ...]:
+        """Return the codes of one statement of the file and of all functions and classes in it; with None those of the whole file."""
+        codes = self._codes.get(statement)
+        if codes is None:
+            tree = self.tree if statement is None else ast.Module([statement], [])
+            codes = self._codes[statement] = (*codes_in(compile(tree, self.file, "exec", dont_inherit=True)),)
+        return codes
+
+    def statement_at(self, line: int) -> ast.stmt | None:
+        """Return the statement of the file that a line stands in, if there is one."""
+        for statement in self.tree.body:
+            first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+            if first <= line <= (statement.end_lineno or statement.lineno):
+                return statement
+        return None
 
 
 class _Found:
@@ -108,8 +127,9 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
     loc = beginning(file, code.co_firstlineno)
     if not "".join(lines).strip():
         raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
-    tree, compiled = _parsed(file, lines)
-    if not _is_of(code, tree, compiled, file):
+    parsed = _parsed(file, lines)
+    tree = parsed.tree
+    if not _is_of(code, parsed):
         if file in _WAYS:
             raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`, only another text under the same file name, {file}",
                                       help=_WAYS[file])
@@ -139,35 +159,27 @@ _WAYS = {
 """By a name that many texts bear, the way out for those of which Python keeps none."""
 
 
-def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
+def _parsed(file: str, lines: list[str]) -> _Parsed:
     known = _files.find(file)
-    if known is not None and known.lines is lines:
-        return known.tree, known.code
-    text = "".join(lines)
-    tree = ast.parse(text, file)
-    compiled = compile(text, file, "exec", dont_inherit=True)
-    _files.keep(file, _Parsed(lines, tree, compiled, _OF_A_CHARACTER * len(text)))
-    return tree, compiled
+    if known is None or known.lines is not lines:
+        known = _Parsed(file, lines)
+        _files.keep(file, known)
+    return known
 
 
-def _is_of(code: CodeType, tree: ast.Module, compiled: CodeType, file: str) -> bool:
-    """Return whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts."""
-    if any(_are_one(other, code) for other in codes_in(compiled)) or _stands_alone(tree, file, code):
-        return True
-    return is_rewritten(code) and any(agree(other, code, tree) for other in codes_in(compiled))
+def _is_of(code: CodeType, parsed: _Parsed) -> bool:
+    """Return whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts.
 
-
-def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
-    """Return whether a code was compiled from one statement of the file: a part of a document, run by itself.
-
-    How a call is compiled depends on whether a name was imported in the same text.
+    The statement is tried first, since it is compiled sooner. As a part of the file it may have another code: how a call is compiled
+    depends on whether a name was imported in the same text. A part of a document is run by itself.
     """
-    for statement in tree.body:
-        if min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ()))) <= code.co_firstlineno \
-                and code.co_firstlineno <= (statement.end_lineno or statement.lineno):
-            compiled = compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
-            return any(_are_one(other, code) for other in codes_in(compiled))
-    return False
+    statement = parsed.statement_at(code.co_firstlineno)
+    if statement is not None and any(_are_one(other, code) for other in parsed.codes_of(statement)):
+        return True
+    codes = parsed.codes_of(None)
+    if any(_are_one(other, code) for other in codes):
+        return True
+    return is_rewritten(code) and any(agree(other, code, parsed.tree) for other in codes)
 
 
 def _are_one(a: CodeType, b: CodeType) -> bool:

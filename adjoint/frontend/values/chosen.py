@@ -9,9 +9,9 @@ have to know which object it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.world import World

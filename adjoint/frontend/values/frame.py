@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Loc
 from adjoint.frontend.tree.source import Definition, Source
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import UNKNOWN
 from adjoint.frontend import errors
 

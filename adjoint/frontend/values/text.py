@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import UNKNOWN
 from adjoint.frontend import errors
 

@@ -34,6 +34,7 @@ Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bo
     c_ast       the tree of C that a kernel becomes; `codegen.c_print` prints it
     conversion  casts, loads and stores
     operands    Buffer and LocalArray
+    sizes       sizes that are recorded while a kernel is described
     kernel      Kernel, which records what `lower` describes
 """
 

@@ -7,14 +7,16 @@ conversion happens that nobody wrote; `conversion.cast` is the way from one dtyp
 
 Integer arithmetic wraps in every dtype.  For 32 and 64 bits that is the compiler's promise (`-fwrapv`); the narrower ones,
 which C computes as `int`, are cast back after each operation.  Arithmetic between two integer literals is done here.
+
+Nodes are not frozen, since that takes longer to make, for every kernel; they are not changed all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar, dataclass_transform
+from typing import Final, TypeAlias
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.types import BOOL, F64, I8, I16, I64, U8, U16, DType
 
 __all__ = [
@@ -31,29 +33,7 @@ NARROW: Final = frozenset({I8, I16, U8, U16})
 """Integer dtypes that C computes as `int`."""
 
 
-Class = TypeVar("Class", bound=type)
-
-
-@dataclass_transform(eq_default=False)
-def tree(cls: Class) -> Class:
-    """Make a class a dataclass of the tree.
-
-    Neither frozen nor compared nor with a `repr` of its own: that would take longer to define, at every start, and to make,
-    for every kernel.  Nodes are not changed all the same.
-    """
-    return dataclass(slots=True, eq=False, repr=False)(cls)
-
-
-class Tree:
-    """The base of all nodes of the tree."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
-
-
-class Expr(Tree):
+class Expr:
     """An expression of C; `dtype` is the dtype of its value."""
 
     __slots__ = ()
@@ -155,7 +135,7 @@ Operand: TypeAlias = "Expr | int | float"
 """An operand of arithmetic: an expression, or a Python number that becomes a literal."""
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Name(Expr):
     """A local, a size, or (with the dtype of its elements) a pointer."""
 
@@ -163,7 +143,7 @@ class Name(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Integer(Expr):
     """An integer or bool literal."""
 
@@ -171,7 +151,7 @@ class Integer(Expr):
     dtype: DType = I64
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Real(Expr):
     """A floating-point literal, infinity or NaN."""
 
@@ -179,7 +159,7 @@ class Real(Expr):
     dtype: DType = F64
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class String(Expr):
     """A string literal."""
 
@@ -187,7 +167,7 @@ class String(Expr):
     dtype: DType = U8
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Unary(Expr):
     """`-`, `~`, `!` or `&` (address of) before its operand."""
 
@@ -196,7 +176,7 @@ class Unary(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Binary(Expr):
     """Two operands and the operator between them.  Made by `binary`, which checks dtypes."""
 
@@ -206,7 +186,7 @@ class Binary(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Index(Expr):
     """`base[index]`: an element as it is stored; dtype f16 and bf16 are bits here."""
 
@@ -215,7 +195,7 @@ class Index(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Call(Expr):
     """`function(arguments)`"""
 
@@ -224,7 +204,7 @@ class Call(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class Conditional(Expr):
     """`condition ? then : otherwise`"""
 
@@ -234,7 +214,7 @@ class Conditional(Expr):
     dtype: DType
 
 
-@tree
+@dataclass(slots=True, eq=False)
 class CastTo(Expr):
     """`(type)operand`"""
 
@@ -245,8 +225,8 @@ class CastTo(Expr):
 # ---- statements ----------------------------------------------------------------------------------------------------------
 
 
-@tree
-class Declare(Tree):
+@dataclass(slots=True, eq=False)
+class Declare:
     """A local with its first value."""
 
     name: str
@@ -255,8 +235,8 @@ class Declare(Tree):
     constant: bool = False
 
 
-@tree
-class DeclareArray(Tree):
+@dataclass(slots=True, eq=False)
+class DeclareArray:
     """A local array of `length` elements; zeroed if `zeroed`."""
 
     name: str
@@ -265,8 +245,8 @@ class DeclareArray(Tree):
     zeroed: bool = False
 
 
-@tree
-class DeclarePointer(Tree):
+@dataclass(slots=True, eq=False)
+class DeclarePointer:
     """A pointer to elements of `dtype`; to elements that are changed through no other pointer, if `alone`."""
 
     name: str
@@ -276,24 +256,24 @@ class DeclarePointer(Tree):
     alone: bool = True
 
 
-@tree
-class Assign(Tree):
+@dataclass(slots=True, eq=False)
+class Assign:
     """`target = value;`"""
 
     target: Expr
     value: Expr
 
 
-@tree
-class Increment(Tree):
+@dataclass(slots=True, eq=False)
+class Increment:
     """`target += value;`"""
 
     target: Expr
     value: Expr
 
 
-@tree
-class For(Tree):
+@dataclass(slots=True, eq=False)
+class For:
     """`for (int64_t variable = start; variable < stop; variable += step)`
 
     independent  whether no round reads or writes what another one writes, which the compiler is told
@@ -307,16 +287,16 @@ class For(Tree):
     independent: bool = False
 
 
-@tree
-class While(Tree):
+@dataclass(slots=True, eq=False)
+class While:
     """`while (condition)`"""
 
     condition: Expr
     body: tuple[Statement, ...]
 
 
-@tree
-class If(Tree):
+@dataclass(slots=True, eq=False)
+class If:
     """`if (condition)`, with an `else` unless `otherwise` is empty."""
 
     condition: Expr
@@ -324,29 +304,29 @@ class If(Tree):
     otherwise: tuple[Statement, ...] = ()
 
 
-@tree
-class Return(Tree):
+@dataclass(slots=True, eq=False)
+class Return:
     """`return value;`"""
 
     value: Expr
 
 
-@tree
-class Expression(Tree):
+@dataclass(slots=True, eq=False)
+class Expression:
     """An expression for its effect: a call."""
 
     value: Expr
 
 
-@tree
-class Comment(Tree):
+@dataclass(slots=True, eq=False)
+class Comment:
     """A remark on lines of its own."""
 
     text: str
 
 
-@tree
-class Block(Tree):
+@dataclass(slots=True, eq=False)
+class Block:
     """Statements in a scope of their own."""
 
     body: tuple[Statement, ...]
@@ -357,8 +337,8 @@ Statement: TypeAlias = (
 )
 
 
-@tree
-class Function(Tree):
+@dataclass(slots=True, eq=False)
+class Function:
     """A function that returns `int`.
 
     parameters  (declaration without name, name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.ir.kernel.c_ast import Binary, Call, CastTo, Expr, Index, Integer, Name, Operand, Real, literal, not_equal, wrapped
+from adjoint.ir.kernel.c_ast import Binary, Call, CastTo, Expr, Index, Integer, Name, Operand, Real, literal, not_equal, select, wrapped
 from adjoint.ir.types import BF16, BOOL, F16, F32, U8, DType
 
 __all__ = ["cast", "lvalue_of", "stored", "widened"]
@@ -28,6 +28,8 @@ def cast(x: Operand, dtype: DType) -> Expr:
         return not_equal(x, 0)
     if x.dtype.compute is not x.dtype:
         raise TypeError(f"{x.dtype.name} as it is stored: load it instead")
+    if x.dtype is BOOL and dtype.is_float:  # a selection: of a loop with a conversion compilers may not make one of vectors
+        return select(x, literal(1.0, dtype), literal(0.0, dtype))
     if isinstance(x, Integer):
         if dtype.is_float and abs(x.value) <= 1 << 24:
             return Real(float(x.value), dtype)

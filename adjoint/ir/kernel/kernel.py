@@ -47,6 +47,7 @@ from adjoint.ir.kernel.c_ast import (
 from adjoint.ir.kernel.conversion import cast, lvalue_of, stored
 from adjoint.ir.kernel.names import KEYWORDS, identifier
 from adjoint.ir.kernel.operands import Buffer, LocalArray
+from adjoint.ir.kernel.sizes import Size
 from adjoint.ir.types import BOOL, I32, I64, DType, TensorType, tensor
 
 __all__ = ["LAUNCH_SIZES", "Kernel"]
@@ -251,7 +252,7 @@ class Kernel:
         if self.specialized:
             return Integer(value, I64)
         name = self._fixed_name(name)
-        self._sizes[name] = int(value)
+        self._sizes[name] = value if type(value) is Size else int(value)
         return Name(name, I64)
 
     def takes_plain_form(self, work: int) -> bool:
@@ -492,7 +493,7 @@ class Kernel:
     def _value(self, units: Operand) -> int:
         """Return the number of units, computed now from sizes and literals."""
         if not isinstance(units, Expr):
-            return int(units)
+            return units if type(units) is Size else int(units)
         match units:
             case Integer(value=value):
                 return value

@@ -24,7 +24,7 @@ from adjoint.ir.ops.elementwise import (
     smooth_unary,
     square,
 )
-from adjoint.ir.ops.transcendental import error_function
+from adjoint.ir.ops.transcendental import complementary_error_function, error_function
 from adjoint.ir.public import Public
 from adjoint.ir.types import F32, F64, I32, U8, DType, TensorType, tensor
 
@@ -350,8 +350,8 @@ class Gelu(Unary):
 class GeluGradient(Binary):
     """The cotangent of gelu's operand: ct * gelu'(x).
 
-    With the normal density p and its integral P, gelu' is P(x) + x p(x); for approximation "tanh" with t the tanh and
-    u' the slope of its argument, it is (1 + t) / 2 + x (1 - t**2) u' / 2.
+    With the normal density p and its integral P, gelu' is P(x) + x p(x), which keeps its digits where it is small, far below 0;
+    for approximation "tanh" with t the tanh and u' the slope of its argument, it is (1 + t) / 2 + x (1 - t**2) u' / 2.
 
     x, ct     T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
@@ -372,7 +372,8 @@ class GeluGradient(Binary):
     def reference(self, x: Array, ct: Array) -> Array:
         z = x.astype(np.float64)
         if self.approximation == "none":
-            slope = 0.5 + 0.5 * error_function(z / math.sqrt(2.0)) + z * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+            z = np.clip(z, -40.0, 40.0)  # beyond, also at infinity, it is 0 or 1
+            slope = 0.5 * complementary_error_function(-z / math.sqrt(2.0)) + z * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         else:
             t = np.tanh(_GELU_SLOPE * (z + _GELU_CUBE * z**3))
             slope = 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * _GELU_SLOPE * (1.0 + 3.0 * _GELU_CUBE * z * z)
@@ -380,8 +381,7 @@ class GeluGradient(Binary):
 
     def scalar(self, k: Kernel, x: Expr, ct: Expr) -> Expr:
         if self.approximation == "none":
-            density = k.call("exp", -0.5 * (x * x)) * (1.0 / math.sqrt(2.0 * math.pi))
-            return ct * (0.5 + 0.5 * k.call("erf", x * math.sqrt(0.5)) + x * density)
+            return ct * k.call("gelu_slope", x)
         square = k.let(x * x, "square")
         t = k.let(k.call("tanh", _GELU_SLOPE * (x + _GELU_CUBE * (square * x))), "t")
         inner_slope = _GELU_SLOPE + (3.0 * _GELU_CUBE * _GELU_SLOPE) * square

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of

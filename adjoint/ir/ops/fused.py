@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from adjoint.ir.core import Literal, Value, free_of, tensor_type
 from adjoint.ir.kernel.c_ast import Expr, Name, Operand
@@ -90,14 +90,7 @@ class Fused(RegionOp):
     """
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        if len(regions) != 1:
-            raise mistake(self, "regions", "1 region", len(regions), TypeError)
-        (body,) = regions
-        if [p.type for p in body.params] != list(operands):
-            expected = ", ".join(map(str, operands))
-            raise mistake(self, "parameters", f"({expected})", f"({', '.join(str(p.type) for p in body.params)})", TypeError)
-        if free_of(body):
-            raise mistake(self, "region", "closed: it sees its parameters only", f"a use of {free_of(body)[0].hint}")
+        body = self.closed(operands, regions)
         if any(map(is_reduction, body.nodes[:-1])):
             if not all(is_map(node) or reduces_rows(node) for node in body.nodes) or row_shape(body.nodes) is None:
                 expected = "elementwise ops on rows, reductions of rows, and elementwise ops on their results"
@@ -122,10 +115,30 @@ class Fused(RegionOp):
             raise mistake(self, "region", "ops on elements of one shape", f"{len(shapes)} shapes")
         return tuple(atom.type for atom in body.results)
 
+    def closed(self, operands: Sequence[Type], regions: Sequence[Region]) -> Region:
+        """Return the only region, whose parameters have the operands' types and which sees nothing else."""
+        if len(regions) != 1:
+            raise mistake(self, "regions", "1 region", len(regions), TypeError)
+        (body,) = regions
+        if [p.type for p in body.params] != list(operands):
+            expected = ", ".join(map(str, operands))
+            raise mistake(self, "parameters", f"({expected})", f"({', '.join(str(p.type) for p in body.params)})", TypeError)
+        if free_of(body):
+            raise mistake(self, "region", "closed: it sees its parameters only", f"a use of {free_of(body)[0].hint}")
+        return body
+
+    def kernel(self, region: Region) -> FusedKernel:
+        """Return the op that computes the region by one kernel."""
+        return FusedKernel.of(region)
+
 
 def kernel_op(node: Node) -> Op:
     """Return the op that computes a node by kernels: of a fused node that of its region, else its own."""
-    return FusedKernel.of(node.regions[0]) if isinstance(node.op, Fused) else node.op
+    return node.op.kernel(node.regions[0]) if isinstance(node.op, Fused) else node.op
+
+
+class ValueNumber(int):
+    """The number of a value, which is no size: the kernel is another one if it is another one."""
 
 
 @family
@@ -145,10 +158,10 @@ class FusedKernel(Op):
     name: ClassVar[str] = "fused"
     variadic: ClassVar[bool] = True
 
-    @staticmethod
-    def of(region: Region) -> FusedKernel:
+    @classmethod
+    def of(cls, region: Region) -> Self:
         """Return the op of a region."""
-        numbers: dict[Value, int] = {value: i for i, value in enumerate(region.params)}
+        numbers = {value: ValueNumber(i) for i, value in enumerate(region.params)}
 
         def number(atom: Any) -> Any:
             return (atom.type.dtype, atom.value) if isinstance(atom, Literal) else numbers[atom]
@@ -157,8 +170,8 @@ class FusedKernel(Op):
         for node in region.nodes:
             steps.append((node.op, tuple(map(number, node.operands))))
             for value in node.results:
-                numbers[value] = len(numbers)
-        return FusedKernel(len(region.params), tuple(steps), tuple(map(number, region.results)))
+                numbers[value] = ValueNumber(len(numbers))
+        return cls(ValueNumber(len(region.params)), tuple(steps), tuple(map(number, region.results)))
 
     @property
     def end(self) -> Reduction | Update | None:

@@ -6,8 +6,8 @@
     s: f32[8, 1] = sum(e, axes=[1], keepdims=true)
     p: f32[8, 100] = div(e, s)
 
-Values are those of all elements of a row, or one for the row.  A value is computed in the first pass in which all that it reads is
-known; an element that a later pass reads is kept in an array.  A reduction is that of `Reduction.row`, so that the order
+Values are those of all elements of a row, or one for the row.  A value is computed in the first pass that reads it and in which all
+that it reads is known; an element that a later pass reads is kept in an array.  A reduction is that of `Reduction.row`, so that the order
 of additions is the same as in a kernel of its own.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Kernel
     from adjoint.ir.op import Op
 
-__all__ = ["lower_rows", "reduces_rows", "row_shape"]
+__all__ = ["Steps", "lower_rows", "reduces_rows", "row_shape"]
 
 
 class Steps(Protocol):
@@ -82,7 +82,7 @@ class _Rows:
 
     shape   [.., n]
     count   of rows
-    known   by number, the pass from which on a value is known
+    known   by number, the pass that computes a value
     joined  by pass, the reduction that reads what the pass computes without keeping it
     values  by number, a value for the row that is known
     bases   by number of an operand, the index of its first element in the row, and the step to the next one
@@ -102,6 +102,7 @@ class _Rows:
             self.known[number] = max((self.known[x] for x in numbers_of(given)), default=0) + isinstance(op, Reduction)
             if isinstance(op, Reduction):
                 self.shape = self.types[given[0]].sizes
+        self.delay()
         self.count = math.prod(self.shape[:-1])
         self.joined: dict[int, int] = {}
         for turn in set(self.known.values()):
@@ -111,6 +112,20 @@ class _Rows:
         self.values: dict[int, Expr] = {}
         self.bases: dict[int, tuple[Expr, Any]] = {}
         self.kept: dict[int, LocalArray] = {}
+
+    def delay(self) -> None:
+        """Set `known` of a value that only later passes read to the first of these: computed there, it need not be kept.
+
+        Not if it reads several values of earlier passes, which would have to be kept in its place.
+        """
+        read: dict[int, int] = {}  # the first pass that reads a value
+        for number, (op, given) in reversed(self.steps):
+            values = numbers_of(given)
+            if self.whole(number) and sum(x >= self.kernel.operands and self.whole(x) for x in values) <= 1:
+                self.known[number] = read.get(number, self.known[number])
+            turn = self.known[number] - isinstance(op, Reduction)
+            for x in values:
+                read[x] = min(read.get(x, turn), turn)
 
     def whole(self, number: int) -> bool:
         """Return True if a step computes an element for each of the row."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "Outputs"]
+__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Outputs"]
 
 _KINDS = ("value", "tensor", "gradient", "output")
 
@@ -217,3 +217,10 @@ class Apply(_HostCall):
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
         return self.results
+
+
+class NumberAccess(Apply):
+    """An `apply!` that only reads or writes numbers which Python holds: it runs none of the user's code and keeps no tensor.
+
+    In text it is an `apply!`.
+    """

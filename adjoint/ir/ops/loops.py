@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.types import BF16, F16, I64
 
 if TYPE_CHECKING:
@@ -252,7 +252,8 @@ def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
 
 def _described(strides: Sequence[int], rank: int) -> str:
     """Return a shape for the comment above the function: what the C code knows about how the operand is accessed."""
-    last = {0: "1", 1: "n" if rank == 1 else "m"}.get(strides[-1], "strided")
+    step = strides[-1]
+    last = "1" if step == 0 else "strided" if step != 1 else "n" if rank == 1 else "m"
     return last if rank == 1 else f"..., {last}"
 
 

@@ -7,9 +7,10 @@ all choices are made from shapes alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
+
+from adjoint.dataclass import dataclass
 
 __all__ = ["Axis", "Correlated", "Convolved", "convolved", "correlated"]
 

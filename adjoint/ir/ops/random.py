@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import Effect, Op, mistake, operation, sample
+from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["Draw", "Dropout", "DropoutGradient", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
+__all__ = ["Draw", "Dropout", "DropoutGradient", "DropoutKept", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
 
 LANES = 16
 """Blocks whose words lie side by side."""
@@ -418,10 +419,10 @@ class Dropout(Op):
     @property
     def threshold(self) -> int:
         """Return the number below which a word keeps its element: 1..2^32."""
-        return max(1, round(self.keep * 2**32))
+        return _threshold(self.keep)
 
     def lower(self, k: Kernel, x: Buffer, key: Buffer, y: Buffer, kept: Buffer) -> None:
-        highest = k.cast(k.size(self.threshold - 1, "highest"), U32)
+        highest = _highest(k, self.keep)
         with _groups(k, key, x.count, GROUP) as (word, first, count), k.loop(0, count, "j") as j:
             keep = k.let(k.less_equal(word[j], highest), "keep")
             k.store(kept, first + j, keep)
@@ -431,40 +432,105 @@ class Dropout(Op):
         return (None if cotangents[0] is None else b.emit(DropoutGradient(self.keep), node.results[1], cotangents[0])), None
 
 
-@operation
-class DropoutGradient(Op):
-    """The gradient of dropout: `ct` divided by `keep` where its element was kept, 0 elsewhere.
+def _threshold(keep: float) -> int:
+    return max(1, round(keep * 2**32))
 
-    operands kept  bool[s]
-             ct    T[s], T a floating point type
-    result   T[s]
-    gradient dropout_gradient(kept, v), to ct
-    errors   ValueError: keep not in (0, 1], kept not bool[s]; TypeError: ct not floating point
+
+def _highest(k: Kernel, keep: float) -> Expr:
+    """Return the largest word that keeps its element."""
+    return k.cast(k.size(_threshold(keep) - 1, "highest"), U32)
+
+
+@operation
+class DropoutKept(_Random):
+    """Which elements `dropout` keeps: its second result. With it, the first is `dropout_gradient(kept, x)`, to the bit.
+
+    operands key  u64[2]: seed and stream
+    result   of type `to`, bool[s]: True with probability `keep`
+    gradient none: constant
+    errors   TypeError: `to` not of bool; ValueError: keep not in (0, 1], key not u64[2]
     """
 
     keep: float
+    to: TensorType
+    cuts = "random numbers are constants"
+    kinds = (BOOL,)
+    samples = (
+        sample(KEY, keep=0.6, to=tensor(BOOL, (3, 50)), **_key(7, 3)),
+        sample(KEY, keep=1.0, to=tensor(BOOL, (100,)), **_key(7, 3)),
+        sample(KEY, keep=0.5, to=tensor(BOOL, (0, 3)), **_key(7, 3)),
+    )
+
+    def infer(self, key: TensorType) -> TensorType:
+        if not 0.0 < self.keep <= 1.0:
+            raise mistake(self, "keep", "in (0, 1]", self.keep)
+        return super().infer(key)
+
+    def reference(self, key: Array) -> Array:
+        return (words(key, self.to.count).astype(np.uint64) < np.uint64(_threshold(self.keep))).reshape(self.to.sizes)
+
+    def lower(self, k: Kernel, key: Buffer, kept: Buffer) -> None:
+        highest = _highest(k, self.keep)
+        with _groups(k, key, kept.count, GROUP) as (word, first, count), k.loop(0, count, "j") as j:
+            k.store(kept, first + j, k.less_equal(word[j], highest))
+
+    def of_elements(self, k: Kernel, key: Buffer, first: Expr, count: Expr, kept: Buffer, place: Expr) -> None:
+        """Emit which of `count` elements from `first` on are kept, into `kept` from `place` on, inside of a stage."""
+        highest = _highest(k, self.keep)
+        with k.loop(first / GROUP, (first + count + (GROUP - 1)) / GROUP, "group") as group:
+            word = k.array(U32, GROUP, "word")
+            _draw(k, key, group, word)
+            begin = k.let(k.maximum_of(group * GROUP, first), "begin_kept")
+            end = k.let(k.minimum_of((group + 1) * GROUP, first + count), "end_kept")
+            with k.loop(begin, end, "e") as e:
+                k.store(kept, place + (e - first), k.less_equal(word[e - group * GROUP], highest))
+
+
+@operation
+class DropoutGradient(Elementwise):
+    """The gradient of dropout: `ct` divided by `keep` where its element was kept, 0 elsewhere.
+
+    operands kept  bool[r]
+             ct    T[s], T a floating point type; the shapes broadcast
+    result   T[broadcast]
+    gradient dropout_gradient(kept, v), to ct, summed over the axes along which it was broadcast
+    errors   ValueError: keep not in (0, 1], shapes do not broadcast; TypeError: ct not floating point, kept not bool
+    """
+
+    keep: float
+    takes = ("kept", "ct")
     pack = "random"
     samples = (
         sample(tensor(BOOL, (3, 50)), tensor(F32, (3, 50)), keep=0.6),
         sample(tensor(BOOL, (0, 3)), tensor(F32, (0, 3)), keep=0.6),
         sample(tensor(BOOL), tensor(F32), keep=0.6),
+        sample(tensor(BOOL, (3, 3)), tensor(F32, (3,)), keep=0.6),
     )
 
-    def infer(self, kept: TensorType, ct: TensorType) -> TensorType:
+    def infer(self, *operands: Any) -> TensorType:
+        kept, ct = operands
         if not isinstance(ct, TensorType) or not ct.dtype.is_float:
             raise mistake(self, "ct", "a tensor of floating point numbers", ct, TypeError)
-        if kept is not ct.with_dtype(BOOL):
-            raise mistake(self, "kept", f"of type {ct.with_dtype(BOOL)}", kept)
+        if not isinstance(kept, TensorType) or kept.dtype is not BOOL:
+            raise mistake(self, "kept", "a tensor of Bool", kept, TypeError)
         if not 0.0 < self.keep <= 1.0:
             raise mistake(self, "keep", "in (0, 1]", self.keep)
-        return ct
+        return tensor(ct.dtype, self.broadcast(operands))
 
     def reference(self, kept: Array, ct: Array) -> Array:
         return np.where(kept, ct * ct.dtype.type(1.0 / self.keep), 0)
 
     def lower(self, k: Kernel, kept: Buffer, ct: Buffer, out: Buffer) -> None:
-        with k.stage(k.size(ct.count, "n"), 16384) as i:
-            k.store(out, i, k.select(kept[i], ct[i] * (1.0 / self.keep), 0))
+        self.loops(k, (kept, ct), out)
+
+    def scalar(self, k: Kernel, kept: Expr, ct: Expr) -> Expr:
+        return k.select(kept, ct * (1.0 / self.keep), k.literal(0, ct.dtype))
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
+        if dtype in cls.accepts:
+            yield cls(keep=0.6), (tensor(BOOL, (4, 8)), tensor(dtype, (4, 8)))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
-        return None, b.emit(self, node.operands[0], cotangents[0])
+        kept, ct = node.operands
+        return None, b.unbroadcast(b.emit(self, kept, cotangents[0]), to=ct.type)

@@ -96,11 +96,14 @@ class Softmax(_AlongAxis):
         return powers / reference_sum(powers, self.axis, keepdims=True)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        dtype = x.dtype.compute
         with groups(k, x, self.axis, WORK) as group:
-            largest, total, kept = _powers(k, group, x, out)
-            scale = group.value(dtype, lambda: 1.0 / total(), "scale")
-            group.each(lambda i: k.store(out, i, (out[i] if kept else k.call("exp", x[i] - largest())) * scale()))
+            self.of_group(k, group, x, out)
+
+    def of_group(self, k: Kernel, group: Groups, x: Buffer, out: Buffer) -> None:
+        """Emit the softmax of one group; `out` may be `x`."""
+        largest, total, kept = _powers(k, group, x, out)
+        scale = group.value(x.dtype.compute, lambda: 1.0 / total(), "scale")
+        group.each(lambda i: k.store(out, i, (out[i] if kept else k.call("exp", x[i] - largest())) * scale()))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (b.emit(SoftmaxGradient(self.axis), node.result, cotangents[0]),)
@@ -125,8 +128,12 @@ class SoftmaxGradient(_AlongAxis):
 
     def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
         with groups(k, y, self.axis, WORK) as group:
-            total = group.sum(y.dtype.compute, lambda i: ct[i] * y[i])
-            group.each(lambda i: k.store(out, i, y[i] * (ct[i] - total())))
+            self.of_group(k, group, y, ct, out)
+
+    def of_group(self, k: Kernel, group: Groups, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        """Emit the gradient of one group; `out` may be `y` or `ct`."""
+        total = group.sum(y.dtype.compute, lambda i: ct[i] * y[i])
+        group.each(lambda i: k.store(out, i, y[i] * (ct[i] - total())))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (y, ct), (v,) = node.operands, cotangents

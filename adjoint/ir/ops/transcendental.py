@@ -646,7 +646,7 @@ class Erfc(Unary):
     samples = smooth_unary()
 
     def reference(self, x: Array) -> Array:
-        return _erfc(x).astype(x.dtype)
+        return complementary_error_function(x).astype(x.dtype)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("erfc", x)
@@ -657,4 +657,4 @@ class Erfc(Unary):
         return (b.mul(b.mul(ct, scale), b.exp(b.neg(b.square(x)))),)
 
 
-_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+complementary_error_function = np.vectorize(math.erfc, otypes=[np.float64])

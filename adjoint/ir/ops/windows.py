@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from adjoint.dataclass import dataclass
 
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray

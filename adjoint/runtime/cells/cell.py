@@ -195,14 +195,18 @@ class Cell(CellValues):
         if tracer is not None and tracer.emits is True:
             return tracer.call_cell(self, args, kwargs)
         if not self._called:
-            if "_params" not in self.__dict__:
-                raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
-            self._name_apart()
-            dict.update(self.__dict__, _called=True, _direct=self._hooks is None and self._compute is None)
+            self._begin_calls()
         if graph_mode.mode:
             return graph_mode.run_cell(self, args, kwargs)
         hooks = self._hooks
-        return EAGER.construct(self, (args, kwargs)) if hooks is None else call(EAGER, self, hooks, (args, kwargs))
+        return call(EAGER, self, hooks, (args, kwargs)) if hooks else EAGER.construct(self, (args, kwargs))
+
+    def _begin_calls(self) -> None:
+        """Do what the first call does: see that the cell has been initialised, and that no two of its Parameters have one name."""
+        if "_params" not in self.__dict__:
+            raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
+        self._name_apart()
+        dict.update(self.__dict__, _called=True, _direct=self._hooks is None and self._compute is None)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def _slots(self) -> CellHooks:

@@ -87,6 +87,8 @@ def _check(position: int, expected: Any, got: Any) -> None:
         if expected.dtype is not got.dtype:
             raise TypeError(f"{_WHERE}the {position}th type should be Tensor[{expected.dtype.long_name}], "
                             f"but got Tensor[{got.dtype.long_name}]!")
+        if Description.fits(expected, got.shape):
+            return
         if expected.ndim != got.ndim:
             raise ValueError(f"{_WHERE}the dims of {position}th input must be the same as expected, "
                              f"but got expected: {expected.ndim}, and input: {got.ndim}!")

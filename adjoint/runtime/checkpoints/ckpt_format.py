@@ -16,7 +16,9 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from adjoint.dataclass import dataclass
 
 __all__ = ["SavedEntry", "decoded", "elements", "encoded"]
 

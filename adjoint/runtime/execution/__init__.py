@@ -1,6 +1,7 @@
 """Execution: the executor of the IR.
 
     carrying   how nested control flow passes values on without copying them
+    written_in_loops  state that nested control flow writes
     buffers    which values live in the arena of their piece, and where
     nesting    which branches and loops run inside of the C call of the piece around them
     planning   makes the plan of a function
@@ -9,6 +10,7 @@
     recording  the ops of a straight piece, recorded by one call
     run        the parts of one run: blocks of steps, the log, the note on an exception
     in_place   which results become the memory of state, and which are computed in it
+    stacks     what a loop leaves for its gradient, last in first out
     stages     what the C call of a straight piece does, one after the other
     batches    which launches of a table run as one
     nested_stages  the stages of nested control flow

@@ -2,21 +2,23 @@
 
 A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's
 arena, and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena.
+Stacks are not in it: they are freed with what is on them.
 
 In nested control flow what a loop carries keeps its bytes for as long as the loop runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from itertools import chain
 
 from adjoint.ir.ops.control import If
 from adjoint.ir.ops.state import Write
-from adjoint.ir.plan import Access, Block, Control, Nested, Plan, Slot, Straight, aliases
-from adjoint.ir.types import TensorType
-from adjoint.runtime.execution.carrying import carried_by, entries_of, passed, roots_of, turn_of
+from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Plan, PythonAccess, Slot, Straight, Transfer, continues
+from adjoint.ir.types import StackType, TensorType
+from adjoint.runtime.execution.carrying import carried_by, entries_of, mentioned, passed, roots_of, turn_of
+from adjoint.runtime.execution.written_in_loops import copied_reads
 
 __all__ = ["ALIGNMENT", "aligned", "with_arenas"]
 
@@ -55,8 +57,7 @@ class _Layout:
                 continue
             if isinstance(piece, Control):
                 piece = replace(piece, blocks=tuple(map(self.block, piece.blocks)))
-                used.update(*map(_mentioned, piece.blocks))
-            used.update(piece.operands)
+            used.update(mentioned(piece))
             pieces.append(piece)
         return Block(tuple(reversed(pieces)), block.yields)
 
@@ -80,13 +81,16 @@ class _Layout:
         for index, entry in enumerate(piece.entries):
             for slot in entry.operands:
                 last[whole.get(slot, slot)] = index
-            for slot in entry.results:
+            whole.update((slot, slot) for slot in entry.results)
+            if continues(entry):
                 # An alias is a part of the life of the buffer that it names.
-                root = whole[slot] = whole.get(entry.operands[0], entry.operands[0]) if aliases(entry) else slot
+                whole[entry.results[0]] = whole.get(entry.operands[0], entry.operands[0])
+            for slot in entry.results:
+                root = whole[slot]
                 last[root] = index
-                if slot in used or self.slots[slot].shown:
+                if slot in used or self.slots[slot].shown or self.is_stack(slot):
                     outside.add(root)
-            if isinstance(entry, Access):
+            if isinstance(entry, (Access, PythonAccess)):
                 # What state holds, before or afterwards, has memory of its own.
                 outside.update(whole.get(slot, slot) for slot in (*entry.operands, *entry.results))
         arena = _Arena()
@@ -110,10 +114,13 @@ class _Layout:
 
     def nested(self, entry: Nested, arena: _Arena) -> Nested:
         """Return nested control flow with its buffers; its regions are laid out as blocks as well, which Python may run."""
-        found = _NestedLayout(self.nbytes, arena)
+        found = _NestedLayout(self.nbytes, self.is_stack, arena, copied_reads(entry.control) if entry.writes else set())
         found.control(entry.control, outermost=True)
         control = replace(entry.control, blocks=tuple(map(self.block, entry.control.blocks)))
         return replace(entry, control=control, offsets=found.offsets, spares=found.spares)
+
+    def is_stack(self, slot: int) -> bool:
+        return isinstance(self.slots[slot].type, StackType)
 
     def nbytes(self, slot: int) -> int:
         type_ = self.slots[slot].type
@@ -123,8 +130,8 @@ class _Layout:
 class _NestedLayout:
     """The buffers of nested control flow, in the arena of the piece around it; see `Nested` for `offsets` and `spares`."""
 
-    def __init__(self, nbytes: Callable[[int], int], arena: _Arena):
-        self.nbytes, self.arena = nbytes, arena
+    def __init__(self, nbytes: Callable[[int], int], is_stack: Callable[[int], bool], arena: _Arena, copied: Set[int]):
+        self.nbytes, self.is_stack, self.arena, self.copied = nbytes, is_stack, arena, copied
         self.offsets: dict[int, int] = {}
         self.spares: dict[int, int] = {}
 
@@ -137,16 +144,19 @@ class _NestedLayout:
         turn, (_, params) = turn_of(control), carried_by(control)
         own = [p for p in params if not outermost or p in turn.shared]
         index = [p for p in control.params if p not in params]
-        for slot in (*own, *index, *turn.direct):
-            self.offsets[slot] = self.arena.take(self.nbytes(slot))
-        for i in turn.copied:
-            self.spares[control.results[i]] = self.arena.take(self.nbytes(control.results[i]))
+        placed = [slot for slot in (*own, *index, *turn.direct) if not self.is_stack(slot)]
+        spare = [control.results[i] for i in turn.copied if not self.is_stack(control.results[i])]
+        for slots, offsets in ((placed, self.offsets), (spare, self.spares)):
+            offsets.update((slot, self.arena.take(self.nbytes(slot))) for slot in slots)
         for block in control.blocks:
             self.block(block, turn.direct)
-        for slot in (*own, *index, *turn.direct):
-            self.arena.give_back(self.offsets[slot], self.nbytes(slot))
-        for i in turn.copied:
-            self.arena.give_back(self.spares[control.results[i]], self.nbytes(control.results[i]))
+        for slots, offsets in ((placed, self.offsets), (spare, self.spares)):
+            for slot in slots:
+                self.arena.give_back(offsets[slot], self.nbytes(slot))
+
+    def is_own(self, entry: Launch | Transfer | Access | Control) -> bool:
+        """Return False for a read of state that is not copied."""
+        return not isinstance(entry, Access) or not self.copied.isdisjoint(entry.results)
 
     def block(self, block: Block, placed: Mapping[int, int]) -> None:
         """Place what a block computes, other than the slots that are placed."""
@@ -154,13 +164,12 @@ class _NestedLayout:
         last = dict.fromkeys(roots.values(), 0)
         for index, entry in enumerate(entries):
             last.update(dict.fromkeys(entry.results, index))
-            read = (*entry.operands, *chain.from_iterable(map(_mentioned, entry.blocks))) if isinstance(entry, Control) else entry.operands
-            last.update((roots[slot], index) for slot in read if slot in roots)
+            last.update((roots[slot], index) for slot in mentioned(entry) if slot in roots)
         last.update((roots[slot], len(entries)) for slot in block.yields if slot in roots)
         dying: dict[int, list[int]] = {}
         for index, entry in enumerate(entries):
             for slot in entry.results:
-                if roots[slot] == slot and slot not in placed:
+                if roots[slot] == slot and slot not in placed and not self.is_stack(slot) and self.is_own(entry):
                     self.offsets[slot] = self.arena.take(self.nbytes(slot))
                     dying.setdefault(last[slot], []).append(slot)
             if isinstance(entry, Control):
@@ -169,17 +178,6 @@ class _NestedLayout:
                 self.arena.give_back(self.offsets[slot], self.nbytes(slot))
         for slot in chain.from_iterable(dying.values()):
             self.arena.give_back(self.offsets[slot], self.nbytes(slot))
-
-
-def _mentioned(block: Block) -> Iterable[int]:
-    """Yield the slots that a block reads."""
-    yield from block.yields
-    for piece in block.pieces:
-        for each in piece.entries if isinstance(piece, Straight) else (piece,):
-            yield from each.operands
-        if isinstance(piece, Control):
-            for inner in piece.blocks:
-                yield from _mentioned(inner)
 
 
 class _Arena:

@@ -12,12 +12,12 @@ The branches of an `if` compute a result where it belongs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.ops.control import For
-from adjoint.ir.plan import Block, Control, Launch, Straight, aliases
+from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, PieceEntry, PythonAccess, Straight, Transfer, continues
 
-__all__ = ["Turn", "carried_by", "entries_of", "passed", "roots_of", "turn_of"]
+__all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "passed", "roots_of", "turn_of"]
 
 
 @dataclass(frozen=True)
@@ -41,29 +41,50 @@ def carried_by(loop: Control) -> tuple[Sequence[int], Sequence[int]]:
     return (loop.operands[3:], loop.params[1:]) if isinstance(loop.node.op, For) else (loop.operands, loop.params)
 
 
-def entries_of(block: Block) -> Iterator[Launch | Control]:
+def entries_of(block: Block) -> Iterator[Launch | Transfer | Access | Control]:
     """Yield what nested control flow runs in a block."""
     for piece in block.pieces:
         if isinstance(piece, Straight):
-            yield from (entry for entry in piece.entries if isinstance(entry, Launch))
+            yield from (entry for entry in piece.entries if not isinstance(entry, (PythonAccess, Nested)))
         else:
             assert isinstance(piece, Control)
             yield piece
+
+
+def accesses_of(control: Control) -> Iterator[Access]:
+    """Yield the reads and writes of state in the regions of nested control flow."""
+    for entry in (entry for block in control.blocks for entry in entries_of(block)):
+        if isinstance(entry, Access):
+            yield entry
+        elif isinstance(entry, Control):
+            yield from accesses_of(entry)
+
+
+def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
+    """Yield the slots that an entry or a piece reads, in its regions too."""
+    yield from each.operands
+    for block in each.blocks if isinstance(each, Control) else ():
+        yield from block.yields
+        for piece in block.pieces:
+            for inner in piece.entries if isinstance(piece, Straight) else (piece,):
+                yield from mentioned(inner)
 
 
 def roots_of(block: Block) -> dict[int, int]:
     """Return for each result in a block the slot whose memory it is."""
     roots: dict[int, int] = {}
     for entry in entries_of(block):
-        for slot in entry.results:
-            roots[slot] = roots.get(entry.operands[0], entry.operands[0]) if isinstance(entry, Launch) and aliases(entry) else slot
+        roots.update((slot, slot) for slot in entry.results)
+        if continues(entry):
+            roots[entry.results[0]] = roots.get(entry.operands[0], entry.operands[0])
     return roots
 
 
 def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
     """Return which of its results a branch computes where they belong, by slot, and the slots that others are copied from, by index."""
     roots = roots_of(block)
-    computed = {slot for slot, root in roots.items() if slot == root}
+    read = {slot for entry in entries_of(block) if isinstance(entry, Access) for slot in entry.results}
+    computed = {slot for slot, root in roots.items() if slot == root} - read
     direct: dict[int, int] = {}
     copied: dict[int, int] = {}
     for index, slot in enumerate(block.yields):

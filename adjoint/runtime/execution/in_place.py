@@ -8,12 +8,12 @@ that value any more, it needs no memory of its own, provided that the tensor alo
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Launch, Nested, Slot, Straight, aliases
+from adjoint.ir.plan import Launch, Nested, PythonAccess, Slot, Straight, Transfer, aliases
 
 __all__ = ["Writes", "writes_of"]
 
@@ -67,6 +67,12 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
                     symbol = symbol_of.get(roots[operand])
                     if symbol is not None and roots.count(roots[operand]) == 1:
                         wanted.append((_Moment(symbol, roots[operand], fails), index, entry.results[place], roots[operand]))
+        elif isinstance(entry, Transfer):
+            last.update(dict.fromkeys(roots, index))
+            computed.update(entry.results)
+            fails += 1  # there may be no memory
+        elif isinstance(entry, PythonAccess):
+            last.update(dict.fromkeys(roots, len(piece.entries)))  # it is made after the last launch
         elif isinstance(entry.node.op, Read):
             (slot,) = entry.results
             whole[slot] = now = current.setdefault(entry.node.op.symbol, slot)

@@ -18,9 +18,10 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight
+from adjoint.ir.plan import Access, Launch, Nested, PythonAccess, Slot, Straight, Transfer
 from adjoint.runtime.execution.checks import Explanations, check_step
 from adjoint.runtime.execution.run import Block, Deviation, Run, Step
+from adjoint.runtime.execution.stacks import transfer_step
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
 from adjoint.runtime.memory.tuning import tuning
@@ -81,10 +82,27 @@ def _one_by_one(
                 step = _launch(each, given, tensors)
             case Access():
                 step = _access(each, given, tensors, state)
+            case PythonAccess():
+                step = _python_access(each, given, tensors, explanations[each.node.op.symbol])
+            case Transfer():
+                step = transfer_step(each, given, tensors)
             case Nested():
                 step = nested[each]
         block.add(step, each.node, None)
     return block.run
+
+
+def _python_access(each: PythonAccess, operands: Sequence[int], tensors: Collection[int], access: Callable[..., Any]) -> Step:
+    given = [(i, tensor_type(x), i in tensors) for i, x in zip(operands, each.node.operands, strict=True)]
+
+    def accessed(values: list[Any], run: Run) -> None:
+        made = access(*[values[i] if is_tensor else wrap(type_, values[i]) for i, type_, is_tensor in given])
+        for i, x in zip(each.results, made or (), strict=True):
+            values[i] = x if i in tensors else x.memory
+        for i in each.freed:
+            values[i] = None
+
+    return accessed
 
 
 def _access(each: Access, operands: Sequence[int], tensors: Collection[int], state: Mapping[str, Tensor]) -> Step:

@@ -18,17 +18,14 @@ from typing import NamedTuple, Protocol
 
 from adjoint.ir.core import Node
 from adjoint.ir.ops.control import For, If
-from adjoint.ir.plan import Block, Control, Launch, Nested, aliases
+from adjoint.ir.ops.state import Write
+from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Transfer, aliases, continues
 from adjoint.runtime.execution.batches import ByteRange
 from adjoint.runtime.execution.carrying import Turn, carried_by, entries_of, passed, turn_of
+from adjoint.runtime.execution.stacks import library_kernel
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
-from adjoint.runtime.memory.machine import machine
 
 __all__ = ["Blocks", "NestedStages"]
-
-_WHOLE = 1 << 40
-"""Units per thread of a kernel that one thread runs."""
-
 
 class Blocks:
     """The blocks of a table's own, which change places when it runs.
@@ -72,8 +69,20 @@ class Table(Protocol):
         """Return the bytes of a value."""
         ...
 
+    def is_stack(self, slot: int) -> bool:
+        """Return True for a slot that holds a stack."""
+        ...
+
+    def stack(self) -> BufferPlace:
+        """Return the place of a new stack that only the table uses."""
+        ...
+
     def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
         """Append the stages of a launch on buffers at these places."""
+        ...
+
+    def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
+        """Append the stage of a node on stacks at these places."""
         ...
 
 
@@ -90,10 +99,11 @@ class NestedStages:
     """Appends the stages of one entry to a table, in which its results have their places.
 
     positions  of the slots from outside
+    written    by symbol the place of state that it writes
     """
 
-    def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int]):
-        self.table, self.entry, self.positions = table, entry, positions
+    def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int], written: Mapping[str, BufferPlace]):
+        self.table, self.entry, self.positions, self.written = table, entry, positions, written
         self.places: dict[int, BufferPlace] = {}
 
     def add(self) -> None:
@@ -107,10 +117,14 @@ class NestedStages:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
     def own(self, slot: int) -> BufferPlace:
-        """Return the place of a slot that the regions fill: in the arena, unless it has another one."""
+        """Return the place of a slot that the regions fill: its own, unless it has another one."""
         if slot not in self.places:
-            self.places[slot] = 0, self.entry.offsets[slot]
+            self.places[slot] = self.separate(slot, self.entry.offsets)
         return self.places[slot]
+
+    def separate(self, slot: int, offsets: Mapping[int, int]) -> BufferPlace:
+        """Return a place of its own for a slot: in the arena, or a new stack."""
+        return self.table.stack() if self.table.is_stack(slot) else (0, offsets[slot])
 
     # -- control flow -------------------------------------------------------------------------------------------------
     def control(self, control: Control) -> None:
@@ -178,9 +192,10 @@ class NestedStages:
         begins: dict[int, BufferPlace] = {}
         for param in params:
             # The result's memory serves the loop as well.
-            begins[param] = (0, self.entry.offsets[param]) if param in self.entry.offsets else self.place(result_of[param])
-        begins |= {slot: (0, self.entry.offsets[slot]) for slot in turn.direct}
-        begins |= {control.results[i]: (0, self.entry.spares[control.results[i]]) for i in turn.copied}
+            alone = param in self.entry.offsets or (param in turn.shared and self.table.is_stack(param))
+            begins[param] = self.separate(param, self.entry.offsets) if alone else self.place(result_of[param])
+        begins |= {slot: self.separate(slot, self.entry.offsets) for slot in turn.direct}
+        begins |= {control.results[i]: self.separate(control.results[i], self.entry.spares) for i in turn.copied}
         exchanged: dict[int, BufferPlace] = {}
         for cycle in turn.cycles:
             blocks = self.table.own.add([begins[slot] for slot in cycle], self.table.nbytes(cycle[0]))
@@ -196,11 +211,31 @@ class NestedStages:
                     self.own(slot)
                 self.control(entry)
                 continue
+            if isinstance(entry, Access):
+                self.access(entry)
+                continue
             given = [self.place(slot) for slot in entry.operands]
-            if aliases(entry):
+            if continues(entry):
                 self.places[entry.results[0]] = given[0]
-            else:
+            if isinstance(entry, Transfer):
+                self.table.transferred(entry, [*given, *map(self.own, entry.results[continues(entry):])])
+            elif not aliases(entry):
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
+
+    def access(self, entry: Access) -> None:
+        """Append what an access of state does; the memory of state that is only read is that of a value from outside."""
+        state = self.written.get(entry.node.op.symbol)
+        if state is None:
+            return
+        if isinstance(entry.node.op, Write):
+            (slot,) = entry.operands
+            self.copied(entry.node, self.place(slot), state, self.table.nbytes(slot))
+            return
+        (slot,) = entry.results
+        if slot in self.entry.offsets:
+            self.copied(entry.node, state, self.own(slot), self.table.nbytes(slot))
+        else:
+            self.places[slot] = state
 
     # -- stages -------------------------------------------------------------------------------------------------------
     def branch(self, node: Node, condition: BufferPlace | None) -> Jump:
@@ -213,19 +248,24 @@ class NestedStages:
         branch.target = len(self.table.stages)
 
     def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
-        """Append a copy of a value, unless it is there already."""
+        """Append a copy of a value, unless it is there already; a stack is moved."""
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
+        if not self.table.is_stack(slot):
+            self.copied(control.node, source, target, nbytes)
+        elif source != target:
+            self.kernel(control.node, "adjoint_move", (), (source, target), (nbytes, nbytes), 0, None)
+
+    def copied(self, node: Node, source: BufferPlace, target: BufferPlace, nbytes: int) -> None:
+        """Append a copy, unless it is there already."""
         if source != target and nbytes:
-            self.kernel(control.node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
+            self.kernel(node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
 
     def kernel(
         self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[BufferPlace], nbytes: Sequence[int], inputs: int,
         failure: Callable[[int], Exception] | None,
     ) -> None:
         """Append a kernel of the run-time library."""
-        here = machine()
-        bound = here.bind(getattr(here.library, name), (1, _WHOLE, *sizes))
-        self.table.stages.append(LaunchStage(bound, tuple(places), tuple(nbytes), inputs, node, failure))
+        self.table.stages.append(LaunchStage(library_kernel(name, sizes), tuple(places), tuple(nbytes), inputs, node, failure))
 
 
 def _step_of_zero(status: int) -> Exception:

@@ -1,26 +1,33 @@
 """Nesting: decide which branches and loops run inside of the C call of the straight piece around them.
 
-Such a node computes by kernels alone: its regions hold launches, reads of state, and other such nodes.  It has memory of its own for
-what it carries and what it results in, so Python must not see that a result is the same tensor as another one.
+Such a node computes by kernels alone: its regions hold launches, stacks, accesses of state, and other such nodes.  It has memory of its own
+for what it carries and what it results in, so Python must not see that a result is the same tensor as another one.
 
-An `if` that is in no loop is nested only if its kernels are quick to compile: one that is never taken should compile nothing.
+An `if` that is in no loop is nested only if it writes no state and its kernels are quick to compile: one that is never taken should
+compile nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import chain
 
+from adjoint.dataclass import dataclass
+from adjoint.ir.core import Atom, tensor_type
+from adjoint.ir.ops.attention import Attention
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated, For, If, While
 from adjoint.ir.ops.fused import Fused, is_map, is_reduction
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Piece, Straight, aliases
-from adjoint.ir.types import TensorType
-from adjoint.runtime.execution.carrying import carried_by
+from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Piece, PieceEntry, PythonAccess, Straight, Transfer, aliases
+from adjoint.ir.types import StackType, TensorType
+from adjoint.runtime.execution.carrying import accesses_of, carried_by
 
-__all__ = ["Candidate", "by_kernels", "candidate", "join", "staying"]
+__all__ = ["Candidate", "by_kernels", "candidate", "holds_memory", "join", "staying"]
+
+
+_COPIED = 2**16
+"""Bytes of state that a loop may write inside of the call, which copies them: Python hands larger ones over without a copy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +37,7 @@ class Candidate:
     inner     all slots that its regions fill
     outside   all slots that it reads and that these do not fill
     within    the nodes nested in it
-    quick     True if its kernels are quick to compile
+    quick     True if its kernels are quick to compile and it writes no state
     """
 
     control: Control
@@ -42,24 +49,29 @@ class Candidate:
 
 def candidate(piece: Control, known: Mapping[Control, Candidate]) -> Candidate | None:
     """Return a node as a candidate, given those of its regions; None if it cannot be nested."""
-    if not isinstance(piece.node.op, (If, For, While)) or not all(map(_static, piece.node.results)):
+    if not isinstance(piece.node.op, (If, For, While)) or not all(map(holds_memory, piece.node.results)):
         return None
-    entries: list[Launch | Access | Control] = []
+    entries: list[Launch | Access | Transfer | Control] = []
     for each in chain.from_iterable(map(_entries, piece.blocks)):
-        if (isinstance(each, Control) and each in known) or (isinstance(each, (Launch, Access)) and by_kernels(each)):
-            entries.append(each)
-        else:
-            return None
+        match each:
+            case Control() if each in known:
+                entries.append(each)
+            case Launch() | Access() if by_kernels(each):
+                entries.append(each)
+            case Transfer():
+                entries.append(each)
+            case _:
+                return None
     within = tuple(known[each] for each in entries if isinstance(each, Control))
     inner = {slot for each in entries for slot in each.results}.union(piece.params, *(each.inner for each in within))
     read = [*piece.operands, *(slot for block in piece.blocks for slot in block.yields)]
     for each in entries:
         read += known[each].outside if isinstance(each, Control) else each.operands
-    quick = all(each.quick for each in within) and all(_quick(each) for each in entries if isinstance(each, Launch))
+    quick = all(each.quick for each in within) and all(map(_quick, entries))
     return Candidate(piece, frozenset(inner), tuple(dict.fromkeys(slot for slot in read if slot not in inner)), within, quick)
 
 
-def _entries(block: Block) -> Iterator[Launch | Access | Piece]:
+def _entries(block: Block) -> Iterator[Launch | Access | PythonAccess | Transfer | Piece]:
     for piece in block.pieces:
         if isinstance(piece, Straight):
             for entry in piece.entries:
@@ -70,20 +82,31 @@ def _entries(block: Block) -> Iterator[Launch | Access | Piece]:
 
 
 def by_kernels(each: Launch | Access) -> bool:
-    """Return True for a launch that kernels compute, or that is its operand, and for a read of state."""
+    """Return True for a launch that kernels compute, or that is its operand, for a read of state, and for a write of little of it."""
     if isinstance(each, Access):
-        return isinstance(each.node.op, Read)
+        return isinstance(each.node.op, Read) or tensor_type(each.node.operands[0]).nbytes <= _COPIED
     node = each.node
     return (aliases(each) or node.op.can_lower or isinstance(node.op, Fused)) and all(map(_static, (*node.operands, *node.results)))
 
 
-def _static(x: object) -> bool:
-    type_ = getattr(x, "type", None)
+def _static(x: Atom) -> bool:
+    return isinstance(x.type, TensorType) and x.type.is_static
+
+
+def holds_memory(x: Atom) -> bool:
+    """Return True for a tensor of known size, and for a stack of such tensors or stacks."""
+    type_ = x.type
+    while isinstance(type_, StackType):
+        type_ = type_.item
     return isinstance(type_, TensorType) and type_.is_static
 
 
-def _quick(launch: Launch) -> bool:
-    return aliases(launch) or isinstance(launch.node.op, (Check, Fused)) or is_map(launch.node) or is_reduction(launch.node)
+def _quick(each: Launch | Access | Transfer | Control) -> bool:
+    if not isinstance(each, Launch):
+        return not isinstance(each.node.op, Write)
+    if isinstance(each.node.op, Fused):
+        return not isinstance(each.node.op, Attention)
+    return aliases(each) or isinstance(each.node.op, Check) or is_map(each.node) or is_reduction(each.node)
 
 
 # -- which stay -----------------------------------------------------------------------------------------------------------
@@ -151,10 +174,11 @@ def _roots(slot: int, flows: Mapping[int, Sequence[int]]) -> set[int]:
 def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
     """Return a block in which nested nodes are entries of the straight pieces around them.
 
-    State is written before a loop begins: a loop can be interrupted.  Launches without kernels stay apart.
+    State is written before a loop begins: a loop can be interrupted.  One that writes state itself stands alone, so that what was read
+    before is not in the memory that it writes.  Launches without kernels stay apart.
     """
     pieces: list[Piece] = []
-    straight: list[Launch | Access | Nested] = []
+    straight: list[PieceEntry] = []
 
     def end() -> None:
         if straight:
@@ -169,10 +193,17 @@ def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
                 continue
             straight += piece.entries
         elif isinstance(piece, Control) and piece in nested:
-            if any(isinstance(entry.node.op, Write) for entry in straight):
+            if any(isinstance(entry, PythonAccess) and not entry.results for entry in straight):
                 end()
-            found = nested[piece]
-            straight.append(Nested(piece, tuple(_reads(piece)), found.outside))
+            accesses = list(accesses_of(piece))
+            writes = tuple(access for access in accesses if isinstance(access.node.op, Write))
+            if writes or any(isinstance(entry.node.op, Write) for entry in straight):
+                end()
+            written = {access.node.op.symbol for access in writes}
+            reads = tuple(access for access in accesses if access.node.op.symbol not in written)
+            straight.append(Nested(piece, reads, writes, nested[piece].outside))
+            if writes:
+                end()
         else:
             end()
             if isinstance(piece, Control) and not isinstance(piece.node.op, Differentiated):  # whose launches are recorded
@@ -185,12 +216,3 @@ def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
 
 def _computedby_kernels(piece: Straight) -> bool:
     return all(by_kernels(entry) for entry in piece.entries if isinstance(entry, Launch))
-
-
-def _reads(control: Control) -> Iterator[Access]:
-    for block in control.blocks:
-        for each in _entries(block):
-            if isinstance(each, Access):
-                yield each
-            elif isinstance(each, Control):
-                yield from _reads(each)

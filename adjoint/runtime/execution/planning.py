@@ -7,7 +7,8 @@ Planning assigns slots to values, sorts nodes into launches, host calls and cont
     identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
                       changes no other gradient.  So do the hooks of gradients that are part of a graph.
 
-With `accesses=True` reads and writes of state stand between launches instead of being host calls.  The sequence then needs the tensors.
+With `accesses=True` reads and writes of state, and nodes that use stacks, stand between launches instead of being host calls.  The sequence
+then needs the tensors.
 A value that is read is not shown as long as only launches and writes use it.
 """
 
@@ -21,14 +22,28 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.fused import Fused
-from adjoint.ir.ops.host import GradientHost
+from adjoint.ir.ops.host import GradientHost, NumberAccess
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight, aliases
+from adjoint.ir.plan import (
+    Access,
+    Block,
+    Control,
+    HostCall,
+    Launch,
+    Piece,
+    PieceEntry,
+    Plan,
+    PythonAccess,
+    Slot,
+    Straight,
+    Transfer,
+    continues,
+)
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.execution.buffers import with_arenas
-from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, join, staying
+from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, holds_memory, join, staying
 
 __all__ = ["planned"]
 
@@ -60,7 +75,7 @@ class _Planner:
     shown      the slots whose values Python code sees
     read       by slot, the symbol that an access reads
     undefined  the slots that an `undef` may reach: their value may be no tensor and have no memory
-    taken_out  the slots of what is taken out of stacks and tuples, where an `undef` may have been put
+    taken_out  the slots of what Python takes out of stacks and tuples, where an `undef` may have been put
     flows      by slot, the slots that control flow copies to it; they are shown if it is
     launched   the slots that launches fill with memory of their own
     candidates the branches and loops that may be nested: their flows do not count as long as they are
@@ -148,7 +163,7 @@ class _Planner:
         own_params  True if its parameters may be freed: nothing outside of the region reads them
         """
         pieces: list[Piece] = []
-        straight: list[Launch | Access] = []
+        straight: list[PieceEntry] = []
         dying = _last_uses(region, own_params, self.accesses)
         computed: set[Value] = set()
         for index, node in enumerate(region.nodes):
@@ -161,11 +176,18 @@ class _Planner:
             elif self.accesses and isinstance(node.op, (Read, Write)):
                 piece = None
                 own = self.own(node, computed, last)
-                straight.append(Access(node, operands, results, own, freed))
+                straight.append(Access(node, operands, results, freed, own))
                 self.read.update(dict.fromkeys(results, node.op.symbol))
+            elif self.accesses and isinstance(node.op, NumberAccess):
+                piece = None
+                straight.append(PythonAccess(node, operands, results, freed))
+            elif self.accesses and _transfers(node):
+                piece = None
+                straight.append(each := Transfer(node, operands, results, freed))
+                self.launched.update(results[1:] if continues(each) else results)
             elif _meets_python(node):
                 own = self.own(node, computed, last)
-                piece = HostCall(node, operands, results, own, freed)
+                piece = HostCall(node, operands, results, freed, own)
                 if (self.identities and not isinstance(node.op, GradientHost)) or _holds_others(node):
                     self.show(*operands, *results)
                 if isinstance(node.op, Undef):
@@ -179,7 +201,7 @@ class _Planner:
                 if piece is None:
                     straight.append(launch)
                 computed.update(node.results)
-                if not aliases(launch):
+                if not continues(launch):
                     self.launched.update(results)
             if piece is not None:
                 if straight:
@@ -243,6 +265,11 @@ def _meets_python(node: Node) -> bool:
 def _holds_others(node: Node) -> bool:
     """Return True if a node has operands or results that are no tensors."""
     return isinstance(node.op, (Stack, Push, Pop, Undef, Group, Item))
+
+
+def _transfers(node: Node) -> bool:
+    """Return True for a node whose stacks, or whose undefined value, can be memory."""
+    return isinstance(node.op, (Stack, Push, Pop, Undef)) and all(map(holds_memory, (*node.operands, *node.results)))
 
 
 def _last_uses(region: Region, own_params: bool, accesses: bool) -> dict[int, list[Value]]:

@@ -3,23 +3,28 @@
 A tape needs few of the values that a piece computes: those that are used outside of it, and those that adjoints have read before.  The
 others have their buffers in the piece's arena, as when nothing is recorded; the tape computes them anew if it needs one after all.
 
-A piece runs launch by launch once, since many adjoints are recorded only once, and from then on as a whole.
+A piece runs launch by launch once, since many adjoints are recorded only once, and from then on as a whole.  If a log is kept, the piece
+is one entry, from which those of its launches are made if the log is replayed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
+from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.plan import Slot, Straight, aliases
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.checks import Explanations
 from adjoint.runtime.execution.recording import RecordedOp, Recording
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.tables import table_step
+from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.memory.tuning import tuning
+from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["recorded_piece"]
 
@@ -81,7 +86,7 @@ class _Whole:
         self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
-        """Run the piece, and record it on the tape of the run; False if an op has no kernel."""
+        """Run the piece, record it on the tape of the run, if there is one, and keep its log; False if an op has no kernel."""
         kept, compute, shown = self.made
         if self.recording.kept is not kept or self.round != tuning.round:
             # Two threads may both make it: the steps are equal.
@@ -91,7 +96,10 @@ class _Whole:
             return False
         given = [values[i] for i in self.outside]
         compute(values, run)
-        run.tape.extend(self.recording, given, [values[i] if i >= 0 else None for i in shown])
+        made, tape = [values[i] if i >= 0 else None for i in shown], run.tape
+        extended = None if tape is None else tape.extend(self.recording, given, made)
+        if not run.plain:
+            run.keep(_Logged(self, [x.memory for x in given], made, tape, extended))
         for i in self.freed:
             values[i] = None
         return True
@@ -107,6 +115,39 @@ class _Whole:
         straight = Straight(launches, piece.arena, frozenset(kept.intersection(self.results)))
         step = table_step(straight, self.operands, slots, {*self.positions}, {}, self.explanations, run)
         return numbers, step, tuple(i if i in kept else -1 for i in self.results)
+
+
+class _Logged:
+    """Log entry: a piece that ran as a whole.
+
+    given     the memory of its operands, as it was
+    made      for each result the tensor that was kept; None for one that was not
+    extended  its place on the tape, if there is one that lacks some of the results
+    """
+
+    def __init__(self, whole: _Whole, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
+        self.whole, self.given, self.made, self.tape, self.extended = whole, given, made, tape, extended
+
+    def entries(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the results of each launch; those that were not kept are computed anew, and get their places on the tape."""
+        results = iter(self._results())
+        for launch in self.whole.piece.launches:
+            made = tuple(itertools.islice(results, len(launch.results)))
+            if isinstance(launch.node.op, StopGradient):
+                made[0]._takes_gradient = False
+            yield made
+
+    def _results(self) -> list[Any]:
+        recording, first = self.whole.recording, len(self.given)
+        values = [*self.given, *self.made]
+        if self.extended is not None:
+            self.tape.fill_piece(self.extended)
+            for slot, number in enumerate(self.extended.chain.values, self.extended.first):
+                values[number] = self.tape.values[slot] if values[number] is None else values[number]
+        if any(x is None for x in values):
+            memories = recording.compute(self.given)
+            values = [wrap(recording.types[i], memories[i]) if x is None else x for i, x in enumerate(values)]
+        return values[first:]
 
 
 def _tensor_type(slot: Slot) -> TensorType:

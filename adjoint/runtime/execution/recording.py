@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType

@@ -5,8 +5,8 @@ A step is a closure over positions in one list of values.  It holds no state of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
@@ -14,7 +14,7 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
-__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "fits"]
+__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "WholePiece", "fits", "unfolded"]
 
 _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
@@ -83,7 +83,7 @@ class Run:
 class LoggedRun(Run):
     """One run that keeps a log, or replays one.
 
-    log     the list that gets the results of every node executed, in order; None: no log is kept
+    log     the list that gets the results of every node executed, in order, or a `WholePiece` for several; None: no log is kept
     replay  the log of a run in a graph that begins with the same nodes: until it is used up, its results replace the execution of
             nodes, without events on the tape and without effects; `at` is the index of the next
     """
@@ -122,6 +122,13 @@ class LoggedRun(Run):
         return entry
 
 
+    def forget(self) -> None:
+        """Drop the log, and what it keeps alive: nothing that comes can make the run leave its graph."""
+        if self.log is not None:
+            self.log.clear()
+        self.replay, self.at = (), 0
+
+
 class Entered(tuple[Any, ...]):
     """Log entry: a cell was entered; the tensors are its arguments under their new names.  `rule` is the call of its own bprop."""
 
@@ -132,6 +139,19 @@ class InlineHooks(tuple[Any, ...]):
     """Log entry: hooks of a cell, in `slot`, ran for which the graph has no node; the tensors are what they returned."""
 
     slot: str = ""
+
+
+class WholePiece(Protocol):
+    """Log entry: a straight piece that ran as a whole, of which not all results were kept."""
+
+    def entries(self) -> Iterable[tuple[Any, ...]]:
+        """Return an entry for each of its nodes; results that were not kept are computed anew."""
+        ...
+
+
+def unfolded(log: Iterable[Any]) -> list[Any]:
+    """Return a log with an entry for each node, so that it can be replayed."""
+    return [each for entry in log for each in ([entry] if isinstance(entry, tuple) else entry.entries())]
 
 
 Step = Callable[[list[Any], Run], None]
@@ -191,7 +211,7 @@ class Block:
 class LoggingBlock(Block):
     """A block whose values are tensors, which can keep the log of a run and replay one, node by node.
 
-    whole  the steps of a run that keeps no log: straight pieces are one step
+    whole  the steps of a run that replays no log: straight pieces are one step, which keeps the log of its nodes itself
     """
 
     __slots__ = ("whole",)
@@ -208,7 +228,19 @@ class LoggingBlock(Block):
     def run(self, values: list[Any], run: Run) -> None:
         if run.plain:
             self.whole.run(values, run)
-            return
+        elif run.replaying:
+            self._replay(values, run)
+        else:
+            _logged(self.whole, 0, len(self.whole.steps), values, run)
+
+    def run_part(self, begin: int, end: int, values: list[Any], run: Run) -> None:
+        if run.plain:
+            super().run_part(begin, end, values, run)
+        else:
+            _logged(self, begin, end, values, run)
+
+    def _replay(self, values: list[Any], run: Run) -> None:
+        """Run the steps; as long as there are any, the results are taken from the log that is replayed."""
         step = None
         try:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
@@ -220,12 +252,27 @@ class LoggingBlock(Block):
                     values[made.start : made.stop] = entry
                 else:
                     step(values, run)
-                    run.keep(tuple(values[i] for i in made))
+                    run.keep(tuple(values[made.start : made.stop]))
         except Deviation:
             raise
         except BaseException as raised:
             self._failed(raised, step, run)
             raise
+
+
+def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> None:
+    """Run the steps begin..end, and keep their results."""
+    step = None
+    try:
+        for step, made in zip(block.steps[begin:end], block.made[begin:end], strict=True):
+            step(values, run)
+            if made is not None:
+                run.keep(tuple(values[made.start : made.stop]))
+    except Deviation:
+        raise
+    except BaseException as raised:
+        block._failed(raised, step, run)
+        raise
 
 
 def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:

@@ -15,10 +15,11 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Listed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.interpret import UNDEFINED
@@ -29,7 +30,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Plan, Straight
+from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Plan, PythonAccess, Straight, Transfer
 from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.checks import Explanations, check_step
@@ -37,7 +38,7 @@ from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
-from adjoint.runtime.execution.tables import CallResult, table_function
+from adjoint.runtime.execution.tables import WholeCall, table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.memory.op_plans import prepare
 from adjoint.runtime.memory.tuning import tuning
@@ -94,30 +95,38 @@ class Faster:
 class Sequence:
     """A plan that is ready to run.
 
+    plan    the plan, or what makes it when it is first needed: where `faster` may run there may be no need
     makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
     state   tensors by symbol, which the accesses of straight pieces read and write
     explanations  functions by symbol, which raise the exceptions of checks
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
     faster  what runs instead when nothing is recorded or logged, if there is such a function
     hosts   makes for each run what the host calls of expanded gradients call, if there are any
-    returned  what a caller makes of the results: then there may be a `whole`
-    whole   for runs in which nothing is recorded or logged: given the sequence of arguments it returns what the caller makes of the
-            results, or None if it may not run on these arguments now; None until it is made, and for more than one straight piece
+    call    how it is called: then there may be a `whole`
+    whole   a call in which nothing is recorded or logged: given the arguments `args` and `kwargs` it returns the result, or None if it may
+            not run on these now; None until it is made, and for more than one straight piece
     """
 
     def __init__(
-        self, plan: Plan, makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
+        self, plan: Plan | Callable[[], Plan], makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
         explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
-        hosts: Callable[[], Listed[Any]] | None = None, returned: CallResult | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, call: WholeCall | None = None,
     ):
-        self.plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
-        self.sited, self._faster, self._hosts, self._returned = sited, faster, hosts, returned
+        self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
+        self.sited, self._faster, self._hosts, self._call = sited, faster, hosts, call
         self.whole: Callable[..., Any] | None = None
-        self._types = [p.type for p in plan.function.params]
         self._quiet: Runnable | None = None
         self._fastest: Runnable | None = None
         self._emitting: Form | None = None
         self._recording: Form | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan.  Two threads that need it first may get different ones, which are equal."""
+        plan = self._plan
+        if not isinstance(plan, Plan):
+            plan = self._plan = plan()
+        return plan
 
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
         """Return the results for these arguments, which must have the types of the function's parameters.
@@ -125,8 +134,9 @@ class Sequence:
         Deviation if Python code returns something the graph was not made for; a log then ends with what it returned.  Other
         exceptions are those of the nodes, with a note that shows the line.
         """
-        if [x.type for x in arguments] != self._types:
-            raise InternalError(f"a function of {self._types} was run on {[x.type for x in arguments]}")
+        types = [p.type for p in self.plan.function.params]
+        if [x.type for x in arguments] != types:
+            raise InternalError(f"a function of {types} was run on {[x.type for x in arguments]}")
         return self.run_fitting(arguments, run)
 
     def run_fitting(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
@@ -145,6 +155,11 @@ class Sequence:
         if not form.takes:
             return form.run([x.memory for x in arguments], run)
         return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
+
+    def fits(self, arguments: Listed[Tensor]) -> bool:
+        """Return True if the faster function may run on these arguments now."""
+        faster = self._faster
+        return faster is not None and (faster.fits is None or faster.fits(arguments))
 
     @property
     def quiet(self) -> Runnable:
@@ -172,15 +187,15 @@ class Sequence:
     def use(self, name: str, form: Runnable) -> None:
         """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
         setattr(self, name, form)
-        if self._returned is not None and name == ("_quiet" if self._faster is None else "_fastest"):
+        if self._call is not None and name == ("_quiet" if self._faster is None else "_fastest"):
             self.whole = None
             tuning.afterwards(functools.partial(_make_whole, weakref.ref(self), form))
 
     def make_whole(self, form: Runnable) -> None:
         """Make the function that does whole runs of a form, unless another one is used by now."""
         fits = None if self._faster is None else self._faster.fits
-        if self._returned is not None and form is (self._quiet if self._faster is None else self._fastest):
-            self.whole = form.whole(self._returned, fits)
+        if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
+            self.whole = form.whole(self._call, fits)
 
     @property
     def emitting(self) -> Form:
@@ -227,8 +242,6 @@ class Form:
         values = self.template.copy()
         values[: len(arguments)] = arguments
         self.block.run(values, run)
-        if run.replaying:
-            raise InternalError("the run that is replayed was longer than the graph")
         results: list[Tensor] = []
         for i, type_ in self.results:
             if type_ is None:
@@ -239,11 +252,11 @@ class Form:
                 results.append(result)
         return results
 
-    def whole(self, returned: CallResult, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
-        """Return a function that does a whole run, if the form is one straight piece; for the arguments see `table_function`."""
+    def whole(self, call: WholeCall, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return a function that does a whole call, if the form is one straight piece; for the arguments see `table_function`."""
         if self.only is None:
             return None
-        return table_function(*self.only, template=self.template, results=self.results, returned=returned, fits=fits)
+        return table_function(*self.only, template=self.template, results=self.results, call=call, fits=fits)
 
 
 class _Binder:
@@ -347,7 +360,7 @@ class _Binder:
             if isinstance(each, Nested):
                 nested[each] = self.control_step(each.control, None)
         tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
-        self.only = piece, operands, self.slots, tensors, self.state, self.explanations, [p.type for p in self.plan.function.params]
+        self.only = piece, operands, self.slots, tensors, self.state, self.explanations
         make = functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested, self.explanations)
         add_when_reached(block, piece.entries[0].node, None, make)
 
@@ -388,6 +401,11 @@ class _Binder:
         """Bind launches in a row as one step; `used` are its results that later entries of the piece read."""
         if not row.launches:
             return
+        if len(row.launches) == 1:
+            (launch,), steps, index = row.launches, block.steps, row.begin  # the step there is replaced when it is made
+            block.whole.add(lambda values, run: steps[index](values, run), launch.node, _range(launch.results))
+            _free(block.whole, launch.freed)
+            return
         reference, begin, end = weakref.ref(block), row.begin, len(block.steps)  # weak: the block holds the step
 
         def alone(values: list[Any], run: Run) -> None:
@@ -396,17 +414,18 @@ class _Binder:
             logging.run_part(begin, end, values, run)
 
         part = Straight(tuple(row.launches), piece.arena, piece.kept.intersection(row.results) | used)
-        step = recorded_piece(part, row.operands, self.slots, row.sites, self.explanations, alone) if len(row.launches) > 1 else alone
+        step = recorded_piece(part, row.operands, self.slots, row.sites, self.explanations, alone)
         block.whole.add(step, row.launches[0].node, None)
 
-    def host(self, block: Block, call: HostCall | Access, around: Node | None) -> None:
+    def host(self, block: Block, call: HostCall | Access | PythonAccess | Transfer, around: Node | None) -> None:
         node, results = call.node, _range(call.results)
         self.define(call.results)
         kind = type(node.op)
         tensors = all(self.holds(i) or self.is_constant(i) for i in call.operands) and all(map(self.holds, call.results))
         operands = self.as_tensors(call.operands) if tensors else self.as_they_are(call.operands)
         held = tuple(map(self.holds, (*operands, *results)))
-        bound = Bound(node, self.site(node, around), operands, results, held, self.recording, dying=call.dying)
+        bound = Bound(node, self.site(node, around), operands, results, held, self.recording,
+                      dying=() if isinstance(call, (PythonAccess, Transfer)) else call.dying)
         if kind in _VALUES:
             step: Step | None = computing(_VALUES[kind](node.op), bound)
         elif kind in self.makers:

@@ -6,9 +6,9 @@ A place is a block of memory and an offset in bytes.  Blocks 0, 1, ... are given
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Node
 
 __all__ = ["Jump", "Rotation", "LaunchStage", "BufferPlace", "Stage"]

@@ -19,52 +19,66 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import CodeType, MappingProxyType
 from typing import Any, Protocol
 
+from adjoint import collector
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
-from adjoint.ir.plan import Access, Launch, Nested, Slot, Straight, aliases
-from adjoint.ir.types import TensorType, Type
+from adjoint.ir.plan import Access, Launch, Nested, PythonAccess, Slot, Straight, Transfer, aliases, continues
+from adjoint.ir.types import StackType, TensorType
 from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.buffers import aligned
 from adjoint.runtime.execution.checks import Explanations, explained
 from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
 from adjoint.runtime.execution.run import Deviation, Run, Step
+from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
 from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Results", "CallResult", "table_function", "table_step"]
+__all__ = ["Results", "WholeCall", "table_function", "table_step"]
 
 Results = Sequence[tuple[int, TensorType | None]]
 """The positions of a function's results, with the type of one that is held as memory."""
 
 
-class Condition(Protocol):
-    """What a function depends on besides its arguments; `holds` tells whether that is as it was."""
+class RunConditions(Protocol):
+    """What a function depends on besides its arguments."""
 
     @property
-    def holds(self) -> Callable[[], bool]: ...
+    def holds(self) -> Callable[[], bool]:
+        """Return the function that tells whether all is as it was."""
+        ...
+
+    def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """Return statements that return None unless all is as it was, and what their variables stand for."""
+        ...
 
 
 @dataclass(frozen=True)
-class CallResult:
-    """What a caller makes of the results of a function.
+class WholeCall:
+    """How a function is called, from the arguments to what the caller gets, as text.
 
-    expression  in terms of the results, the tensors `leaf0`, `leaf1`, ...
-    guards      what must hold
+    arguments   statements that are given `args` and `kwargs`, and return None for other arguments than the function was made for
+    tensors     the variables that then hold the function's arguments
+    result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
+    objects     what other variables in these texts stand for
+    conditions  what must hold besides
     """
 
-    expression: str
-    guards: Condition
+    arguments: Sequence[str]
+    tensors: Sequence[str]
+    result: str
+    objects: Mapping[str, Any]
+    conditions: RunConditions
 
 
 _STEP_BITS = 32
@@ -99,14 +113,14 @@ def table_step(
 
 def table_function(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
-    state: Mapping[str, Tensor], explanations: Explanations, types: Sequence[Type], template: Sequence[Any], results: Results,
-    returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None,
+    state: Mapping[str, Tensor], explanations: Explanations, template: Sequence[Any], results: Results,
+    call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None,
 ) -> Callable[..., Any] | None:
     """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
 
-    It is given a sequence of arguments and returns what the function returns, or None if it may not run on these arguments now.
+    It is given the arguments of a call, `args` and `kwargs`, and returns what the call returns, or None if it may not run on these
+    arguments now.
 
-    types     the types of the arguments
     template  the constants, at their positions
     results   the positions of the results
     fits      True if it may run on these arguments now; None: it always may
@@ -116,10 +130,11 @@ def table_function(
     if len(piece.launches) > _MOST_LAUNCHES:
         return None
     constants = {i: x for i, x in enumerate(template) if x is not None}
-    table = _filled(_Table(piece, slots, tensors, state, explanations, len(types), constants), operands, Run(None))
-    return None if table is None else table.function(types, results, returned, fits)
+    table = _filled(_Table(piece, slots, tensors, state, explanations, call.tensors, constants), operands, Run(None))
+    return None if table is None else table.function(results, call, fits)
 
 
+@collector.paused(lasting=False)
 def _filled(table: _Table, operands: Sequence[tuple[int, ...]], run: Run) -> _Table | None:
     """Return a table with the entries of its piece; None if one of the ops has no kernel."""
     plans: dict[Launch, OpPlan] = {}
@@ -136,6 +151,10 @@ def _filled(table: _Table, operands: Sequence[tuple[int, ...]], run: Run) -> _Ta
     for entry, given in zip(table.piece.entries, operands, strict=True):
         if isinstance(entry, Launch):
             table.launch(entry, given)
+        elif isinstance(entry, PythonAccess):
+            table.python_access(entry, given)
+        elif isinstance(entry, Transfer):
+            table.transfer(entry, given)
         elif isinstance(entry, Nested):
             table.nested(entry, given)
         elif isinstance(entry.node.op, Read):
@@ -157,20 +176,22 @@ class _Table:
     done    for each write, how many stages come before it, and the statement that makes it
     shared  for the block of a result computed in place, the block of what it replaces
     own     the blocks that only the table uses
+    given_on  the slots of the piece whose memory is used after it, by this name or another one
+    stacks  how many stacks only the table uses
     plans   the kernels of each launch
 
-    A step finds the values around it in a list.  In a function of its own each is a variable, `arguments` are how many are given, as
-    tensors, and `constants` are by position what the others are.
+    A step finds the values around it in a list.  In a function of its own each is a variable: `arguments` are those of its arguments, which
+    are tensors, and `constants` are by position what the others hold.
     """
 
     def __init__(
         self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-        explanations: Explanations, arguments: int | None = None, constants: Mapping[int, Any] = MappingProxyType({}),
+        explanations: Explanations, arguments: Sequence[str] | None = None, constants: Mapping[int, Any] = MappingProxyType({}),
     ):
         self.piece, self.slots, self.tensors, self.explanations = piece, slots, tensors, explanations
         self.arguments, self.constants = arguments, constants
         self.plans: Mapping[Launch, OpPlan] = {}
-        self.writes = writes_of(piece, slots, tensors)
+        self.writes, self.given_on = writes_of(piece, slots, tensors), _given_on(piece)
         self.states: dict[str, str] = {}
         self.current: dict[str, int] = {}
         self.same: dict[int, int] = {}
@@ -178,7 +199,7 @@ class _Table:
         self.blocks = ["arena"]
         self.places: dict[int, tuple[int, int]] = {}
         self.names: dict[int, str] = {}
-        self.scratch = 0
+        self.scratch = self.stacks = 0
         self.shared: dict[int, int] = {}
         self.own = Blocks()
         self.stages: list[Stage] = []
@@ -213,6 +234,24 @@ class _Table:
             self.made[f"type_{slot}"] = self.type_of(slot)
             statement = f"{tensor}.overwrite(wrap(type_{slot}, {memory}))"
         self.done.append((len(self.stages), statement))
+
+    def python_access(self, entry: PythonAccess, operands: Sequence[int]) -> None:
+        """Append a read or a write of numbers that Python holds."""
+        symbol, given = entry.node.op.symbol, list[str]()
+        call = f"python{len(self.made)}"
+        self.made[call] = self.explanations[symbol]
+        for slot, position in zip(entry.operands, operands, strict=True):
+            self.made[f"type_{slot}"] = self.type_of(slot)
+            given.append(f"wrap(type_{slot}, {self.name(position)})")
+        if not entry.results:
+            self.done.append((len(self.stages), f"{call}({', '.join(given)})"))
+            return
+        self.before.append(f"{', '.join(f'read{slot}' for slot in entry.results)}, = {call}({', '.join(given)})")
+        for slot in entry.results:
+            self.names[slot] = f"m{slot}"
+            self.before.append(f"m{slot} = read{slot}.memory")
+            if slot in self.piece.kept:
+                self.after.append(f"{self.value(slot)} = {f'read{slot}' if slot in self.tensors else f'm{slot}'}")
 
     def tensor(self, entry: Access) -> str:
         """Return the variable that holds the tensor of an access; the run leaves the graph if it has another type by now."""
@@ -251,13 +290,43 @@ class _Table:
         for kernel in plan.stages or ():
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
+    def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
+        """Append what a node does to a stack."""
+        given = [self.place(position) for position in operands]
+        if continues(entry):
+            stack = entry.results[0]
+            self.places[stack] = given[0]
+            if stack in self.given_on:
+                self.names[stack] = self.name(operands[0])
+                self.store(stack)
+        self.transferred(entry, [*given, *(self.define(slot) for slot in entry.results[continues(entry):])])
+
+    def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
+        """Append the stage of a node on stacks at these places."""
+        stage = stack_stage(entry.node, given)
+        if stage is not None:
+            self.stages.append(stage)
+
     def nested(self, entry: Nested, operands: Sequence[int]) -> None:
         """Append nested control flow."""
         for read in entry.reads:
             self.read(read)
+        for position in operands:
+            self.place(position)  # before the state gets other memory, which it is to be written in
+        written = {access.node.op.symbol: self.written(access) for access in entry.writes}
         for slot in entry.results:
             self.define(slot)
-        NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True))).add()
+        NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True)), written).add()
+
+    def written(self, entry: Access) -> BufferPlace:
+        """Return the place of state that nested control flow writes: memory that only its tensor holds."""
+        tensor = self.tensor(entry)
+        name = f"m{tensor}"
+        if name not in self.blocks:
+            self.made["alone"] = _alone
+            self.before += [f"{name} = {tensor}.memory", f"if holders({name}) > {_HELD_ALONE}: {name} = alone({tensor})"]
+            return self.block(name)
+        return self.blocks.index(name), 0
 
     def place(self, position: int) -> BufferPlace:
         """Return the block and the offset of an operand."""
@@ -281,7 +350,9 @@ class _Table:
 
     def value(self, position: int) -> str:
         """Return the expression for the value at a position outside of the piece."""
-        return f"values[{position}]" if self.arguments is None else f"v{position}"
+        if self.arguments is None:
+            return f"values[{position}]"
+        return self.arguments[position] if position < len(self.arguments) else f"v{position}"
 
     def block(self, expression: str) -> BufferPlace:
         self.blocks.append(expression)
@@ -292,9 +363,15 @@ class _Table:
         offset = self.slots[slot].offset
         if offset is not None:
             self.places[slot] = 0, offset
+        elif self.is_stack(slot) and slot not in self.given_on:
+            self.places[slot] = self.stack()
         else:
             self.names[slot] = f"m{slot}"
-            self.allocate(f"m{slot}", self.type_of(slot).nbytes, self.alone(slot))
+            if self.is_stack(slot):
+                self.made["allocate_stacks"] = machine().allocate_stacks
+                self.before.append(f"m{slot} = allocate_stacks(1)")
+            else:
+                self.allocate(f"m{slot}", self.nbytes(slot), self.alone(slot))
             self.places[slot] = block, _ = self.block(f"m{slot}")
             if slot in self.writes.in_place:
                 before, _ = self.place(self.writes.in_place[slot])
@@ -332,9 +409,21 @@ class _Table:
         if stopped:
             self.after.append("result._takes_gradient = False")
 
+    def is_stack(self, slot: int) -> bool:
+        """Return True for a slot that holds a stack."""
+        return isinstance(self.slots[slot].type, StackType)
+
+    def stack(self) -> BufferPlace:
+        """Return the place of a new stack that only the table uses."""
+        if not self.stacks:
+            self.block("stacks")
+            self.made["allocate_stacks"] = machine().allocate_stacks
+        self.stacks += 1
+        return self.blocks.index("stacks"), (self.stacks - 1) * machine().stack_bytes
+
     def nbytes(self, slot: int) -> int:
         """Return the bytes of a value."""
-        return self.type_of(slot).nbytes
+        return nbytes_of(self.slots[slot].type)
 
     def type_of(self, slot: int) -> TensorType:
         type_ = self.slots[slot].type
@@ -348,10 +437,8 @@ class _Table:
         freed = [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
         return self.compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)])
 
-    def function(
-        self, types: Sequence[Type], results: Results, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None,
-    ) -> Callable[..., Any]:
-        """Return the function that is a whole run; for the arguments see `table_function`."""
+    def function(self, results: Results, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any]:
+        """Return the function that is a whole call; for the arguments see `table_function`."""
         leaves: list[str] = []
         for number, (position, type_) in enumerate(results):
             if type_ is None:
@@ -361,15 +448,12 @@ class _Table:
             leaves += [f"leaf{number} = new(Tensor)", f"leaf{number}.type = type_leaf{number}",
                        f"leaf{number}.memory = {self.name(position)}"]
         self.call(alone=True)
-        self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node, "guards": returned.guards, "fits": fits}
-        self.made |= {f"given{i}": type_ for i, type_ in enumerate(types)}
-        given = [f"v{i}" for i in range(len(types))]
-        return self.compiled("function(arguments)", [
-            f"if len(arguments) != {len(given)}: return None",
-            *([f"{', '.join(given)}, = arguments"] if given else ()),
-            *(f"if {name}.__class__ is not Tensor or {name}.type is not given{i}: return None" for i, name in enumerate(given)),
-            "if not guards.holds(): return None", *(["if not fits(arguments): return None"] if fits is not None else ()),
-            "run = None", "try:", *(f"    {line}" for line in (*self.statements(), *leaves, f"return {returned.expression}")),
+        conditions, objects = call.conditions.as_text()
+        self.made |= {**call.objects, **objects, "Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node, "fits": fits}
+        given = "".join(f"{name}, " for name in call.tensors)
+        return self.compiled("function(args, kwargs)", [
+            *call.arguments, *conditions, *([f"if not fits(({given})): return None"] if fits is not None else ()),
+            "run = None", "try:", *(f"    {line}" for line in (*self.statements(), *leaves, f"return {call.result}")),
             "except Deviation:", "    raise", "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"])
 
     def call(self, *, alone: bool = False) -> None:
@@ -389,6 +473,8 @@ class _Table:
             given = f"[None, {', '.join(blocks[1:])}]"
             self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
         else:
+            if self.stacks:
+                self.before.append(f"stacks = allocate_stacks({self.stacks})")
             if self.piece.arena + self.scratch:
                 self.allocate("arena", self.piece.arena + self.scratch)
             else:
@@ -475,11 +561,29 @@ class _Table:
         return interrupted
 
 
+def _alone(tensor: Tensor) -> Any:
+    """Give a tensor memory that nothing else holds, with the same numbers; return it."""
+    tensor.memory = memory = _bytes_of(tensor.memory, tensor.type.nbytes)
+    return memory
+
+
+def _bytes_of(memory: Any, nbytes: int) -> Any:
+    copy = machine().allocate(nbytes)
+    ffi.memmove(copy, memory, nbytes)
+    return copy
+
+
+def _given_on(piece: Straight) -> set[int]:
+    found = set(piece.kept)
+    for entry in reversed(piece.entries):
+        if continues(entry) and entry.results[0] in found:
+            found.add(entry.operands[0])
+    return found
+
+
 def _copied(type_: TensorType, block: Any, offset: int) -> Tensor:
     """Return a tensor with a copy of the bytes in a block."""
-    memory = machine().allocate(type_.nbytes)
-    ffi.memmove(memory, ffi.cast("char *", block) + offset, type_.nbytes)
-    return wrap(type_, memory)
+    return wrap(type_, _bytes_of(ffi.cast("char *", block) + offset, type_.nbytes))
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,11 +9,12 @@ A fused kernel that the compiler refuses leaves its nodes as they were.
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.core import Node
@@ -21,10 +22,14 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.tables import CallResult
+from adjoint.runtime.execution.tables import WholeCall
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.compile import KernelCache
+    from adjoint.codegen.emit import KernelText
 
 __all__ = ["FirstForm", "Runnable"]
 
@@ -40,8 +45,8 @@ class Runnable(Protocol):
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]: ...
 
-    def whole(self, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
-        """Return a function that does a whole run, if there is one; for the arguments see `tables.table_function`."""
+    def whole(self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return a function that does a whole call, if there is one; for the arguments see `tables.table_function`."""
         ...
 
 
@@ -58,44 +63,68 @@ class Tiered(Protocol):
 
 
 class FirstForm:
-    """The form that a plan has at first.  It counts its runs, until fused kernels are asked for."""
+    """The form that a plan has at first.  It counts its runs, asks for fused kernels, and stays until it is known whether there are any.
 
-    __slots__ = ("_form", "_name", "_of", "_plan", "_runs", "takes")
+    After these runs it is called by one function (`Runnable.whole`).  Callers keep that function; it asks whether this is still the form.
+    """
+
+    __slots__ = ("_asked_in", "_chosen", "_form", "_name", "_next", "_of", "_plan", "_runs", "takes")
 
     def __init__(self, form: Runnable, plan: Plan, of: Tiered, name: str):
-        self._form, self._plan, self._of, self._name, self._runs = form, plan, weakref.ref(of), name, 0
+        self._form, self._plan, self._of, self._name, self._runs, self._asked_in = form, plan, weakref.ref(of), name, 0, 0
+        self._chosen: Any = None
+        """The `background_compile` for which the function was made; None if there is none."""
+        self._next: Runnable | None = None
+        """The form that is used by now."""
         self.takes = form.takes
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]:
         """Return the results of the form."""
         form, self._runs = self._form, self._runs + 1
         chosen, of = background_compile(), self._of()
-        if of is not None:
+        if of is not None and self._next is None:
             if chosen == "wait":
-                of.use(self._name, form)
+                self._end(of, form)
                 form = self._fused(of, waited_for=True) or form
             elif chosen is True and self._runs > _RUNS:
-                of.use(self._name, form)
-                if (kernels := machine().kernels) is not None:
+                if (kernels := machine().kernels) is None:
+                    self._end(of, form)
+                    return form.run(arguments, run)
+                if self._chosen is not True:
+                    self._call_whole(of, chosen)
+                if self._asked_in != os.getpid():  # a forked child has no thread that is at it
+                    self._asked_in = os.getpid()
                     kernels.later(self._in_background)
-            elif self._runs == _RUNS + 1:
-                of.use(self._name, self)
+            elif self._runs > _RUNS and self._chosen is not chosen:
+                self._call_whole(of, chosen)
         return form.run(arguments, run)
 
-    def whole(self, returned: CallResult, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
-        """Return the function that does a whole run for as long as nothing is to be fused; None before it has run some times."""
-        return self._form.whole(returned, partial(_while_off, fits)) if self._runs > _RUNS and not background_compile() else None
+    def whole(self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+        """Return the function that does a whole call for as long as this is the form; None before it has run some times."""
+        return None if self._chosen is None else self._form.whole(call, partial(self._fits, fits))
+
+    def _call_whole(self, of: Tiered, chosen: Any) -> None:
+        self._chosen = chosen
+        of.use(self._name, self)
+        if self._next is not None:  # another thread was quicker
+            of.use(self._name, self._next)
+
+    def _fits(self, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
+        return self._next is None and self._chosen is background_compile() and (fits is None or fits(arguments))
 
     def _in_background(self) -> None:
         of = self._of()
         if of is None:
             return
+        form = None
         with suppress(UserWarning):  # where warnings are errors: nothing that the user computes depends on it
             try:
-                self._fused(of, waited_for=False)
+                form = self._fused(of, waited_for=False)
             except Exception as fault:
                 said = f"{type(fault).__name__}: {fault}"
                 warn(f"The kernels of a graph could not be fused ({said}). It runs as before; please report this fault.")
+        if form is None:
+            self._end(of, self._form)
 
     def _fused(self, of: Tiered, *, waited_for: bool) -> Runnable | None:
         """Return the form with fused kernels, which is used from now on; None if there is nothing to fuse."""
@@ -103,12 +132,13 @@ class FirstForm:
         if plan is None:
             return None
         form = of.bound(plan)
-        of.use(self._name, form)
+        self._end(of, form)
         return form
 
-
-def _while_off(fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
-    return not background_compile() and (fits is None or fits(arguments))
+    def _end(self, of: Tiered, form: Runnable) -> None:
+        """Use another form from now on."""
+        self._next = form
+        of.use(self._name, form)
 
 
 def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
@@ -117,31 +147,37 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
     waited_for  True: they are compiled by all processors; False: at a low priority
     """
     # Imported with the first sequence that ran several times.
-    from adjoint.codegen.emit import lower
+    from adjoint.codegen.recipes import kernel_of
     from adjoint.passes.fuse import fused
 
     kernels = machine().kernels
     if kernels is None:
         return None
-    texts: dict[Any, Any] = {}
+    texts: dict[Any, KernelText] = {}
 
     def wanted(node: Node) -> bool:
-        op = kernel_op(node)
-        texts[op] = lower(op, [x.type for x in node.operands], [x.type for x in node.results])
-        return True
-
-    def compiled(node: Node) -> bool:
-        try:
-            kernels.get(texts[kernel_op(node)])
-        except InternalError as fault:
-            if not kernels.ended:
-                warn(f"{fault} The operators that it fuses run one by one.")
-            return False
+        types = [x.type for x in node.operands]
+        texts[kernel_op(node), *types] = kernel_of(kernel_op(node), types, [x.type for x in node.results])
         return True
 
     function = fused(plan.function, wanted)
     if function is plan.function:
         return None
     kernels.prepare(texts.values(), waited_for=waited_for)
-    function = fused(plan.function, compiled)
+    refused = {key for key, text in texts.items() if not _is_ready(kernels, text)}
+    if refused:
+        function = fused(plan.function, lambda node: (kernel_op(node), *(x.type for x in node.operands)) not in refused)
     return None if function is plan.function else planned(function, identities=plan.identities, accesses=plan.accesses)
+
+
+def _is_ready(kernels: KernelCache, text: KernelText) -> bool:
+    """Return True if a fused kernel can be used; warn if the compiler refuses it."""
+    if kernels.ended:
+        return kernels.found(text) is not None
+    try:
+        kernels.get(text)
+    except InternalError as fault:
+        if not kernels.ended:
+            warn(f"{fault} The operators that it fuses run one by one.")
+        return False
+    return True

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Listed
 from typing import Any
 
+from adjoint import collector
 from adjoint.budget import budget
 from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
@@ -234,7 +235,8 @@ def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: t
 
 def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     # Imported with the first gradient, not with the package.
-    from adjoint.runtime.gradients.assembly import adjoint_of, assembled
+    with collector.paused():
+        from adjoint.runtime.gradients.assembly import adjoint_of, assembled
 
     made = assembled(tape.path(), start, (*outputs, *wanted))
     pulled = adjoint_of(made, len(outputs))

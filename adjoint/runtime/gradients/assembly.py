@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Atom, Node, Region, Value
 from adjoint.passes.autodiff import Pulled, pullback
 from adjoint.passes.escapes import with_escapes

@@ -22,9 +22,9 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.runtime.cells.calling import EAGER
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.no_grad import no_grad

@@ -22,6 +22,7 @@ from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
@@ -44,9 +45,7 @@ def function_identity(fn: Any) -> Any:
         fn = fn.func
     if isinstance(fn, Cell):
         return type(fn)
-    inner = getattr(fn, "__func__", fn)
-    while getattr(inner, "__adjoint_jit__", False):
-        inner = inner.__wrapped__
+    inner = parsed_function(getattr(fn, "__func__", fn))
     return getattr(inner, "__code__", None) or type(inner)
 
 
@@ -88,18 +87,25 @@ def differentiate(
     sens: Any = None,
     has_aux: bool = False,
     sens_of: Callable[[Any], Any] | None = None,
+    valued: bool = True,
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint; return its result, the gradients of the arguments at `positions`, and those of the weights.
 
     positions  in the order of the call: keyword arguments come after positional ones
     sens       cotangents of the results, in their structure; None: ones
     sens_of    computes them from the result instead
+    valued     False if the result is not needed; it may then be None
     """
     check_gradients()
-    if state.tracer is not None and state.tracer.emits is True:
-        return state.tracer.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
+    tracer = state.tracer
+    if tracer is not None and tracer.emits is True:
+        return tracer.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
+    if (graph_mode.mode or (not isinstance(fn, Cell) and hasattr(fn, MARK))) and tracer is None and sens is None and sens_of is None:
+        found = graph_mode.gradient(fn, args, kwargs, positions, weights, has_aux, valued)
+        if found is not None:
+            return found
     fn = graph_mode.of_function(fn)
-    outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
+    outer: Tape | None = tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
     try:
@@ -318,7 +324,8 @@ def _gradient_function(
             args, kwargs, sens = _without_sens(name, args, kwargs)
         positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
         asked, single = _weights(name, weights)
-        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux)
+        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux,
+                                               valued=with_value or has_aux)
         by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
         by_weight: Any = None if weights is None else params[0] if single else tuple(params)
         if return_ids:
@@ -408,7 +415,7 @@ class GradOperation:
             elif not self.get_all:
                 positions = []
             asked, single = _weights("GradOperation", weights) if self.get_by_list else ((), False)
-            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens)
+            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, valued=False)
             by_weight = params[0] if single else tuple(params)
             if self.get_all:
                 return (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)

@@ -281,8 +281,10 @@ class Tape:
         return tuple(sources)
 
     # -- whole pieces -----------------------------------------------------------------------------------------------
-    def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
+    def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> Extended | None:
         """Record all ops of a piece that has run: the steps are those that recording one op after the other takes.
+
+        Return the piece if values of it were not kept.
 
         operands  the values from outside, in the order of the recording
         made      the results of the ops in order; None for one that nothing has kept, which is computed anew if an adjoint reads it
@@ -307,8 +309,11 @@ class Tape:
                 else:
                     slots[id(x)] = len(values)
                 values.append(x)  # pyright: ignore[reportArgumentType] - a tensor stands there before it is read, by `fill`
-        if not whole:
-            self.extended.append(Extended(first, recording, chain, [x.memory for x in operands]))
+        if whole:
+            return None
+        extended = Extended(first, recording, chain, [x.memory for x in operands])
+        self.extended.append(extended)
+        return extended
 
     def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
         """Go on by one step for each op of a recording, and return the shortcut over these steps."""
@@ -367,10 +372,15 @@ class Tape:
             extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
             extended.keep(slot)
             if values[slot] is None:
-                for filled, x in extended.values():
-                    if values[filled] is None:
-                        values[filled] = x
-                        self.slots[id(x)] = filled
+                self.fill_piece(extended)
+
+    def fill_piece(self, extended: Extended) -> None:
+        """Compute the values of a piece that no run has kept."""
+        values = self.values
+        for filled, x in extended.values():
+            if values[filled] is None:
+                values[filled] = x
+                self.slots[id(x)] = filled
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
         """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""

@@ -9,11 +9,11 @@ of the function.  Hook slots become hosts that name the functions in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import UNKNOWN
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, free_values, symbol_like

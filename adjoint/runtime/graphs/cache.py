@@ -6,16 +6,17 @@ The graphs of all functions together count towards the budget.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
 from adjoint.budget import Cache, budget
 from adjoint.ir.types import TensorType
+from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
 
-__all__ = ["Graphs"]
+__all__ = ["Graphs", "GraphsOfCells"]
 
 _KEPT = 64
 """Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
@@ -56,7 +57,7 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "gradients", "quick")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
@@ -68,8 +69,10 @@ class Graphs(dict[Template, _Entries]):
         """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
-        self.quick: Callable[[Sequence[Any]], Any] | None = None
-        """Fastest path: given positional arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
+        self.quick: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
+        """Fastest path: given the arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
+        self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
+        """The same for gradients, by what is asked for (`whole_gradients`)."""
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
@@ -110,7 +113,7 @@ class Graphs(dict[Template, _Entries]):
 
     def drop(self, entries: _Entries, entry: int) -> None:
         """Drop a graph, given by its id, whose guards can never hold again."""
-        self.quick = None
+        self._forget_quick()
         self.any_size.clear()
         entries[:] = [other for other in entries if id(other) != entry]
 
@@ -124,11 +127,41 @@ class Graphs(dict[Template, _Entries]):
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
         self.any_size.clear()
-        self.quick = None
+        self._forget_quick()
 
     def begin_period(self) -> None:
         """Clear the fast path, so that the next use of each graph marks its template."""
-        self._of_tensors, self.quick = {}, None
+        self._of_tensors = {}
+        self._forget_quick()
+
+    def _forget_quick(self) -> None:
+        self.quick, self.gradients = None, {}
+
+
+class GraphsOfCells(dict[int, Graphs]):
+    """The graphs of cells, by the ids of the cells, which they do not keep alive."""
+
+    def __init__(self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]]) -> None:
+        super().__init__()
+        self._call = call
+        """Returns `Graphs.call` for a cell."""
+        self._living: dict[int, weakref.ref[Cell]] = {}
+
+    def of(self, cell: Cell) -> Graphs:
+        """Return the graphs of a cell."""
+        key = id(cell)
+        found = self.get(key)
+        if found is None:
+            found = self.setdefault(key, Graphs(self._call(weakref.ref(cell))))
+            self._living[key] = weakref.ref(cell, partial(_freed, weakref.ref(self), key))
+        return found
+
+
+def _freed(graphs: weakref.ref[GraphsOfCells], key: int, gone: object) -> None:
+    known = graphs()
+    if known is not None:
+        known.pop(key, None)
+        known._living.pop(key, None)
 
 
 class _All(Cache):

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.budget import budget
+from adjoint.diagnostics import InternalError
 from adjoint.frontend import errors
-from adjoint.ir.core import Function, Module, walk
+from adjoint.ir.core import Module, walk
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
-from adjoint.runtime.execution.tables import CallResult
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
+from adjoint.runtime.execution.sequence import Sequence as Sequenced
+from adjoint.runtime.execution.tables import WholeCall
 from adjoint.runtime.graphs.cache import Graphs
-from adjoint.runtime.graphs.graph import Unfitting
+from adjoint.runtime.graphs.call_text import argument_text, filling
+from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.optimised import Alone
+from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
 from adjoint.runtime.graphs.sizes import for_these_sizes
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
+from adjoint.runtime.graphs.whole_gradients import GradientOf, WholeGradient, whole_gradient
+from adjoint.runtime.process.jitted import parsed_function
 from adjoint.runtime.process.observers import graph_made
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor
@@ -44,20 +51,48 @@ class Entry:
     _fill    makes the result of the tensors, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
     _around  the cells in whose calls the user's code runs
+    _logged  what runs if a log is kept and there is no tape, once it is made
+    _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
 
-    def __init__(self, lowered: Lowered, optimised: Function | None = None):
+    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None):
         self.lowered = lowered
-        nodes = [*walk(lowered.graph.function.body)]
-        user = UserCode(lowered.graph) if has_user_code(lowered.graph) else None
-        self.logs = user is not None and (user.late or returns_anything(lowered.graph))
+        nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
+        user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
+        self.logs = user is not None and (user.late is not None or returns_anything(lowered.graph))
         self._around = () if user is None else tuple(site.reference for site in user.around)
-        self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
+        guards = lowered.guards.count() if alone is None else 0  # those of a graph for any size are its own
+        self.nbytes = _GRAPH + _NODE * nodes + _GUARD * guards
         self.slots = slots_of(lowered.outline)
-        returned = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
-        self._fill = None if returned is None else eval(f"lambda {', '.join(f'leaf{i}' for i in range(len(self.slots)))}: {returned}")
-        self.sequence = bind(lowered.graph, guarded=True, returned=None if returned is None else CallResult(returned, lowered.guards),
-                             optimised=optimised)
+        self._logged: HeadAndTail | Sequenced | None = None
+        self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
+        result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
+        self._fill = None if result is None else filling(result, len(self.slots))
+        given = None if result is None else argument_text(template)
+        self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
+            given.statements, given.tensors, result, given.objects, lowered.guards))
+
+    def logged(self, tensors: Sequence[Tensor], run: LoggedRun) -> list[Tensor]:
+        """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it."""
+        if run.tape is not None:
+            return self.sequence.run_fitting(tensors, run)
+        if self._logged is None:
+            # Two threads may both make it: the parts are equal.
+            self._logged = head_and_tail(self.lowered.graph) or self.sequence
+        return self._logged.run_fitting(tensors, run)
+
+    def gradient(self, template: Template, *asked: Any) -> WholeGradient | None:
+        """Return the gradient of the graph, for arguments of this template; None if a tape is needed.  `asked` is that of `GradientOf`."""
+        of = GradientOf(*asked)
+        key = of.leaves, tuple(map(id, of.weights)), of.trained, of.has_aux, of.valued
+        if key not in self._gradients:
+            # Two threads may both make it: they are equal.
+            made = whole_gradient(self.lowered, template, of)
+            self._gradients[key] = of, made
+            if made is not None:
+                self.nbytes += made.nbytes
+                budget.charge(made.nbytes)
+        return self._gradients[key][1]
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
@@ -69,12 +104,12 @@ class Entry:
         if self.lowered.written:
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):
-            return self.returned(self.sequence.run(tensors, Run(state.tracer)), tensors)
+            return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
         return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
 
     def _may_be_hooked(self) -> bool:
         """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
-        return any(cell is None or cell._hooks is not None for cell in [reference() for reference in self._around])
+        return any(cell is None or cell._hooks for cell in [reference() for reference in self._around])
 
     def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
         """Raise CompileError if a tensor that is written in place is passed twice: in the graph it would be two tensors."""
@@ -101,16 +136,16 @@ _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 def make(known: Graphs, template: Template, named: Any) -> Entry:
     """Make a graph for these arguments and cache it: from one for any size, if only sizes are new."""
     subject = _subject(known.call, template, named, known.constant)
-    made, optimised = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
-    return _kept(known, template, made, optimised)
+    made, alone = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    return _kept(known, template, made, alone)
 
 
 def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
     return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
 
 
-def _kept(known: Graphs, template: Template, made: Lowered, optimised: Function | None = None) -> Entry:
-    entry = Entry(made, optimised)
+def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None = None) -> Entry:
+    entry = Entry(made, template, alone)
     graph_made(made.graph)
     known.add(template, entry)
     return entry
@@ -121,8 +156,12 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
     log: list[Any] = []
     replay: list[Any] | None = None
     while True:
+        run = LoggedRun(state.tracer, log, replay)
         try:
-            return entry.returned(entry.sequence.run(tensors, LoggedRun(state.tracer, log, replay)), tensors)
+            results = entry.logged(tensors, run)
+            if run.replaying:
+                raise InternalError("the run that is replayed was longer than the graph")
+            return entry.returned(results, tensors)
         except Deviation as deviation:
             decisions = _decided(entry, deviation)
             try:
@@ -132,7 +171,7 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
             except BaseException:
                 deviation.abandon()
                 raise
-            log, replay = [], log
+            log, replay = [], unfolded(log)
 
 
 def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
@@ -158,9 +197,7 @@ def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     CompileError if it cannot be parsed.
     """
     instance = getattr(target, "__self__", None)
-    function: Any = target.__func__ if isinstance(target, types.MethodType) else target
-    while getattr(function, "__adjoint_jit__", False):
-        function = function.__wrapped__
+    function: Any = parsed_function(target.__func__ if isinstance(target, types.MethodType) else target)
     template, _ = flatten((args, kwargs))
     if isinstance(function, Cell):
         call: Callable[..., Any] = functools.partial(cell_on, weakref.ref(function))
@@ -179,9 +216,11 @@ def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
 
     RuntimeError if a forward hook returns something the function was not lowered for.
     """
-    graph = dataclasses.replace(lowered.graph, module=module, sites={})
-    entry = Entry(Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun))
-    _, tensors = flatten((tuple(args), {}))
+    known = lowered.graph
+    graph = Graph(module, known.symbol, known.state, known.hosts, cells=known.cells)
+    template, tensors = flatten((tuple(args), {}))
+    transformed = Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun)
+    entry = Entry(transformed, template)
     try:
         return entry.returned(entry.sequence.run(tensors, Run(state.tracer)), tensors)
     except Deviation as deviation:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from adjoint.dataclass import dataclass, field
 from adjoint.ir.core import Function, Module, Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell

@@ -11,84 +11,110 @@ at the node where it left the old one.
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
 
+from adjoint import collector
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
-from adjoint.runtime.graphs.cache import Graphs
+from adjoint.runtime.graphs.cache import Graphs, GraphsOfCells
+from adjoint.runtime.graphs.dynamic import check_declared
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.context import get_context
+from adjoint.runtime.process.jitted import graphs_of, mark, parsed_function
 from adjoint.runtime.process.tracer import state, tracing
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
 
 
-class Compiled:
-    """A function that runs as graphs.  It is called like the function, and works as a method of a Cell.
+_Call = tuple[Graphs, Any, tuple[Any, ...]]
+"""The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
 
-    __wrapped__  the function
+
+class Compiled:
+    """The graphs that a jitted function runs as.
+
+    function  the function that is parsed
+    graphs    those of its calls, but for
+    of_cells  calls with a Cell as the first argument: it may be a method of the Cell
     """
 
-    __adjoint_jit__ = True
+    def __init__(self, function: Callable[..., Any], graphs: Graphs):
+        self.function, self.graphs = function, graphs
+        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function))
 
-    def __init__(self, function: Callable[..., Any]):
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = function
-        self._graphs = Graphs(functools.partial(function_on, function))
-        self._of_cells: weakref.WeakKeyDictionary[Cell, Graphs] = weakref.WeakKeyDictionary()
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # As in `_run`: the call of a small function takes no longer than its operators in eager mode.
-        quick = self._graphs.quick
-        if quick is not None and not tracing and not kwargs and (result := quick(args)) is not None:
-            return result
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call."""
         if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
-            return tracer.call(self.__wrapped__, args, kwargs)
-        if args and isinstance(args[0], Cell):
-            cell, rest = args[0], args[1:]
-            if cell._inputs and getattr(cell.construct, "__func__", None) is self:
-                _checked_inputs(cell, rest, kwargs)
-            known = self._of_cells.get(cell)
-            if known is None:
-                known = self._of_cells.setdefault(cell, Graphs(functools.partial(method_on, self.__wrapped__, weakref.ref(cell))))
-            return _run(known, self.__wrapped__, rest, kwargs)
-        return _run(self._graphs, self.__wrapped__, args, kwargs)
+            return tracer.call(self.function, args, kwargs)
+        return _run(*self.of_call(args, kwargs), kwargs)
+
+    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """Return the graphs of a call, what names it, and its arguments but for the Cell whose method it is."""
+        if not (args and isinstance(args[0], Cell)):
+            return self.graphs, self.function, args
+        cell, rest = args[0], args[1:]
+        if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
+            _checked_inputs(cell, rest, kwargs)
+        return self.of_cells.of(cell), self.function, rest
 
     def graph_of(self, *args: Any, **kwargs: Any) -> Any:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
         template, _ = flatten((args, kwargs))
-        return _entry(self._graphs, template, self.__wrapped__).lowered
+        return _entry(self.graphs, template, self.function).lowered
 
-    def __repr__(self) -> str:
-        return f"<jit of {self.__wrapped__!r}>"
 
-    def __reduce__(self) -> Any:
-        """Pickle by qualified name, as functions are, if that name resolves to this object."""
-        function = self.__wrapped__
-        found: Any = sys.modules.get(getattr(function, "__module__", ""))
-        for name in function.__qualname__.split("."):
-            found = getattr(found, "__dict__", {}).get(name)
-        return function.__qualname__ if found is self else (jit, (function,))
+class CompiledCell:
+    """The graphs that a Cell runs as."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return self
+    def __init__(self, cell: Cell):
+        self.function = cell
+
+    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """Return the graphs of a call, what names it, and its arguments."""
+        cell = self.function
+        if not cell._called:
+            cell._begin_calls()
+        _checked_inputs(cell, args, kwargs)
+        return _cells.of(cell), cell, args
+
+
+def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that runs another one as graphs.  It works as a method too."""
+    graphs = Graphs(functools.partial(function_on, function))
+    compiled = Compiled(function, graphs)
+    call, of_cells = compiled.call, compiled.of_cells
+
+    @functools.wraps(function)
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        # A plain function, and no other call before that of the graph: the operators of a small one take little time in eager mode.
+        if not tracing:
+            quick = graphs.quick
+            if quick is not None:
+                if (result := quick(args, kwargs)) is not None:
+                    return result
+            elif args and (known := of_cells.get(id(args[0]))) is not None and (quick := known.quick) is not None \
+                    and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not None:
+                return result
+        return call(args, kwargs)
+
+    jitted.graph_of = compiled.graph_of  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
+    mark(jitted, compiled)
+    return jitted
 
 
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     quick = known.quick
-    if quick is not None and not tracing and not kwargs and (result := quick(args)) is not None:
+    if quick is not None and not tracing and (result := quick(args, kwargs)) is not None:
         return result
     plain = False
     if not kwargs:
@@ -115,14 +141,16 @@ def _entry(known: Graphs, template: Template, named: Any, plain: bool = False) -
 
 
 def _made(known: Graphs, template: Template, named: Any) -> Any:
+    check_declared(getattr(named.construct, "__func__", None) if isinstance(named, Cell) else named, template)
     # The frontend is imported with the first function that is parsed.
-    from adjoint.runtime.graphs.entry import make
+    with collector.paused():
+        from adjoint.runtime.graphs.entry import make
 
     return make(known, template, named)
 
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------
-_cells: weakref.WeakKeyDictionary[Cell, Graphs] = weakref.WeakKeyDictionary()
+_cells = GraphsOfCells(functools.partial(functools.partial, cell_on))
 _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 
@@ -131,10 +159,7 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if tracing and state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
-    known = _cells.get(cell)
-    if known is None:
-        known = _cells.setdefault(cell, Graphs(functools.partial(cell_on, weakref.ref(cell))))
-    return _run(known, cell, args, kwargs)
+    return _run(_cells.of(cell), cell, args, kwargs)
 
 
 def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -142,27 +167,87 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         check_call(cell.construct, cell._inputs, args, kwargs)
 
 
-class _InGraphMode(Compiled):
+class _InGraphMode:
     """A function during one call; its cached graphs outlive it, and do not keep it alive."""
 
     def __init__(self, function: Any, known: Graphs):
         self.__wrapped__ = function
         self.__name__, self.__qualname__, self.__module__ = function.__name__, function.__qualname__, function.__module__
-        self._graphs = known
-        self._of_cells = weakref.WeakKeyDictionary()
+        compiled = Compiled(function, known)
+        self._call = compiled.call
+        mark(self, compiled)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs)
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a user's function as a graph; anything else unchanged."""
-    if not isinstance(function, types.FunctionType) or function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if not _is_for_graph_mode(function):
         return function
+    return _InGraphMode(function, _of_function(function))
+
+
+def _of_function(function: types.FunctionType) -> Graphs:
     known = _functions.get(function)
     if known is None:
         known = _functions.setdefault(function, Graphs(functools.partial(weak_function_on, weakref.ref(function))))
-    return _InGraphMode(function, known)
+    return known
 
 
-graph_mode.set_runner(run_cell, of_function)
+def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.FunctionType]:
+    """Return True for a function of the user's that is not jitted."""
+    return (isinstance(function, types.FunctionType) and graphs_of(function) is None
+            and function.__module__.partition(".")[0] != __name__.partition(".")[0])
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------------
+def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
+             has_aux: bool, valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
+    """Return what `gradients.grad.differentiate` does; None if a tape is needed (`whole_gradients`).
+
+    The caller has seen that nothing is recorded.  The result is None if it is not asked for.
+    """
+    found = _of_call(function, args, kwargs)
+    if found is None:
+        return None
+    known, named, given = found
+    trained = tuple([w.requires_grad for w in weights])
+    key = (*positions, None, *map(id, weights), *trained, has_aux, valued)
+    quick = known.gradients.get(key)
+    if quick is not None and (result := quick(given, kwargs)) is not None:
+        return result
+    if get_context("save_graphs"):
+        return None  # an adjoint of a tape is a file of its own
+    template, tensors = flatten((given, kwargs))
+    places, before = template.places(), len(args) - len(given)
+    leaves = [places[position - before] for position in positions if position >= before]
+    if None in leaves or len(leaves) < len(positions):
+        return None
+    made = _entry(known, template, named).gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
+    if made is None:
+        return None
+    if (whole := made.sequence.whole) is not None:
+        known.gradients[key] = whole
+    return made.run(tensors)
+
+
+def _of_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
+    """Return the graphs of a call, what names it, and the arguments of which they are; None if it does not run as a graph."""
+    if type(function) is types.MethodType:
+        compiled, args = graphs_of(function.__func__), (function.__self__, *args)
+    else:
+        compiled = graphs_of(function)
+    if compiled is not None:
+        return compiled.of_call(args, kwargs)
+    if not graph_mode.mode:
+        return None
+    if isinstance(function, Cell):
+        return CompiledCell(function).of_call(args, kwargs)
+    return (_of_function(function), function, args) if _is_for_graph_mode(function) else None
+
+
+graph_mode.set_runner(run_cell, of_function, gradient)
 
 
 # -- the decorator -----------------------------------------------------------------------------------------------------------
@@ -183,14 +268,16 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
         return jit
     if isinstance(function, Cell):
         cell = function
-        return functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
+        jitted = functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
+        mark(jitted, CompiledCell(cell))
+        return jitted
     if not callable(function) or isinstance(function, type):
         raise TypeError(f"For 'jit', the argument must be a function, but got {function!r} of type {type(function).__name__}.")
-    if getattr(function, "__adjoint_jit__", False):
+    if graphs_of(function) is not None:
         return function
     if isinstance(function, types.MethodType):
-        return types.MethodType(Compiled(function.__func__), function.__self__)
-    return Compiled(function)
+        return types.MethodType(jit(function.__func__), function.__self__)
+    return _jitted(function)
 
 
 def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:

@@ -9,19 +9,22 @@ __all__ = ["lowering_lock"]
 
 
 class _Lock:
-    """The lock of lowering; a forked child process starts with an unheld one."""
+    """The lock of lowering; a forked child process starts with an unheld one.
+
+    current  the lock of this process, for a `with` that takes no call of Python
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.current = threading.RLock()
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.current.acquire()
 
     def __exit__(self, *raised: object) -> None:
-        self._lock.release()
+        self.current.release()
 
     def anew(self) -> None:
-        self._lock = threading.RLock()
+        self.current = threading.RLock()
 
 
 lowering_lock = _Lock()

@@ -9,11 +9,11 @@ constant, compared by identity.  An object that each run makes anew is a `Remade
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
@@ -90,20 +90,35 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
 
 
 def expression_of(outline: Any) -> str | None:
-    """Return the expression of an outline of tuples, lists and tensors alone, in terms of `leaf0`, `leaf1`, ...; None for any other."""
-    return _expression(outline, count())
+    """Return the expression of an outline of tuples, lists, dicts, tensors, whole numbers and text, in terms of `leaf0`, `leaf1`, ...
+
+    None for any other, and for None itself.
+    """
+    return None if outline is None else _expression(outline, count())
 
 
 def _expression(outline: Any, numbers: Iterator[int]) -> str | None:
     if isinstance(outline, OutlineSlot):
         return f"leaf{next(numbers)}" if outline.category == "tensor" else None
-    if type(outline) not in (tuple, list):
+    kind = type(outline)
+    if kind in _WRITTEN or (kind is int and abs(outline) < 2**63):
+        return repr(outline)
+    if kind is dict:
+        parts = [_expression(part, numbers) for part in outline.values()]
+        if None in parts or not all(type(name) is str for name in outline):
+            return None
+        return f"{{{', '.join(f'{name!r}: {part}' for name, part in zip(outline, parts, strict=True))}}}"
+    if kind not in (tuple, list):
         return None
     parts = [_expression(part, numbers) for part in outline]
     if None in parts:
         return None
     inside = "".join(f"{part}, " for part in parts)
-    return f"({inside})" if type(outline) is tuple else f"[{inside}]"
+    return f"({inside})" if kind is tuple else f"[{inside}]"
+
+
+_WRITTEN = frozenset({bool, str, type(None)})
+"""Types of constants whose `repr` is an expression of them."""
 
 
 def slots_of(outline: Any) -> list[OutlineSlot]:

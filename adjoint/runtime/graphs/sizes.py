@@ -14,24 +14,26 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adjoint.diagnostics import CompileError
 from adjoint.frontend.changes.aliases import is_full
 from adjoint.ir.core import Function, Module, Region, Value, walk
 from adjoint.ir.ops.control import Cell as CellOp
-from adjoint.ir.types import NamedSizes, TensorType, substituted, symbol, tensor
-from adjoint.passes.specialize import specialized
-from adjoint.runtime.graphs.graph import site_key
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.types import NamedSizes, Poly, TensorType, substituted, symbol, tensor
+from adjoint.passes.specialize import Inferences, numbered, specialized
+from adjoint.runtime.graphs.graph import Graph, site_key
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
 from adjoint.runtime.graphs.outline import OutlineSlot, Remade
-from adjoint.runtime.graphs.running.optimised import optimised_alone, runs_alone
+from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.tensor.structure import mapped
 
-__all__ = ["AnySize", "for_these_sizes", "generalised", "matched"]
+__all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
 
 _MOST = 4
 """Graphs for any size that are kept for arguments that differ in their sizes alone."""
@@ -51,8 +53,8 @@ class _Seen:
         self.refused: set[tuple[TensorType, ...]] = set()
 
 
-def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Function] | None:
-    """Return the graph of a subject and its optimised function, from one for any size; None if it has to be parsed for its sizes.
+def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
+    """Return the graph of a subject and what it runs alone, from one for any size; None if it has to be parsed for its sizes.
 
     seen  by the template of arguments without sizes
     """
@@ -76,7 +78,6 @@ def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowe
         return None
     known.graphs[:] = [graph, *known.graphs][:_MOST]
     return graph.specialised(sizes)
-
 
 
 def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tuple[TensorType, ...] | None:
@@ -122,6 +123,11 @@ class AnySize:
 
     def __init__(self, types: Sequence[TensorType], lowered: Lowered, optimised: Function):
         self.types, self.lowered, self._optimised = types, lowered, optimised
+        nodes = [node for function in lowered.graph.module.functions.values() for node in walk(function.body)]
+        self._differentiates, self._nodes = any(isinstance(node.op, Differentiated) for node in nodes), len(nodes)
+        names = {name for type_ in types for size in type_.shape if isinstance(size, Poly) for name in size.names()}
+        self._inferences = Inferences([*lowered.graph.module.functions.values(), optimised], names)
+        self._derived: _Derived = {}
 
     @classmethod
     def of(cls, subject: Subject) -> AnySize | None:
@@ -140,33 +146,92 @@ class AnySize:
             return None
         return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
 
-    def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Function] | None:
-        """Return the graph for these sizes, and its optimised function; None if an op cannot have them: parsing says where."""
+    def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Alone] | None:
+        """Return the graph for these sizes, and what it runs alone; None if an op cannot have them: parsing says where."""
+        known = self.lowered
         try:
-            return self._specialised(sizes)
+            self._inferences.check(sizes)
+            alone = Alone(numbered(self._optimised, sizes), self._differentiates, self._nodes)
+        except (ValueError, TypeError, CompileError):
+            return None
+        outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
+        graph = SizedGraph(known.graph, sizes, self._derived)
+        return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun), alone
+
+
+_Derived = dict[Hashable, "tuple[Graph, Function, Inferences] | None"]
+"""Graphs for any size that are made of one, by what they are, each with its optimised function; None if each size needs its own."""
+
+
+class SizedGraph(Graph):
+    """A graph for some sizes.  Its module is specialised when it is first looked at, which a run of the optimised function does not.
+
+    general  the graph for any size
+    """
+
+    def __init__(self, general: Graph, sizes: Mapping[str, int], derived: _Derived):
+        self.general, self._sizes, self._derived = general, sizes, derived
+        self._made: tuple[Module, dict[Value, Any]] | None = None
+        self.symbol, self.state, self.hosts, self.cells = general.symbol, general.state, general.hosts, general.cells
+
+    @property
+    def module(self) -> Module:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
+        """Return the module with numbers for names."""
+        return self._specialised()[0]
+
+    @property
+    def sites(self) -> dict[Value, Any]:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
+        """Return the calls of cells, by the keys of the nodes of the module."""
+        return self._specialised()[1]
+
+    def _specialised(self) -> tuple[Module, dict[Value, Any]]:
+        if self._made is None:
+            with lowering_lock:  # two threads must not get different nodes
+                self._made = self._made or _specialised(self.general, self._sizes)
+        return self._made
+
+    def derived(self, key: Hashable, make: Callable[[Graph], Graph]) -> tuple[Graph, Function] | None:
+        """Return a graph that is made of this one, and its optimised function; None if it has to be made for these sizes.
+
+        key   what it is, among those that are made of this graph
+        make  makes it of the graph for any size; called once for all sizes.  It runs alone, as this one does
+        """
+        if key not in self._derived:
+            self._derived[key] = _made_for_any_size(self.general, make, self._sizes)
+        found = self._derived[key]
+        if found is None:
+            return None
+        graph, optimised, inferences = found
+        try:
+            inferences.check(self._sizes)
+            return SizedGraph(graph, self._sizes, {}), numbered(optimised, self._sizes)
         except (ValueError, TypeError, CompileError):
             return None
 
-    def _specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Function]:
-        known = self.lowered
-        graph = known.graph
-        functions = {symbol: _checked(function, sizes) for symbol, function in graph.module.functions.items()}
-        sites: dict[Value, Any] = {}
-        for symbol_, function in graph.module.functions.items():
-            for old, new in zip(walk(function.body), walk(functions[symbol_].body), strict=True):
-                if isinstance(old.op, CellOp) and (key := site_key(old)) is not None and key in graph.sites:
-                    made = site_key(new)
-                    assert made is not None
-                    sites[made] = graph.sites[key]
-        module = Module(graph.module.params, graph.module.hosts, functions)
-        made_graph = dataclasses.replace(graph, module=module, sites=sites)
-        outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
-        lowered = Lowered(made_graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun)
-        return lowered, _checked(self._optimised, sizes)
+
+def _made_for_any_size(general: Graph, make: Callable[[Graph], Graph], names: Iterable[str]) -> tuple[Graph, Function, Inferences] | None:
+    try:
+        graph = make(general)
+        optimised = optimised_alone(graph)
+    except NamedSizes:
+        return None
+    return None if optimised is None else (graph, optimised, Inferences([*graph.module.functions.values(), optimised], names))
+
+
+def _specialised(graph: Graph, sizes: Mapping[str, int]) -> tuple[Module, dict[Value, Any]]:
+    functions = {symbol: _checked(function, sizes) for symbol, function in graph.module.functions.items()}
+    sites: dict[Value, Any] = {}
+    for symbol_, function in graph.module.functions.items():
+        for old, new in zip(walk(function.body), walk(functions[symbol_].body), strict=True):
+            if isinstance(old.op, CellOp) and (key := site_key(old)) is not None and key in graph.sites:
+                made = site_key(new)
+                assert made is not None
+                sites[made] = graph.sites[key]
+    return Module(graph.module.params, graph.module.hosts, functions), sites
 
 
 def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
-    """Return a function for some sizes.  ValueError if a type that is inferred for them is not that for any size."""
+    """Return a function for some sizes, whose types are those for any size; ValueError if that is not so."""
     made = specialized(function, sizes)
     for old, new in zip(_values(function.body), _values(made.body), strict=True):
         if substituted(old.type, sizes) is not new.type:

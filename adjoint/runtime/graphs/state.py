@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.types import BOOL, F64, I64, scalar
 from adjoint.runtime.graphs.guards.constants import described, key
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
@@ -89,7 +89,15 @@ def reader(pattern: Any, label: str) -> Callable[[Any], Sequence[Tensor]]:
                 f"{label} is {described(value)} now: it was changed while the graph ran, which was made for a value of another type.")
         return found
 
-    return read
+    if not isinstance(pattern, NumberSlot) or pattern.category != "int":
+        return read
+    bound = pattern.bound
+
+    def counted(value: Any) -> Sequence[Tensor]:
+        # Fast path: a counter.
+        return (_as_tensor(value, pattern),) if type(value) is int and -bound <= value <= bound else read(value)
+
+    return counted
 
 
 def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:

@@ -51,16 +51,17 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
 class Template:
     """A structure whose tensors are taken out; hashable, equal to another of the same structure, types and constants.
 
+    node     what is hashed and compared: a type for a tensor, `(kind, items)` for a structure, the key of a constant for other leaves
     types    the types of the tensors, in order
     numbers  by position, the kind of number of each tensor that represents a number marked by `mutable`
     """
 
-    __slots__ = ("__weakref__", "_hash", "_held", "_leaves", "_node", "numbers", "types")
+    __slots__ = ("__weakref__", "_hash", "_held", "_leaves", "node", "numbers", "types")
 
     def __init__(
         self, node: Hashable, leaves: Sequence[Any] | None, held: Sequence[Any], types: tuple[TensorType, ...], numbers: dict[int, type]
     ):
-        self._node, self._leaves, self._held, self.types, self.numbers = node, leaves, held, types, numbers
+        self.node, self._leaves, self._held, self.types, self.numbers = node, leaves, held, types, numbers
         self._hash = hash(node)
 
     def __hash__(self) -> int:
@@ -69,7 +70,7 @@ class Template:
     def __eq__(self, other: object) -> bool:
         """Compare leaves by their ids, which are valid while the leaves live, in both templates."""
         return self is other or (
-            isinstance(other, Template) and self._node == other._node and (not self._held or (self.is_alive and other.is_alive)))
+            isinstance(other, Template) and self.node == other.node and (not self._held or (self.is_alive and other.is_alive)))
 
     @property
     def is_alive(self) -> bool:
@@ -81,11 +82,22 @@ class Template:
 
         It cannot be built.  Once an object that it refers to is freed, it equals no other template.
         """
-        return Template(self._node, None, [_weak(held) for held in self._held], self.types, self.numbers)
+        return Template(self.node, None, [_weak(held) for held in self._held], self.types, self.numbers)
 
     def with_types(self, types: Sequence[TensorType]) -> Template:
         """Return the template for tensors of other types."""
-        return Template(_retyped(self._node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
+        return Template(_retyped(self.node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
+
+    def places(self) -> list[int | None]:
+        """Return for each argument of a call, of whose `(args, kwargs)` this is the template, its number among the tensors if it is one."""
+        found: list[int | None] = []
+        before = 0
+        node: Any = self.node
+        _, (_, *args), (_, _, *named) = node
+        for node in (*args, *named):
+            found.append(before if isinstance(node, TensorType) else None)
+            before += _count(node)
+        return found
 
     def build(self, tensors: Sequence[Any]) -> Any:
         """Return the structure with `tensors` at their positions; ValueError if their number differs."""
@@ -93,7 +105,7 @@ class Template:
             raise ValueError(f"{self!r} has places for {len(self.types)} tensors, but got {len(tensors)}")
         if self._leaves is None:
             raise ValueError("a lasting template has let go of its leaves: it cannot be built")
-        return _built(self._node, iter(tensors), iter(self._leaves))
+        return _built(self.node, iter(tensors), iter(self._leaves))
 
     def __repr__(self) -> str:
         if self._leaves is None:
@@ -202,6 +214,21 @@ def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
         return node
     start = 2 if issubclass(kind, dict) else 1
     return (*node[:start], *[_retyped(part, types) for part in node[start:]])
+
+
+def _count(node: Any) -> int:
+    """Return how many tensors there are in the structure of a node."""
+    if isinstance(node, TensorType) or node[0] is _Input:
+        return 1
+    return sum(map(_count, _parts(node)))
+
+
+def _parts(node: Any) -> Sequence[Any]:
+    """Return the nodes of what a container holds; none for a constant."""
+    kind = node[0]
+    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+        return ()
+    return node[2:] if issubclass(kind, dict) else node[1:]
 
 
 def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:

@@ -9,10 +9,11 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from adjoint.dataclass import dataclass
 from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.process.tracer import emitter
 
 __all__ = [
@@ -40,7 +41,7 @@ def check_hook(hook_fn: object) -> None:
     """Raise TypeError if `hook_fn` is not callable, or is a compiled function."""
     if not callable(hook_fn):
         raise TypeError(f"Expected a callable hook function, but got {type(hook_fn).__name__}.")
-    if getattr(hook_fn, "__adjoint_jit__", False):
+    if graphs_of(getattr(hook_fn, "__func__", hook_fn)) is not None:
         raise TypeError(f"Decorating hook function {_name(hook_fn)} with '@jit' is not supported.")
 
 
@@ -173,6 +174,10 @@ class CellHooks:
 
     def __init__(self) -> None:
         self.forward_pre, self.forward, self.backward_pre, self.backward = CellSlot(), CellSlot(), CellSlot(), CellSlot()
+
+    def __bool__(self) -> bool:
+        """Return True if a slot is filled."""
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     def check_pickling(self, cell: Hooked) -> None:
         """Raise PicklingError for the first hook that cannot be pickled, naming it and its cell."""

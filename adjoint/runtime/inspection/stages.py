@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adjoint.codegen.emit import lower, unit_text
 from adjoint.codegen.standalone import ExportedFunction, standalone_text
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
@@ -23,6 +23,7 @@ from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
 from adjoint.ir.types import TensorType
+from adjoint.passes.attention import Attend
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.fuse import Fuse, fused
@@ -31,7 +32,7 @@ from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.optimised import quiet_plan
+from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.process.context import background_compile
 
 __all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
@@ -43,17 +44,35 @@ def plans(module: Module) -> str:
 
 
 def plan_of(graph: Graph) -> str:
-    """Return the plan as text by which a graph runs while no gradient is taken of it."""
-    return _text(quiet_plan(graph))
+    """Return the plan as text by which a graph runs while no gradient is taken of it.
+
+    It begins with a line that says why the graph takes gradients along their paths, if it does.
+    """
+    why = reason(graph)
+    return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 
 def _text(plan: Plan) -> str:
     """Return a plan as text; after that of the first runs that with fused nodes, if there are any and fusing is not off."""
-    text = plan_text(plan)
+    text = plan_text(plan) + _own_memory(plan)
     together = fused(plan.function) if background_compile() else plan.function
     if together is plan.function:
         return text
-    return f"{text}\nafter some runs\n{plan_text(planned(together, identities=plan.identities, accesses=plan.accesses))}"
+    later = planned(together, identities=plan.identities, accesses=plan.accesses)
+    return f"{text}\nafter some runs\n{plan_text(later)}{_own_memory(later)}"
+
+
+def _own_memory(plan: Plan) -> str:
+    """Return a line that says how many bytes kernels need for themselves while they run; nothing if none does."""
+    most: dict[str, int] = {}
+    for launch in plan.certain_launches():
+        op, types = kernel_op(launch.node), [x.type for x in (*launch.node.operands, *launch.node.results)]
+        if op.can_lower and all(isinstance(type_, TensorType) and type_.is_static for type_ in types):
+            operands = len(launch.node.operands)
+            needed = sum(lower(op, types[:operands], types[operands:]).scratch)
+            most[op.name] = max(most.get(op.name, 0), needed)
+    said = ", ".join(f"{name} {needed}" for name, needed in most.items() if needed)
+    return f"bytes that kernels need for themselves while they run: {said}\n" if said else ""
 
 
 def expanded(module: Module) -> Module:
@@ -122,7 +141,7 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
     counted from 1, `lines` has the nodes that they compute.
     """
     found: dict[str, dict[str, Any]] = {}
-    together = [Fuse().on_module(module) for module in modules] if background_compile() else []
+    together = [Fuse().on_module(Attend().on_module(module)) for module in modules] if background_compile() else []
     for module in (*modules, *together):
         for function in module.functions.values():
             for node in walk(function.body):

@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import At, is_ours, user_place
 from adjoint.ir.ops.fused import Fused
 from adjoint.runtime.execution.run import Block, LoggingBlock
@@ -91,7 +91,7 @@ def _name(launched: Observation) -> str:
     if node is None:
         return "" if launched.op is None else launched.op.name
     if isinstance(node.op, Fused):
-        return f"fused({', '.join(inner.op.name for inner in node.regions[0].nodes)})"
+        return f"{node.op.name}({', '.join(inner.op.name for inner in node.regions[0].nodes)})"
     return node.op.name
 
 

@@ -1,5 +1,6 @@
 """Buffers of tensors, and for each op and operand types the function that computes it.
 
+    early        buffers made before the run-time library has been compiled
     machine      buffers, the run-time library and the kernels of this process
     observation  what is called after each launch, while that is wanted
     tuning       the replacement of plain kernels by tuned ones

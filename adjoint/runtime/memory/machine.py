@@ -1,11 +1,12 @@
 """The machine: memory that kernels work on, and the functions that launch them.
 
 Nothing is compiled on import: the run-time library is built, or loaded from the cache, when the first tensor needs memory.
-Without a C compiler memory is allocated by cffi, and ops run by their NumPy reference.
+Without a C compiler all memory is early memory, and ops run by their NumPy reference.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Sequence
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _cffi_backend
 import numpy as np
 
+from adjoint import collector
 from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.types import TensorType
+from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.process import context
 from adjoint.runtime.process.threads import default_threads
 
@@ -55,14 +58,17 @@ class Machine:
 
     allocate   bytes -> memory; MemoryError if the machine does not have enough
 
-    If the library has to be compiled, another thread does that.  Until then memory is allocated by cffi.
+    If the library has to be compiled, another thread does that; see `early` for the memory until then.
     """
 
     def __init__(self) -> None:
         # Imported here, not with the package: importing adjoint needs no compiler.
-        from adjoint.codegen.workshop import begin_opening
+        with collector.paused():
+            from adjoint.codegen.workshop import begin_opening
 
-        self._allocate = _small
+        self._early = EarlyMemory(ffi)
+        self._allocate = self._early.allocate
+        self._allocate_stacks = _small
         self._warned = False
         self._bytes = ffi.typeof("char[]")
         self._pointer = ffi.typeof("char *")
@@ -76,6 +82,7 @@ class Machine:
     def forget_threads(self) -> None:
         """Begin without locks held, as in a forked child."""
         self._lock = threading.Lock()
+        self._early.forget_threads()
 
     @property
     def library(self) -> Any:
@@ -107,6 +114,8 @@ class Machine:
             else:
                 library.adjoint_set_threads(self._threads or default_threads())
                 self._allocate = ffi.new_allocator(library.adjoint_allocate, library.adjoint_free, False)
+                self._early.count_with(library.adjoint_count)
+                self._allocate_stacks = ffi.new_allocator(library.adjoint_allocate_stacks, library.adjoint_free_stacks, False)
             self._declared, self._parts = declared, (library, kernels)
             return self._parts
 
@@ -142,6 +151,21 @@ class Machine:
         """Return a copy of a bound kernel, which an observer can tell from it."""
         count = (self._declared.sizeof(bound[0]) - self._declared.offsetof("struct adjoint_bound", "size")) // 8
         return self.bind(bound.kernel, [bound.size[i] for i in range(count)])
+
+    @functools.cached_property
+    def stack_bytes(self) -> int:
+        """Return the bytes of a stack itself."""
+        if self._parts is None:
+            self._opened()
+        return self._declared.sizeof("struct adjoint_stack")
+
+    def allocate_stacks(self, count: int) -> Memory:
+        """Return memory of so many stacks, which are empty; MemoryError if the machine does not have enough."""
+        nbytes = count * self.stack_bytes  # asked for first, since it opens the library that allocates them
+        try:
+            return self._allocate_stacks(self._bytes, nbytes)
+        except MemoryError:
+            raise _no_memory(nbytes) from None
 
     def callback(self, type_: str, function: Any) -> Any:
         """Return a Python function as a C function of a type of the run-time library; the caller keeps it alive."""

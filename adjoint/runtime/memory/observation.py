@@ -10,11 +10,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.storage import to_compute

@@ -210,11 +210,11 @@ def _kernels(
 ) -> tuple[KernelText, KernelText]:
     """Return the kernel to use now, and the one to use as soon as it is compiled; they are the same if that is so or is waited for."""
     # Imported with the first kernel, not with the package.
-    from adjoint.codegen.emit import lower, plain_form
+    from adjoint.codegen.recipes import kernel_of, plain_kernel_of
 
-    tuned, chosen = lower(op, types, result_types), background_compile()
+    tuned, chosen = kernel_of(op, types, result_types), background_compile()
     if chosen == "plain" or (chosen is True and kernels.found(tuned) is None):
-        return plain_form(tuned, op, types, result_types), tuned
+        return plain_kernel_of(tuned, op, types, result_types), tuned
     return tuned, tuned
 
 

@@ -2,6 +2,7 @@
 
     epoch             a number that moves when a cell, a hook slot or the type of a tensor changes
     graph_mode        the state of GRAPH_MODE, and the functions that run graphs
+    jitted            the marks of functions that run as graphs
     threads           the default number of threads of kernels
     tracer            the tape or the graph that a thread's ops are passed to
     context           the settings of `set_context`

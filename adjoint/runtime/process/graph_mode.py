@@ -10,7 +10,7 @@ from typing import Any
 
 from adjoint.diagnostics import InternalError
 
-__all__ = ["mode", "of_function", "run_cell", "set_mode", "set_runner"]
+__all__ = ["gradient", "mode", "of_function", "run_cell", "set_mode", "set_runner"]
 
 mode = False
 """True in GRAPH_MODE: a cell that is called is parsed, and so is a function whose gradient is taken."""
@@ -32,11 +32,16 @@ run_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _nobody
 _as_graph: Callable[[Callable[..., Any]], Callable[..., Any]] = _nobody
 
 
+gradient: Callable[..., Any] = _nobody
+"""Takes the gradient of a function that runs as graphs without a tape; see `graphs.jit.gradient`."""
+
+
 def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
-               of_function: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Register the functions that run graphs: `of_cell` becomes `run_cell`, `of_function` returns a function as a graph."""
-    global run_cell, _as_graph
-    run_cell, _as_graph = of_cell, of_function
+               of_function: Callable[[Callable[..., Any]], Callable[..., Any]], of_gradient: Callable[..., Any]) -> None:
+    """Register the functions that run graphs: `of_cell` becomes `run_cell`, `of_gradient` `gradient`; `of_function` returns a function
+    as a graph."""
+    global run_cell, gradient, _as_graph
+    run_cell, gradient, _as_graph = of_cell, of_gradient, of_function
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Descriptions of tensors of unknown size, for `Cell.set_inputs`."""
+"""Descriptions of tensors of unknown size, for `Cell.set_inputs` and `enable_dynamic`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,27 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Description"]
 
+_ANY_RANK = -2
+
 
 class Description(Tensor):
-    """`Tensor(shape=[3, None], dtype=float32)`: describes a tensor and holds no values.  An unknown size is shown as -1."""
+    """`Tensor(shape=[3, None], dtype=float32)`: describes a tensor and holds no values.
 
-    def __init__(self, dtype: DType, sizes: Sequence[int | None]):
-        self.__dict__["_described"] = (dtype, tuple(-1 if size is None else size for size in sizes))
+    An unknown size is shown as -1, a shape of None, for any number of axes, as (-2,).
+    """
+
+    def __init__(self, dtype: DType, sizes: Sequence[int | None] | None):
+        shape = (_ANY_RANK,) if sizes is None else tuple(-1 if size is None else size for size in sizes)
+        self.__dict__["_described"] = (dtype, shape)
+
+    @staticmethod
+    def fits(expected: Tensor, shape: Sequence[Any]) -> bool:
+        """Return True if a tensor of this shape is one that `expected`, a description or a tensor, describes."""
+        if not isinstance(expected, Description):
+            return tuple(shape) == expected.shape
+        if expected.shape == (_ANY_RANK,):
+            return True
+        return len(shape) == len(expected.shape) and all(wanted in (-1, size) for wanted, size in zip(expected.shape, shape, strict=True))
 
     @property
     def dtype(self) -> DType:
@@ -31,7 +46,8 @@ class Description(Tensor):
 
     @property
     def type(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride] - a description has none
-        raise ValueError(f"{self!r} has a size of None: it describes an input for 'set_inputs' and holds no numbers to compute with.")
+        raise ValueError(f"{self!r} has a size or a shape of None: it describes an input for 'set_inputs' and holds no numbers to compute "
+                         "with.")
 
     @property
     def memory(self) -> NoReturn:

@@ -17,11 +17,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adjoint.dataclass import dataclass
 from adjoint.diagnostics import printed_as
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast, Select

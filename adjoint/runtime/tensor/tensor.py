@@ -57,7 +57,7 @@ class Tensor(Methods):
     input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
     dtype       element type; default: that of the data (Python floats are Float32, ints Int64)
     shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one it holds zeros, and with a
-                size of None it describes an input for `Cell.set_inputs`
+                size of None it describes an input for `Cell.set_inputs` or `enable_dynamic`; one of any rank with a shape of None
 
     Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
     dimensions.
@@ -92,12 +92,12 @@ class Tensor(Methods):
                 raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
             input_data = initializer(init, shape, dtype)
         elif input_data is None:
-            if shape is None or dtype is None:
+            if dtype is None:
                 raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
             sizes: list[Any] = list(shape) if isinstance(shape, (tuple, list)) else [shape]
             if any(size is None or size == -1 for size in sizes):
                 self.__class__ = self.described_by
-                self.described_by.__init__(self, dtype, sizes)
+                self.described_by.__init__(self, dtype, None if shape is None else sizes)
                 return
             wanted = tensor(dtype, _sizes(sizes))
             check_fits("Tensor", wanted)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
 
-__all__ = ["GuardConditions", "Guarded", "compiled_check"]
+__all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
 
 class Guarded(Protocol):
@@ -56,17 +56,16 @@ class GuardConditions:
 
 
 def compiled_check(
-    conditions: GuardConditions, life: Life, watched: Watched, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
-    renew: Callable[[int], bool],
+    conditions: GuardConditions, life: Life, watched: Watched, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
+    renew: Callable[[], bool],
 ) -> Callable[[], bool]:
     """Return a function that says whether the guards of a graph hold.
 
     conditions  must be true at every call
-    compared    the epoch for which `by_epoch` is known to hold
+    life        its epoch is the one for which `by_epoch` is known to hold
     by_epoch    compared when the epoch has moved since
     by_value    compared at every call, if everything else holds
-    renew       called with the epoch when a condition is false: it returns whether the places of the conditions contain
-                equal values nevertheless
+    renew       called when a condition is false: it returns whether the places of the conditions contain equal values nevertheless
     """
     lines = _BEGIN.copy()
     if conditions.expressions:
@@ -77,24 +76,37 @@ def compiled_check(
     lines += _END
     given = "".join([f", x{i}" for i in range(len(conditions.objects))])
     made = _compiled(f"def made({_GIVEN}{given}):\n" + "\n".join(lines))
-    return made(epoch, getattr, id, life, watched, compared, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
+    return made(epoch, getattr, id, life, watched, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
 
 
-_GIVEN = "epoch, getattr, id, life, watched, compared, by_epoch, by_value, renew"
+def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict[str, Any]]:
+    """Return statements that return None where `guards`, which compare nothing by value, do not hold, and what their variables stand for.
+
+    They call `guards.holds` only if a condition is false, or the epoch has moved.
+    """
+    compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
+    objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life}
+    objects.update({f"x{i}": x for i, x in enumerate(conditions.objects)})
+    if not conditions.expressions:
+        return [f"if not ({compared}) and not guards.holds(): return None"], objects
+    return ["try:", *[f"    {statement}" for statement in conditions.holders], f"    identical = {compared}",
+            "except Exception:", "    identical = False", "if not identical and not guards.holds(): return None"], objects
+
+
+_GIVEN = "epoch, getattr, id, life, watched, by_epoch, by_value, renew"
 _BEGIN = """\
  def holds():
-  nonlocal compared
   now = epoch.now
-  if now != compared:
+  if now != life.epoch:
    for place in by_epoch:
     if not place.holds(watched):
      return False
-   compared = now""".splitlines()
+   life.epoch = now""".splitlines()
 # A class of the user's may run code while an attribute is read.  Whatever it raises, lowering meets it again, in the user's line.
 _IDENTICAL = """\
   except Exception:
    identical = False
-  if not identical and not renew(now):
+  if not identical and not renew():
    return False""".splitlines()
 _BY_VALUE = """\
   for place in by_value:

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, compiled_check
+from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.patterns import Pattern, PatternKey
@@ -52,6 +52,7 @@ class Guards:
         """By their addresses."""
         self._places: list[Place] = []
         """What the snapshot covers."""
+        self._conditions = GuardConditions()
         self._life = Life(lasts=False)
         self._watched = Watched(self._life)
         """Objects compared by identity, and cells that contain places: with one of them the life ends at once."""
@@ -125,7 +126,8 @@ class Guards:
 
         Places in objects that have been freed already are dropped: these were made while lowering, and nothing can change them.
         """
-        life, compared = Life(), epoch.now
+        life = Life()
+        life.epoch = epoch.now
         watched = Watched(life)
         parts: dict[Hashable, Place] = {}
         for place in self._recorded.values():
@@ -146,21 +148,19 @@ class Guards:
             if isinstance(holder := part.holder(), Cell):
                 watched.add(holder)
         self._life, self._watched = life, watched
-        self._compile(compared)
+        self._compile()
 
-    def _compile(self, compared: int) -> None:
+    def _compile(self) -> None:
         conditions = GuardConditions()
         for place in self._by_identity:
             conditions.expressions.append(place.condition(conditions))
         # The function must not keep its guards alive: they would be freed only by the garbage collector.
         renew = partial(_renewed, weakref.ref(self))
-        self.holds = compiled_check(conditions, self._life, self._watched, compared, self._by_epoch, self._by_value, renew)
+        self._conditions = conditions
+        self.holds = compiled_check(conditions, self._life, self._watched, self._by_epoch, self._by_value, renew)
 
-    def renew(self, compared: int) -> bool:
-        """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on.
-
-        compared  the epoch for which everything else that depends on it has been compared
-        """
+    def renew(self) -> bool:
+        """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on."""
         values: list[Any] = []
         for place in self._by_identity:
             value = place.read()
@@ -170,10 +170,17 @@ class Guards:
         for place, value in zip(self._by_identity, values, strict=True):
             if id(value) != place.value_id:
                 place.take(value, self._watched)
-        self._compile(compared)
+        self._compile()
         return True
 
     # -- asking -------------------------------------------------------------------------------------------------------
+    def as_text(self) -> tuple[list[str], dict[str, Any]]:
+        """Return statements that return None unless the guards hold, and what their variables stand for."""
+        if self._by_value:
+            return ["if not guards.holds(): return None"], {"guards": self}
+        statements, objects = check_text(self._conditions, self._life)
+        return statements, {**objects, "guards": self}
+
     def when_gone(self, call: Callable[[], None]) -> None:
         """Call this once when the guards cannot hold any more."""
         self._life.ended.append(call)
@@ -195,9 +202,9 @@ def _without_snapshot() -> bool:
     return False
 
 
-def _renewed(guards: weakref.ref[Guards], compared: int) -> bool:
+def _renewed(guards: weakref.ref[Guards]) -> bool:
     found = guards()
-    return found is not None and found.renew(compared)
+    return found is not None and found.renew()
 
 
 class _SameContainers:

@@ -296,7 +296,9 @@ class Attribute(_Named):
         return "identity" if plain else "value"
 
     def condition(self, conditions: GuardConditions) -> str:
-        return self._is_same(f"getattr({conditions.holder(self.held)}, {conditions.variable(self.name)})", conditions)
+        holder = conditions.holder(self.held)
+        known = self.name in _OF_FUNCTIONS  # else it is a text of the user's
+        return self._is_same(f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.variable(self.name)})", conditions)
 
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})

@@ -41,13 +41,15 @@ class Life:
     """Records whether every object that a snapshot compares by identity is still alive.
 
     lasts  False as soon as one of them has been freed; its id may then belong to another object
+    epoch  the epoch for which what the snapshot compares by epochs is known to hold
     ended  are called once when that happens
     """
 
-    __slots__ = ("ended", "lasts")
+    __slots__ = ("ended", "epoch", "lasts")
 
     def __init__(self, lasts: bool = True) -> None:
         self.lasts = lasts
+        self.epoch = -1
         self.ended: list[Callable[[], None]] = []
 
     def end(self, gone: object) -> None:

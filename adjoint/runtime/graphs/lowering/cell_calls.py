@@ -69,7 +69,8 @@ class CellCalls:
         slots = self.assumptions.known.get((ordinal, "slots")) or Slots.of(cell)
         self.assumptions.taken[ordinal, "slots"] = slots
         self.guards.of_slots(cell)
-        return call(LoweredCall(self, cell, slots, ordinal), cell, slots, given)
+        # A forward hook may register backward pre hooks, which then run in this call.
+        return call(LoweredCall(self, cell, slots, ordinal), cell, slots._replace(backward_pre=slots.backward_pre or slots.forward), given)
 
 
 class LoweredCall:

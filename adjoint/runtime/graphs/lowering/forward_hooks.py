@@ -33,7 +33,7 @@ class ForwardHooks:
     def run(self, site: Site, title: str, text: str, given: Any, assumed: Any, fire: Callable[[Any], Any]) -> Any:
         """Emit hooks as an `apply!` of `fire(given)`, and return their result.
 
-        assumed      a value with the structure and types that the result is assumed to have
+        assumed      the part of `given` whose structure and types the result is assumed to have: all of it, or its last item
         title, text  the cell, and its hooks, in the text of the module
         """
         known = self._assumptions
@@ -45,10 +45,13 @@ class ForwardHooks:
             expected = hooked_outline(assumed)
             known.guessed = True
         known.taken[site] = expected
-        wanted = outline_key(expected)
+        wanted, guessed, as_given = outline_key(expected), site not in known.known, assumed is given
 
         def called(given_: Any) -> Any:
-            outline, found = outlined(fire(given_), tensor_slot)
+            returned = fire(given_)
+            if guessed and (unchanged := _unchanged(returned, given_ if as_given else given_[-1])) is not None:
+                return unchanged
+            outline, found = outlined(returned, tensor_slot)
             categories = [slot.category for slot in slots_of(outline)]
             tensors = [x if c == "tensor" else Tensor(x) for x, c in zip(found, categories, strict=True)]
             return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
@@ -77,6 +80,26 @@ class ForwardHooks:
         tensors = leaves(given, Tensor)
         for x in leaves(made, Tensor):
             self._aliases.may_be(x, *(t for t in tensors if t.type is x.type))
+
+
+def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
+    """Return the tensors in what hooks were given, if they returned just that; None if it is anything but tuples of tensors.
+
+    Fast path: most hooks change nothing.
+    """
+    if isinstance(given, Tensor):
+        return [given] if returned is given else None
+    if type(given) is dict:
+        return [] if returned is given and not given else None
+    if type(given) is not tuple or type(returned) is not tuple or len(returned) != len(given):
+        return None
+    found: list[Tensor] = []
+    for one, other in zip(returned, given, strict=True):
+        tensors = _unchanged(one, other)
+        if tensors is None:
+            return None
+        found += tensors
+    return found
 
 
 def hooked_outline(value: Any) -> Any:

@@ -14,7 +14,7 @@ from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import Value
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
@@ -23,7 +23,7 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.graphs.outline import OutlineSlot, expression_of, filled, outlined, slots_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 from adjoint.runtime.tensor.tensor import Tensor
@@ -41,9 +41,17 @@ class Hosts:
         self._regions, self._symbols, self._values, self._assumptions, self._journal = regions, symbols, values, assumptions, journal
         self.user_code_inside = False
 
-    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
-        """Emit a call `function(*values)` for its effect, such as a print."""
-        shown = _shown(outlined(tuple(values), tensor_slot)[0])
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
+        """Emit a call `function(*values)` for its effect, such as a print.
+
+        shows  True if it only shows the values: it runs none of the user's code if these are tensors, numbers and text
+        """
+        outline = outlined(tuple(values), tensor_slot)[0]
+        shown = _shown(outline)
+        if shows and _is_plain(outline):
+            on_tensors, leaves = _on_tensors(lambda *given: function(*given), tuple(values))
+            self.library_call(LibraryCall, name, on_tensors, leaves, text=f"{name}{shown}")
+            return
         symbol, _ = self.call(name, lambda *given: function(*given), tuple(values), (), text=f"{name}{shown}")
         self._symbols.hosts[symbol] = LibraryEffect(self._symbols.hosts[symbol])
 
@@ -83,21 +91,21 @@ class Hosts:
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
 
     def library_call(self, kind: type[LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
-                     results: Sequence[TensorType] = (), text: str = "") -> tuple[Value, ...]:
+                     results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:
         """Emit a call of a function that runs none of the user's code; it is given tensors.  Return its results.
 
         kind    what it does; None if gradients may flow through it along the path of a run, so that the graph must run as it is
         leaves  tensors and run-time numbers
         """
-        symbol, made = self._emit(name, function, leaves, results, text, writes=False)
+        symbol, made = self._emit(name, function, leaves, results, text, writes=False, op=op)
         if kind is not None:
             self._symbols.hosts[symbol] = kind(self._symbols.hosts[symbol])
         return made
 
     def _emit(self, name: str, function: Callable[..., Any], leaves: Sequence[Any], results: Sequence[TensorType], text: str,
-              writes: bool) -> tuple[str, tuple[Value, ...]]:
+              writes: bool, op: type[Apply] = Apply) -> tuple[str, tuple[Value, ...]]:
         symbol = self._host(name, function, text or name)
-        node = self._regions.add(Apply(symbol, tuple(results)), self._values.atoms(leaves), writes=writes)
+        node = self._regions.add(op(symbol, tuple(results)), self._values.atoms(leaves), writes=writes)
         return symbol, node.results
 
     def _host(self, name: str, function: Callable[..., Any], text: str) -> str:
@@ -129,8 +137,27 @@ class Hosts:
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
     """Return a function that calls `function(*values)` if it is given the tensors in `values`, numbers among them; and these."""
     outline, leaves = outlined(values, tensor_slot)
+    expression = expression_of(outline)
+    if expression is not None:
+        names = ", ".join(f"leaf{i}" for i in range(len(leaves)))
+        code = compile(f"lambda {names}: function(*{expression})", __file__, "eval")  # of this file: it is no line of the user's
+        return eval(code, {"function": function}), leaves
     categories = [slot.category for slot in slots_of(outline)]
     return (lambda *tensors: function(*filled(outline, as_python(tensors, categories)))), leaves
+
+
+def _is_plain(outline: Any) -> bool:
+    """Return True if showing the values of an outline runs none of the user's code."""
+    if isinstance(outline, RunTimeText):
+        return all(_is_plain(part) for piece in outline.pieces for part in (piece if isinstance(piece, tuple) else (piece,)))
+    if type(outline) in (tuple, list):
+        return all(map(_is_plain, outline))
+    if type(outline) is dict:
+        return all(map(_is_plain, (*outline, *outline.values())))
+    return isinstance(outline, (OutlineSlot, DType)) or type(outline) in _PLAIN
+
+
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 def _shown(outline: Any) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import Loc
 from adjoint.frontend.changes.journal import MutablePlace
 from adjoint.frontend.control.branches import Unreachable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from adjoint.frontend import errors
@@ -13,7 +13,7 @@ from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
-from adjoint.runtime.process import context
+from adjoint.runtime.process import context, jitted
 from adjoint.runtime.tensor import random
 
 __all__ = ["PythonObjects"]
@@ -58,10 +58,7 @@ class PythonObjects:
 
     def parsed_function(self, function: Any) -> Any:
         """Return the function that `jit` has wrapped; any other object itself."""
-        # A bound method forwards the attributes of its function: its object would be lost.
-        while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
-            function = function.__wrapped__
-        return function
+        return jitted.parsed_function(function)
 
     def check_call(self, function: object) -> None:
         """Raise CompileError for a function of the library whose effect a graph cannot repeat, such as setting a seed."""

@@ -23,6 +23,7 @@ from typing import Any
 from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, Journal, MutablePlace
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import symbol_like
+from adjoint.ir.ops.host import Apply, NumberAccess
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.graph import StateAccess
 from adjoint.runtime.graphs.guards.constants import is_rooted
@@ -89,14 +90,15 @@ class PythonState:
             self.read(place.key)  # it is merged with the value on another path
         else:
             self._own.add(place.key)
-        label, living = _label(place), _lasting(place)
+        label, (_, set_) = _label(place), _access_of(place)
         outline, leaves = outlined(value, tensor_slot)
 
         def put(given: Any) -> None:
-            with lowering_lock:
-                living().set(given)
+            with lowering_lock.current:
+                set_(given)
 
-        self._hosts.library_call(StateAccess, f"{label}.write", writer(outline, put), leaves, (), f"{label} = ..")
+        self._hosts.library_call(StateAccess, f"{label}.write", writer(outline, put), leaves, (), f"{label} = ..",
+                                 _kind_of_access(slots_of(outline)))
         self._regions.has_effect = True
         self._written[place.key] = place
         self._since[place.key] = value, self._regions.user_code
@@ -144,15 +146,16 @@ class PythonState:
         slots = slots_of(pattern)
         if not slots:
             return
-        label, living = _label(place), _lasting(place)
+        label, (get, _) = _label(place), _access_of(place)
         contents = reader(pattern, label)
 
         def read() -> Sequence[Tensor]:
-            with lowering_lock:
-                value = living().get()
+            with lowering_lock.current:
+                value = get()
             return contents(value)
 
-        results = self._hosts.library_call(None if again else StateAccess, f"{label}.read", read, (), [slot.type for slot in slots], label)
+        results = self._hosts.library_call(None if again else StateAccess, f"{label}.read", read, (), [slot.type for slot in slots], label,
+                                           Apply if again else _kind_of_access(slots))
         for result in results:
             result.hint = symbol_like(label.rpartition(".")[2], "x")
         values = self._values
@@ -240,6 +243,11 @@ class Begun:
                 held.put(place)
 
 
+def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
+    """Return the op of a read or a write of these slots: a tensor keeps its identity, a number has none."""
+    return Apply if any(slot.category == "tensor" for slot in slots) else NumberAccess
+
+
 def _symbolic(x: Any) -> OutlineSlot | None:
     if isinstance(x, GraphTensor):
         return OutlineSlot("tensor", x.type)
@@ -298,7 +306,19 @@ def _lasting(place: MutablePlace) -> Callable[[], MutablePlace]:
 
 
 def _attribute(held: Callable[[], Any], name: str) -> AttributePlace:
+    return AttributePlace(_living(held), name)
+
+
+def _living(held: Callable[[], Any]) -> Any:
     holder = held()
     if holder is None:
         raise RuntimeError("this graph belongs to an object that is gone")
-    return AttributePlace(holder, name)
+    return holder
+
+
+def _access_of(place: MutablePlace) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    """Return the functions by which runs read and write a place that `_is_plain`; they keep no cell alive."""
+    if not isinstance(place, AttributePlace):
+        return place.get, place.set
+    held, name = reference(place.holder), place.name
+    return lambda: getattr(_living(held), name, MISSING), lambda value: setattr(_living(held), name, value)

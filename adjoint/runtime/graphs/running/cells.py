@@ -44,7 +44,7 @@ def _step(bound: Bound, site: CellSite) -> Step:
 
     def step(values: list[Any], run: Run) -> None:
         owner = reference() or site.cell
-        if owner._hooks is None and run.tape is None and run.plain:
+        if not owner._hooks and run.tape is None and run.plain:
             for operand, param in entries:
                 values[param] = values[operand]
             block.run(values, run)
@@ -75,13 +75,13 @@ class GraphCell:
         self.taken = [atom.type for atom in bound.node.operands]
         self.given = [value.type for value in bound.node.results[:count]]
         pattern = site.pattern
-        self.late = Slots(not pattern.forward_pre, not pattern.forward, not pattern.backward_pre and site.recorded)
+        self.late = Slots(not pattern.forward_pre, not pattern.forward, not (pattern.backward_pre or pattern.forward) and site.recorded)
         """The slots whose hooks have no node of their own."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         """Return the results of the node."""
         given = tensors, values, run
-        made, _ = self.construct(cell, given) if cell._hooks is None else call(self, cell, self.late, given)
+        made, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
         return [*made, *[values[i] for i in self.residuals]]
 
     # -- the region -------------------------------------------------------------------------------------------------------
@@ -182,9 +182,6 @@ class GraphCell:
             return entry, run
         if not self._has_hooks(cell, "backward_pre") or run.replaying:
             return output
-        if self.site.pattern.forward:
-            # The node of the forward hooks comes later, and these hooks run after it.
-            raise Deviation(self.node, results, "backward_pre")
         run.tape.site = self.recorded_at
         behind = run.tape.outputs(cell, results)
         run.tape.site = None

@@ -48,7 +48,8 @@ def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
             function = graph.hosts[op.symbol][0]
             return {op.symbol: lambda: function}
         case Attach():
-            return {op.symbol: functools.partial(_attached, graph.hosts[op.symbol])}
+            hooks = _attached(graph.hosts[op.symbol])  # the same in all runs: no run can remove them
+            return {op.symbol: lambda: hooks}
         case Outputs():
             return {op.symbol: functools.partial(_call, graph.hosts[op.symbol], 0, len(node.results))}
         case Cell():

@@ -11,7 +11,7 @@ from typing import Any
 
 from adjoint.ir.core import Literal
 from adjoint.ir.op import Op
-from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
+from adjoint.ir.ops.host import Apply, Attach, Hook, NumberAccess, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
@@ -32,6 +32,7 @@ def host_makers(graph: Graph) -> dict[type[Op], Maker]:
         Attach: lambda bound: attach(bound, hosts),
         Outputs: lambda bound: outputs(bound, hosts),
         Apply: lambda bound: apply(bound, hosts),
+        NumberAccess: lambda bound: apply(bound, hosts),
     }
 
 
@@ -148,9 +149,12 @@ def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     if isinstance(access := hosts.get(symbol), StateAccess) and not any(literal):
         return _access(access, operands, slice(results.start, results.stop))
 
+    literals = any(literal)
+
     def apply_(values: list[Any], run: Run) -> None:
-        # A constant's tensor is shared: Python gets a new one.
-        given = [wrap(values[i].type, values[i].memory) if is_literal else values[i] for i, is_literal in zip(operands, literal)]
+        given = [values[i] for i in operands]
+        if literals:  # their tensors are shared: Python gets new ones
+            given = [wrap(x.type, x.memory) if is_literal else x for x, is_literal in zip(given, literal)]
         returned = called_at(site, hosts[symbol], *given)
         if isinstance(returned, Unfitting):
             run.keep(returned)

@@ -7,46 +7,71 @@ before something that depends on what it does (`user_code.py`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from adjoint import collector
+from adjoint.dataclass import dataclass
+from adjoint.diagnostics import user_place
 from adjoint.ir.core import Function, Node, walk
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.host import Apply
+from adjoint.ir.ops.host import Apply, Attach
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
+from adjoint.passes.attention import attending
 from adjoint.passes.inline import inlined
 from adjoint.passes.optimising import optimised_alike
+from adjoint.passes.order import reads_survive
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Faster
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, may_expand, parameters_are_read_before, returns_anything
+from adjoint.runtime.graphs.running.user_code import Obstacle, UserCode, has_user_code, obstacle, parameters_are_read_before
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["faster", "optimised_alone", "quiet_plan", "runs_alone"]
+__all__ = ["Alone", "faster", "optimised_alone", "quiet_plan", "reason", "runs_alone"]
 
 
-def faster(graph: Graph, optimised: Function | None = None) -> Faster | None:
+@dataclass(frozen=True)
+class Alone:
+    """What is known of a graph that runs alone before it is looked at.
+
+    function        its optimised function
+    differentiates  True if it takes gradients
+    nodes           how many nodes it has
+    """
+
+    function: Function
+    differentiates: bool
+    nodes: int
+
+
+def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
     """Return the optimised function of a graph; None if the graph must run as it is.
 
-    optimised  this function, if it is known: for a graph that runs alone
+    alone  what is known of the graph
     """
-    state, nodes = graph.state, _nodes(graph)
+    if alone is not None:
+        plan = functools.partial(_planned, alone.function)
+        return Faster(plan, _fits(graph.state, ()) if alone.differentiates else None)
+    nodes = _nodes(graph)
     if any(map(_is_fixed, nodes)):
         return None
     differentiated = any(isinstance(node.op, Differentiated) for node in nodes)
     around: list[Callable[[], Cell | None]] = []
     if not has_user_code(graph):
-        make = functools.partial(_plan, graph, optimised)
+        make = functools.partial(_plan, graph)
     else:
         user = UserCode(graph)
-        if user.late or returns_anything(graph) or not may_expand(graph, user.function):
+        if obstacle(graph, user) is not None:
             return None
         make, around = functools.partial(_plan_of, graph, user.function, user.runs), [site.reference for site in user.around]
+    return Faster(make, _fits(graph.state, around) if differentiated or around else None)
 
+
+def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None]]) -> Callable[[Sequence[Tensor]], bool]:
     def fits(arguments: Sequence[Tensor]) -> bool:
         """Return True if no hook waits on a tensor from outside for its gradient, and none can be added to a cell that is being called."""
         for x in (*arguments, *state.values()):
@@ -54,17 +79,35 @@ def faster(graph: Graph, optimised: Function | None = None) -> Faster | None:
                 return False
         for reference in around:
             cell = reference()
-            if cell is None or cell._hooks is not None:
+            if cell is None or cell._hooks:
                 return False
         return True
 
-    return Faster(make, fits if differentiated or around else None)
+    return fits
 
 
 def quiet_plan(graph: Graph) -> Plan:
     """Return the plan that a graph runs by when nothing is recorded and no hook waits on a tensor from outside."""
     found = faster(graph)
     return (found and found.plan()) or planned(graph.function, identities=True, accesses=True)
+
+
+def reason(graph: Graph) -> str | None:
+    """Return in one line why a graph takes its gradients along their paths; None if it does not, or takes none."""
+    nodes = _nodes(graph)
+    if not any(isinstance(node.op, Differentiated) for node in nodes):
+        return None
+    found = next((Obstacle("is known to a tape only", node) for node in nodes if _is_fixed(node)), None)
+    if found is None and has_user_code(graph):
+        found = obstacle(graph, UserCode(graph))
+    if found is not None:
+        symbol, place = getattr(found.node.op, "symbol", ""), user_place(found.node.loc)
+        return f"{found.node.op.name}{f' @{symbol}' if symbol else ''} {found.why}{f' ({place.file}:{place.line})' if place else ''}"
+    form = faster(graph)
+    if form is None or form.plan() is None:
+        return ("a gradient would be summed in another order than in eager mode, a parameter is written while its old value is needed, "
+                "or Python would be given an argument in place of a new tensor")
+    return None
 
 
 def runs_alone(graph: Graph) -> bool:
@@ -82,17 +125,26 @@ def _nodes(graph: Graph) -> list[Node]:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Return True for a hook that is attached to a value: it belongs to its tensor, which optimisation may make another one's."""
-    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Check, Collective, Draw))
+    """Return True for a node that calls Python in a way that only a tape knows."""
+    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw))
 
 
-def _plan(graph: Graph, optimised: Function | None) -> Plan | None:
-    made = optimised_alone(graph) if optimised is None else optimised
-    return None if made is None else planned(made, identities=True, accesses=True)
+@collector.paused(lasting=False)
+def _plan(graph: Graph) -> Plan | None:
+    made = optimised_alone(graph)
+    return None if made is None else _planned(made)
 
 
+@collector.paused(lasting=False)
 def _plan_of(graph: Graph, function: Function, calls_the_user: bool) -> Plan | None:
     made = optimised_alike(function, graph.module)
     if made is None or (calls_the_user and not parameters_are_read_before(made)):
         return None
-    return planned(made, identities=True, accesses=True)
+    return _planned(made)
+
+
+def _planned(function: Function) -> Plan:
+    """Return the plan of an optimised function, where the sizes are known by now."""
+    smaller = attending(function)
+    # What computes scores again reads its operands again, later.
+    return planned(smaller if reads_survive(smaller) else function, identities=True, accesses=True)

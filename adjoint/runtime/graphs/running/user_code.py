@@ -7,18 +7,20 @@ done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from adjoint.dataclass import dataclass
 from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, While
-from adjoint.ir.ops.host import Apply, Attach
+from adjoint.ir.ops.conversion import StopGradient
+from adjoint.ir.ops.host import Apply, Attach, Outputs
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
 from adjoint.runtime.graphs.graph import CellSite, Graph, LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.running.gradient_hosts import has_hosts
 
-__all__ = ["UserCode", "has_user_code", "may_expand", "parameters_are_read_before", "returns_anything"]
+__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "parameters_are_read_before", "returns_anything", "runs_user_code"]
 
 
 class UserCode:
@@ -26,56 +28,66 @@ class UserCode:
 
     function  the function of the graph, with its calls inlined
     runs    True if the user's code may run
-    late    True if it may be followed by the call of a cell, by a gradient, or by the use of a parameter that was read before
-    around  the calls of cells in which it runs: forward hooks may be added that run at their end, if the cell has had hooks before
+    late    the first node that may come after it, and is the call of a cell, a gradient, or uses a parameter that was read before
+    around  the calls of cells in which it runs: forward hooks may be added that run at their end, if the cell has hooks
     """
 
     def __init__(self, graph: Graph):
         self.function = function = inlined(graph.function, graph.module)
-        self.runs, self.late = False, False
+        self.runs = False
+        self.late: Node | None = None
         self.around: list[CellSite] = []
         self._graph = graph
         self._read: set[Atom] = set()
         self._stale: set[Atom] = set()
-        self._region(function.body, ())
-        self._use(function.body.results)
+        self._region(function.body, (), None)
 
-    def _region(self, region: Region, around: tuple[CellSite, ...]) -> None:
+    def _region(self, region: Region, around: tuple[CellSite, ...], owner: Node | None) -> None:
         for node in region.nodes:
-            self._use(node.operands)
+            self._use(node.operands, node)
             match node.op:
                 case Differentiated():
-                    self.late |= self.runs
-                    self._use(free_of(node.regions[0]))
+                    self._comes_after(node, self.runs)
+                    self._use(free_of(node.regions[0]), node)
                     if any(has_hosts(inner.op) or _calls_user(inner.op, self._graph) for inner in walk(node.regions[0])):
                         self._runs(around)
                 case Cell():
                     site = self._graph.site(node)
-                    self.late |= self.runs and site is not None
-                    self._region(node.regions[0], around if site is None else (*around, site))
+                    self._comes_after(node, self.runs and site is not None)
+                    self._region(node.regions[0], around if site is None else (*around, site), node)
                 case For() | While():
                     for _ in range(2):  # in the second round what stands before it comes after the user's code
                         for inner in node.regions:
-                            self._region(inner, around)
+                            self._region(inner, around, node)
                 case Apply() as op if _calls_user(op, self._graph):
                     self._runs(around)
                 case Call():
-                    self.late = True
+                    self._comes_after(node, True)
                 case Read():
                     self._read.add(node.result)
                 case _:
                     for inner in node.regions:
-                        self._region(inner, around)
-            for inner in node.regions:
-                self._use(inner.results)
+                        self._region(inner, around, node)
+        last = region.nodes[-1] if region.nodes else owner
+        if last is not None:
+            self._use(region.results, last)
 
-    def _use(self, atoms: Sequence[Atom]) -> None:
-        self.late |= not self._stale.isdisjoint(atoms)
+    def _use(self, atoms: Sequence[Atom], node: Node) -> None:
+        self._comes_after(node, not self._stale.isdisjoint(atoms))
+
+    def _comes_after(self, node: Node, user_code: bool) -> None:
+        if user_code and self.late is None:
+            self.late = node
 
     def _runs(self, around: tuple[CellSite, ...]) -> None:
         self.runs = True
         self._stale |= self._read
         self.around += around
+
+
+def runs_user_code(node: Node, graph: Graph) -> bool:
+    """Return True if the user's code may run in a node of a graph, or in its gradient."""
+    return any(isinstance(inner.op, Call) or has_hosts(inner.op) or _calls_user(inner.op, graph) for inner in walk(Region((), (node,), ())))
 
 
 def has_user_code(graph: Graph) -> bool:
@@ -84,23 +96,49 @@ def has_user_code(graph: Graph) -> bool:
                for node in walk(function.body))
 
 
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a graph must run as it is, along its path.
+
+    why   what is said of the node
+    """
+
+    why: str
+    node: Node
+
+
+def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
+    """Return what forbids to expand the gradients of a graph, and to move the user's code between its launches; None if nothing does."""
+    found = [
+        ("may return anything", _returning(graph)),
+        ("comes after code of the user's that may change what it uses", user.late),
+        ("runs code of the user's while a gradient's forward pass runs", _during(graph, user.function)),
+        ("attaches a hook that may outlive the run", _attaching(user.function)),
+    ]
+    return next((Obstacle(why, node) for why, node in found if node is not None), None)
+
+
 def returns_anything(graph: Graph) -> bool:
     """Return True if the user's code is called for its result, as forward hooks are: the graph may not be made for its type."""
-    return any(_calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect)
-               for function in graph.module.functions.values() for node in walk(function.body))
+    return _returning(graph) is not None
+
+
+def _returning(graph: Graph) -> Node | None:
+    return next((node for function in graph.module.functions.values() for node in walk(function.body)
+                 if _calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect)), None)
 
 
 def _calls_user(op: Op, graph: Graph) -> bool:
     return isinstance(op, Apply) and not isinstance(graph.hosts.get(op.symbol), LibraryCall)
 
 
-def may_expand(graph: Graph, function: Function) -> bool:
-    """Return True if the gradients of a function call the user's code in the order of eager mode when they are expanded.
+def _during(graph: Graph, function: Function) -> Node | None:
+    """Return a node that calls the user's code during the forward nodes of a gradient.
 
-    It must not run during the forward nodes.
+    If there is none, expanded gradients call it in the order of eager mode.
     """
     regions = [node.regions[0] for node in walk(function.body) if isinstance(node.op, Gradient)]
-    return all(_runs_afterwards(inner, graph) for region in regions for inner in walk(region))
+    return next((inner for region in regions for inner in walk(region) if not _runs_afterwards(inner, graph)), None)
 
 
 def _runs_afterwards(node: Node, graph: Graph) -> bool:
@@ -111,6 +149,41 @@ def _runs_afterwards(node: Node, graph: Graph) -> bool:
         site = graph.site(node)
         return site is not None and not site.numbers and not site.results
     return not _calls_user(op, graph)
+
+
+def _attaching(function: Function) -> Node | None:
+    """Return a node that must attach a hook to a tensor when a function runs, besides the hook's call in expanded gradients.
+
+    A hook on a value that takes no gradient is an error when it is reached.  A hook on one whose computation is not differentiated
+    waits on the tensor for later gradients.
+    """
+    inside = {inner for node in walk(function.body) if isinstance(node.op, Gradient) for inner in _attached(node.regions[0])}
+    return next((node for node in walk(function.body) if isinstance(node.op, Attach) and node not in inside), None)
+
+
+def _attached(region: Region) -> Iterator[Node]:
+    """Yield the nodes that attach a hook to a value which the region makes, and which takes a gradient."""
+    others: set[Atom] = {*free_of(region)}  # values made outside, parameters, results of `stop_gradient`, by all of their names
+
+    def also(atoms: Sequence[Atom], names: Sequence[Atom]) -> None:
+        others.update(name for atom, name in zip(atoms, names, strict=False) if atom in others)
+
+    def visit(region: Region) -> None:
+        for node in region.nodes:
+            match node.op:
+                case StopGradient() | Read():
+                    others.update(node.results)
+                case Cell():
+                    also(node.operands, node.regions[0].params)
+                    visit(node.regions[0])
+                    also(node.regions[0].results, node.results)
+                case Outputs():
+                    also(node.operands, node.results)
+                case _:
+                    pass
+
+    visit(region)
+    return (node for node in walk(region) if isinstance(node.op, Attach) and node.operands[0] not in others)
 
 
 def parameters_are_read_before(function: Function) -> bool:

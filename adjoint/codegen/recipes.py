@@ -1,0 +1,188 @@
+"""Recipes: the kernel of an op for all sizes that lead to the same text.
+
+    matmul(f32[32, 784], f32[784, 256])    lowered: the ops of this form have no recipe yet
+    matmul(f32[24, 784], f32[784, 256])    lowered with sizes that are recorded (`adjoint.ir.kernel.sizes`): a recipe
+    matmul(f32[16, 784], f32[784, 256])    computed by the recipe: its text, with other sizes for its launches
+
+What `lower` decides by a size is a condition of the recipe.  Where none holds, the op is lowered, and there is one more recipe.
+A form of op is its class with its attributes, and the dtypes and ranks of its operands and results: all but the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final
+
+from adjoint.budget import Table, budget
+from adjoint.codegen.emit import PLAIN_WORK, KernelStage, KernelText, lower
+from adjoint.ir.kernel.sizes import SizeRecord, Sizing
+from adjoint.ir.op import Op
+from adjoint.ir.types import TensorType, Type, tensor
+
+__all__ = ["Recipe", "form_of", "kernel_of", "plain_kernel_of", "recorded", "resized"]
+
+MOST: Final = 16
+"""Recipes that are kept for a form, the last used first."""
+
+PATIENCE: Final = 8
+"""Recipes that are made for a form without one of them being used: what `lower` does with its sizes is then not recorded any more."""
+
+
+class Recipe:
+    """A kernel for some sizes, and how to make it for others.
+
+    kernel  the kernel, with the sizes of the launch that it was lowered for
+    sizing  from the sizes of a form to those of the launches, stage by stage, and the bytes of the scratch buffers
+    """
+
+    __slots__ = ("kernel", "sizing")
+
+    def __init__(self, kernel: KernelText, sizing: Sizing):
+        self.kernel, self.sizing = kernel, sizing
+
+    def for_sizes(self, sizes: Sequence[int]) -> KernelText | None:
+        """Return the kernel for other sizes; None if they may lead to another text."""
+        numbers = self.sizing.numbers(sizes)
+        return None if numbers is None else _with_numbers(self.kernel, iter(numbers))
+
+    @property
+    def nbytes(self) -> int:
+        """Return an estimate of its bytes."""
+        return 1000 + len(self.kernel.text) + 150 * self.sizing.length
+
+
+def _numbers_of(kernel: KernelText) -> list[Any]:
+    return [number for stage in kernel.stages for number in stage.sizes] + [*kernel.scratch]
+
+
+def _with_numbers(kernel: KernelText, numbers: Iterator[int]) -> KernelText:
+    stages = tuple([KernelStage(stage.function, tuple(islice(numbers, len(stage.sizes)))) for stage in kernel.stages])
+    return replace(kernel, stages=stages, scratch=tuple(numbers))
+
+
+def recorded(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> Recipe:
+    """Lower an op with recorded sizes.
+
+    TypeError if `lower` uses a size where only a number can be, such as the key of a dictionary; whatever `lower` raises if it needs more
+    of the op than its attributes.
+    """
+    _, sizes = form_of(op, operands, results)
+    record = SizeRecord(sizes)
+    given = iter(record.sizes)
+    described = resized(op, given)
+    types = [resized(type_, given) for type_ in (*operands, *results)]
+    kernel = lower(described, types[: len(operands)], types[len(operands) :], plain_work=plain_work)
+    sizing = record.end(_numbers_of(kernel))
+    numbers = sizing.numbers(sizes)
+    assert numbers is not None
+    return Recipe(_with_numbers(kernel, iter(numbers)), sizing)
+
+
+# -- forms -----------------------------------------------------------------------------------------------------------------
+def form_of(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> tuple[Hashable, list[int]]:
+    """Return the form of an op, and its sizes: the integers in its attributes, and the lengths of operands and results."""
+    sizes: list[int] = []
+    return (_form(op, sizes), *[_form(type_, sizes) for type_ in operands], None, *[_form(type_, sizes) for type_ in results]), sizes
+
+
+def _form(value: Any, sizes: list[int]) -> Hashable:
+    """Return a value without its sizes, and add these to a list."""
+    match value:
+        case TensorType():
+            sizes += value.sizes
+            return value.dtype, value.rank
+        case tuple():
+            return tuple([_form(item, sizes) for item in value])
+        case Op():
+            return type(value), *[_form(getattr(value, name), sizes) for name in value.fields]
+        case float():
+            return value.hex()  # it tells -0.0 from 0.0
+        case int() if type(value) is int:
+            sizes.append(value)
+            return int
+        case _:
+            return type(value), value
+
+
+def resized(value: Any, sizes: Iterator[Any]) -> Any:
+    """Return a value with other sizes, taken in the order of `_form`."""
+    match value:
+        case TensorType():
+            return tensor(value.dtype, [*islice(sizes, value.rank)])
+        case tuple():
+            return tuple([resized(item, sizes) for item in value])
+        case Op():
+            made = object.__new__(type(value))  # not interned: its sizes have no hash
+            for name in value.fields:
+                object.__setattr__(made, name, resized(getattr(value, name), sizes))
+            return made
+        case int() if type(value) is int:
+            return next(sizes)
+        case _:
+            return value
+
+
+# -- the recipes of this process -------------------------------------------------------------------------------------------
+class _Family:
+    """The recipes of a form.
+
+    left  how many may be made before one is used
+    used  the period of the budget in which it was last looked up
+    """
+
+    __slots__ = ("left", "nbytes", "recipes", "used")
+
+    def __init__(self) -> None:
+        self.recipes: tuple[Recipe, ...] = ()
+        self.left = PATIENCE
+        self.used, self.nbytes = 0, 500
+
+    def add(self, recipe: Recipe) -> None:
+        self.recipes = (recipe, *self.recipes)[:MOST]
+        self.nbytes = 500 + sum(each.nbytes for each in self.recipes)
+        budget.charge(recipe.nbytes)
+
+    def find(self, sizes: Sequence[int]) -> KernelText | None:
+        """Return the kernel for these sizes by a recipe, if there is one."""
+        known = self.recipes
+        for recipe in known:
+            kernel = recipe.for_sizes(sizes)
+            if kernel is not None:
+                self.left = PATIENCE
+                if recipe is not known[0]:
+                    self.recipes = (recipe, *[other for other in known if other is not recipe])
+                return kernel
+        return None
+
+
+_families: Table[Hashable, _Family] = Table("recipes")
+
+
+def kernel_of(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> KernelText:
+    """Return what `emit.lower` returns, by a recipe if there is one."""
+    form, sizes = form_of(op, operands, results)
+    key = form, plain_work
+    family = _families.find(key)
+    if family is None:
+        _families.keep(key, _Family())
+        return lower(op, operands, results, plain_work=plain_work)
+    kernel = family.find(sizes)
+    if kernel is not None:
+        return kernel
+    if family.left > 0:
+        family.left -= 1
+        try:
+            recipe = recorded(op, operands, results, plain_work)
+        except Exception:  # `lower` uses a size where only a number can be, or the op keeps something besides its attributes
+            family.left = 0
+        else:
+            family.add(recipe)
+            return recipe.kernel
+    return lower(op, operands, results, plain_work=plain_work)
+
+
+def plain_kernel_of(tuned: KernelText, op: Op, operands: Sequence[Type], results: Sequence[Type]) -> KernelText:
+    """Return what `emit.plain_form` returns, by a recipe if there is one."""
+    return kernel_of(op, operands, results, PLAIN_WORK) if tuned.two_forms else replace(tuned, plain=True)

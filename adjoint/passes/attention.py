@@ -1,0 +1,250 @@
+"""Attention: products with a large softmax become nodes that do not store it.
+
+    s = matmul(q, k, tb=true)        y = attention carry (q1 = q, k1 = k, v1 = v) {
+    x = mul(s, 0.125)                  s = matmul(q1, k1, tb=true); x = mul(s, 0.125); p = softmax(x, axis=2); y1 = matmul(p, v1)
+    p = softmax(x, axis=2)             yield y1
+    y = matmul(p, v)                 }
+
+*Scores* are values of the softmax's type that are matrix products, or computed from scores row by row; *results* are matrix products with
+them (`role_of`).  Scores that are computed from each other are changed together, and only if nothing else uses any of them: a hook, a mean
+of weights, a caller.  Then each kernel computes the scores that it needs, the gradient's again.
+
+    place   a node stands before the first use of its results, and after all that it reads
+    group   results for which there is such a place are one node; so the gradient, which reads what depends on y, is another one than y
+
+The order of additions is that of the nodes (`ir/ops/attention.py`), so no bit changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from adjoint.dataclass import dataclass
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type, walk
+from adjoint.ir.ops.attention import Attention, Role, role_of
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.fused import Fused
+from adjoint.ir.ops.random import Dropout, DropoutGradient, DropoutKept
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.softmax import Softmax
+from adjoint.ir.types import TensorType
+from adjoint.passes.cse import same_key
+from adjoint.passes.fuse import is_written_out
+from adjoint.passes.manager import Pass
+
+__all__ = ["Attend", "attending"]
+
+LARGE = 2**22
+"""Bytes of scores above which they are not stored.  Smaller ones stay in a cache, and to compute them again takes longer."""
+
+
+def attending(function: Function) -> Function:
+    """Return the function with `attention` nodes; itself if it has no large softmax of scores.  Results of nodes stay the same values."""
+    if not any(_is_large(node) for node in walk(function.body)):
+        return function
+    body = _region(function.body)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _is_large(node: Node) -> bool:
+    if not isinstance(node.op, Softmax):
+        return False
+    type_ = tensor_type(node.result)
+    return type_.is_static and type_.nbytes >= LARGE
+
+
+def _region(region: Region) -> Region:
+    nodes = [_inside(node) for node in region.nodes]
+    for type_ in dict.fromkeys(tensor_type(node.result) for node in nodes if _is_large(node)):
+        apart = _apart(nodes, type_)
+        made = _Scores(apart, region.results, type_).replaced()
+        nodes = nodes if made is apart else made
+    same = len(nodes) == len(region.nodes) and all(a is b for a, b in zip(nodes, region.nodes, strict=True))
+    return region if same else replace(region, nodes=tuple(nodes))
+
+
+def _inside(node: Node) -> Node:
+    """Return a node with what is in its regions; what is differentiated is recorded node by node."""
+    if isinstance(node.op, (Fused, Differentiated)):
+        return node
+    regions = tuple(map(_region, node.regions))
+    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
+
+
+def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
+    """Return the nodes, with `dropout` of values of this type as two: which elements are kept, and what they become."""
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node.op, Dropout) and node.results[0].type is type_:
+            (x, key), (dropped, kept) = node.operands, node.results
+            op = DropoutKept(keep=node.op.keep, to=tensor_type(kept))
+            found.append(Builder().emit_node(op, [key], results=[kept], loc=node.loc))
+            found.append(Builder().emit_node(DropoutGradient(node.op.keep), [kept, x], results=[dropped], loc=node.loc))
+        else:
+            found.append(node)
+    return found
+
+
+class _Scores:
+    """The scores of one type among the nodes of a region; each node is called by its index.
+
+    maker  the node that makes a value
+    users  the nodes that use a value; `len(nodes)` where the region yields it
+    roles  by node, what it is
+    """
+
+    def __init__(self, nodes: list[Node], results: Sequence[Atom], type_: TensorType):
+        self.nodes, self.type = nodes, type_
+        self.maker = {value: i for i, node in enumerate(nodes) for value in node.results}
+        self.users: dict[Value, list[int]] = {}
+        for i, node in enumerate(nodes):
+            for value in _read(node):
+                self.users.setdefault(value, []).append(i)
+        for atom in results:
+            if isinstance(atom, Value):
+                self.users.setdefault(atom, []).append(len(nodes))
+        self.roles: dict[int, Role] = {}
+        self.scores: set[Atom] = set()
+        for i, node in enumerate(nodes):
+            role = role_of(node, type_.sizes, self.scores)
+            if role is None or tensor_type(node.result).dtype is not type_.dtype or not self.pays(node, role):
+                continue
+            self.roles[i] = role
+            if not role.is_result:
+                self.scores.add(node.result)
+
+    def pays(self, node: Node, role: Role) -> bool:
+        """Return False for a product that takes longer than one with the scores, and for what is computed from other values alone."""
+        if role is Role.PRODUCT:
+            return tensor_type(node.operands[0]).sizes[-1] <= self.type.sizes[-1]
+        return role is not Role.ROW or any(x in self.scores for x in node.operands)
+
+    def makers(self, i: int) -> list[int]:
+        """Return the nodes that make the scores which a node reads."""
+        return [self.maker[x] for x in self.nodes[i].operands if isinstance(x, Value) and x in self.scores]
+
+    def replaced(self) -> list[Node]:
+        """Return the nodes of the region, with scores that nothing else uses inside of `attention` nodes."""
+        made: dict[int, list[Node]] = {}
+        gone: set[int] = set()
+        for members in self.connected():
+            found = self.together(members)
+            if found is not None:
+                gone.update(members)
+                for at, node in found:
+                    made.setdefault(at, []).append(node)
+        if not made:
+            return self.nodes
+        out: list[Node] = []
+        for i, node in enumerate(self.nodes):
+            out += made.get(i, ())
+            unused = self.is_cheap(node) and all(user in gone for user in self.users.get(node.result, ()))
+            if i not in gone and not unused:
+                out.append(node)
+        return [*out, *made.get(len(self.nodes), ())]
+
+    def connected(self) -> list[list[int]]:
+        """Return the nodes with roles, those together whose scores are computed from each other."""
+        joined = {i: i for i in self.roles}
+
+        def root(i: int) -> int:
+            while joined[i] != i:
+                joined[i] = joined[joined[i]]
+                i = joined[i]
+            return i
+
+        for i in self.roles:
+            for maker in self.makers(i):
+                joined[root(i)] = root(maker)
+        found: dict[int, list[int]] = {}
+        for i in self.roles:
+            found.setdefault(root(i), []).append(i)
+        return list(found.values())
+
+    def together(self, members: list[int]) -> list[tuple[int, Node]] | None:
+        """Return the nodes that compute the results among members, each with its place; None if scores must be stored."""
+        own = set(members)
+        if not any(_is_large(self.nodes[i]) for i in members):
+            return None
+        scores = [self.nodes[i].result for i in members if not self.roles[i].is_result]
+        if any(user not in own for value in scores for user in self.users.get(value, ())):
+            return None
+        results = [i for i in members if self.roles[i].is_result and self.users.get(self.nodes[i].result)]
+        found: list[tuple[int, Node]] = []
+        while results:
+            place = min(map(self.latest, results))
+            group = [i for i in results if self.earliest(i) <= place]
+            found.append((place, self.node(group)))
+            results = [i for i in results if i not in group]
+        return found
+
+    def latest(self, i: int) -> int:
+        """Return the last place for a node: before the first use of its result."""
+        return min(self.users[self.nodes[i].result])
+
+    def earliest(self, i: int) -> int:
+        """Return the first place for a result: after all that its kernel reads, of which results may move to their last place."""
+        inside = self.needed([i])
+        read = {self.maker.get(x, -1) for j in inside for x in self.nodes[j].operands if isinstance(x, Value)} - inside
+        return 1 + max(self.latest(j) if j in self.roles and self.roles[j].is_result else j for j in read)
+
+    def needed(self, results: list[int]) -> set[int]:
+        """Return results with the nodes that compute their scores, and with the cheap ones that these read."""
+        found: set[int] = set()
+        left = list(results)
+        while left:
+            i = left.pop()
+            if i in found:
+                continue
+            found.add(i)
+            left += self.makers(i)
+            if self.roles.get(i) is Role.ROW:
+                wide = (self.maker[x] for x in self.nodes[i].operands if isinstance(x, Value) and x in self.maker)
+                left += (j for j in wide if self.is_cheap(self.nodes[j]))
+        return found
+
+    def is_cheap(self, node: Node) -> bool:
+        """Return True for a value as large as the scores that is computed where it is read: it is broadcast, or says what dropout keeps."""
+        return isinstance(node.op, (Broadcast, DropoutKept)) and tensor_type(node.result).sizes == self.type.sizes
+
+    def node(self, results: list[int]) -> Node:
+        """Return the `attention` node that computes these results."""
+        members, inner = sorted(self.needed(results)), Builder()
+        known: dict[Value, Value] = {}
+        params: dict[Any, tuple[Value, Atom]] = {}
+
+        def inside(atom: Atom) -> Atom:
+            if isinstance(atom, Literal) and is_written_out(atom):
+                return atom
+            if isinstance(atom, Value) and atom in known:
+                return known[atom]
+            hint = atom.hint if isinstance(atom, Value) else "number"
+            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
+
+        for i in members:
+            node = self.nodes[i]
+            made = inner.emit_node(node.op, [inside(x) for x in node.operands], hint=node.result.hint, loc=node.loc)
+            known[node.result] = made.result
+        values = [self.nodes[i].result for i in results]
+        region = inner.finish([known[value] for value in values], [param for param, _ in params.values()])
+        softmax = next((i for i in members if isinstance(self.nodes[i].op, Softmax)), results[0])
+        given = [atom for _, atom in params.values()]
+        return Builder().emit_node(Attention(), given, regions=[region], results=values, loc=self.nodes[softmax].loc)
+
+
+def _read(node: Node) -> list[Value]:
+    """Return the values that a node uses, in its regions too."""
+    return [x for x in (*node.operands, *(value for region in node.regions for value in free_of(region))) if isinstance(x, Value)]
+
+
+@dataclass(frozen=True)
+class Attend(Pass):
+    """`attend`: products with a large softmax become nodes that do not store it."""
+
+    name: ClassVar[str] = "attend"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return attending(function)

@@ -1,0 +1,162 @@
+"""Early steps: an optimiser's step of a large parameter comes as soon as its gradient is there.
+
+    g1 = matmul(..)                      g1 = matmul(..)
+    g2 = matmul(..)                      w1 = read @w1; m1 = update(w1, g1); write! @w1(m1)
+    w1 = read @w1                        g2 = matmul(..)
+    m1 = update(w1, g1)                  w2 = read @w2; m2 = update(w2, g2); write! @w2(m2)
+    write! @w1(m1)
+    w2 = read @w2; ...
+
+So the gradient is still in a cache when it is read, and its memory serves the next one: large gradients are not there all at once.
+
+What a node must come after, its *predecessors*:
+
+    any node   those that make its operands
+    a read     the write of its symbol before it
+    a write    the write of its symbol before it, the reads between them, and what uses these
+
+A node is *light* if it reads state, or gives or writes few bytes: rates and counters.  A step and the writes of its results move up to the
+last node that they must come after, directly or not, and that is not light; light ones move up with them.  Nothing moves past a node that
+has regions, effects other than on state, or that may fail: such nodes see the parameters, or decide whether they are written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from adjoint.dataclass import dataclass
+from adjoint.ir.core import Atom, Function, Module, Node, Value, tensor_type
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.optimizers import Update
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import TensorType
+from adjoint.passes.manager import Pass
+
+__all__ = ["EarlySteps", "with_early_steps"]
+
+_LARGE = 2**20
+"""Bytes of a gradient from which on its step comes early.  Steps of smaller ones run as one launch at the end."""
+_LIGHT = 4096
+"""Bytes of a value that is light."""
+
+
+def with_early_steps(function: Function) -> Function:
+    """Return the function with large steps of optimisers as early as they may be; itself if none moves."""
+    nodes: list[Node] = []
+    stretch: list[Node] = []
+    state: dict[Value, str] = {}
+    for node in function.body.nodes:
+        if _movable(node):
+            stretch.append(node)
+        else:
+            nodes += [*_ordered(stretch, state), node]
+            stretch = []
+    nodes += _ordered(stretch, state)
+    same = all(a is b for a, b in zip(nodes, function.body.nodes, strict=True))
+    return function if same else replace(function, body=replace(function.body, nodes=tuple(nodes)))
+
+
+def _movable(node: Node) -> bool:
+    if node.regions or node.op.may_fail or not (node.op.effect is Effect.PURE or isinstance(node.op, (Read, Write))):
+        return False
+    return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
+
+
+def _is_large(node: Node) -> bool:
+    return isinstance(node.op, Update) and _LARGE <= _nbytes(node.operands[node.op.streams]) < math.inf
+
+
+def _nbytes(atom: Atom) -> float:
+    """Return the bytes of a value; infinity for one of named sizes."""
+    type_ = tensor_type(atom)
+    return type_.nbytes if type_.is_static else math.inf
+
+
+def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
+    """Return nodes of a stretch in their new order.
+
+    state  the values of state that are read before, with their symbols; those that this stretch reads are added
+    """
+    before = _predecessors(nodes, state)
+    if not any(map(_is_large, nodes)):
+        return nodes
+    last = _last_heavy(nodes, before)
+    step_of: dict[Atom, int] = {value: i for i, node in enumerate(nodes) if _is_large(node) for value in node.results}
+    writes: dict[int, list[int]] = {}
+    for i, node in enumerate(nodes):
+        if isinstance(node.op, Write) and node.operands[0] in step_of:
+            writes.setdefault(step_of[node.operands[0]], []).append(i)
+    moved: dict[int, list[int]] = {}
+    for step, own in writes.items():
+        at = max((last[x] for i in (step, *own) for x in before[i] if x != step), default=-1)
+        if 0 <= at < step:
+            moved.setdefault(at, []).extend((step, *own))
+    order: dict[int, None] = {}
+    for i in range(len(nodes)):
+        for wanted in (i, *moved.get(i, ())):
+            _put(wanted, before, order)
+    return [nodes[i] for i in order]
+
+
+def _put(wanted: int, before: Sequence[set[int]], order: dict[int, None]) -> None:
+    """Append a node to the order, after its predecessors that are not in it yet."""
+    left = [wanted]
+    while left:
+        missing = sorted(x for x in before[left[-1]] if x not in order)
+        if missing:
+            left += reversed(missing)
+        else:
+            order.setdefault(left.pop())
+
+
+def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[int]]:
+    """Return the indices of each node's predecessors; for `state` see `_ordered`."""
+    maker: dict[Value, int] = {}
+    users: dict[str, list[int]] = {}  # by symbol, the nodes since the last write that read its state, or use what was read
+    written: dict[str, int] = {}
+    before: list[set[int]] = []
+    for i, node in enumerate(nodes):
+        given = [x for x in node.operands if isinstance(x, Value)]
+        found = {maker[x] for x in given if x in maker}
+        for x in given:
+            if x in state:
+                users.setdefault(state[x], []).append(i)
+        if isinstance(node.op, (Read, Write)):
+            symbol = node.op.symbol
+            if symbol in written:
+                found.add(written[symbol])
+            if isinstance(node.op, Read):
+                users.setdefault(symbol, []).append(i)
+                state[node.result] = symbol
+            else:
+                found.update(x for x in users.pop(symbol, ()) if x != i)
+                written[symbol] = i
+        elif getattr(node.op, "aliases", False) and given and given[0] in state:
+            state[node.result] = state[given[0]]
+        maker.update((value, i) for value in node.results)
+        before.append(found)
+    return before
+
+
+def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
+    """Return for each node that is not light its index; for another one the last that it must come after and is not light, -1 for none."""
+    last: list[int] = []
+    for i, node in enumerate(nodes):
+        found = max((last[x] for x in before[i]), default=-1)
+        values = node.operands if isinstance(node.op, Write) else node.results
+        light = isinstance(node.op, Read) or all(_nbytes(x) <= _LIGHT for x in values)
+        last.append(found if light else i)
+    return last
+
+
+@dataclass(frozen=True)
+class EarlySteps(Pass):
+    """`early-steps`: an optimiser's step of a large parameter comes as soon as its gradient is there."""
+
+    name: ClassVar[str] = "early-steps"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return with_early_steps(function)

@@ -1,0 +1,113 @@
+"""The text of a call: statements that take arguments apart as `templates.flatten` does, but for one template alone.
+
+    f(x, (y, 2))    if kwargs or len(args) != 2: return None
+                    a0, a1, = args
+                    if type(a0) is not Tensor or a0.type is not type0: return None
+                    if type(a1) is not tuple or len(a1) != 2: return None
+                    a2, a3, = a1
+                    ...
+
+The text holds only numbered variables; what the user wrote, keys and constants, is passed as objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from adjoint.ir.types import TensorType
+from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["ArgumentText", "argument_text", "filling"]
+
+_BY_VALUE = (int, str)
+_ITERATED = (tuple, list)
+
+
+class ArgumentText:
+    """Statements that are given `args` and `kwargs`.
+
+    statements  they end with `return None` where the arguments are not those of the template
+    tensors     the variables that hold the tensors afterwards, in order
+    objects     what the other variables stand for
+    """
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.tensors: list[str] = []
+        self.objects: dict[str, Any] = {"Tensor": Tensor}
+        self._count = 0
+
+    def variables(self, count: int) -> list[str]:
+        """Return new variables."""
+        first, self._count = self._count, self._count + count
+        return [f"a{i}" for i in range(first, self._count)]
+
+    def object(self, value: Any) -> str:
+        """Return a variable that stands for an object."""
+        name = f"known{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+    def unless(self, condition: str) -> None:
+        """Append a condition that these arguments must meet."""
+        self.statements.append(f"if not ({condition}): return None")
+
+    def parts(self, value: str, nodes: Sequence[Any]) -> bool:
+        """Append the taking apart of a tuple or list of known length; False if a part cannot be compared."""
+        names = self.variables(len(nodes))
+        if names:
+            self.statements.append(f"{', '.join(names)}, = {value}")
+        return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
+
+    def named_parts(self, value: str, keys: Sequence[Any], nodes: Sequence[Any]) -> bool:
+        """Append the taking apart of a dict with keys in this order; False if they are no text, or if a part cannot be compared."""
+        if not all(kind is str for kind, _ in keys):
+            return False
+        self.unless(f"tuple({value}) == {self.object(tuple([name for _, name in keys]))}")
+        names = self.variables(len(nodes))
+        if names:
+            self.statements.append(f"{', '.join(names)}, = {value}.values()")
+        return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
+
+    def part(self, value: str, node: Any) -> bool:
+        """Append the conditions of a part; False if it cannot be compared."""
+        if isinstance(node, TensorType):
+            self.unless(f"type({value}) is Tensor and {value}.type is {self.object(node)}")
+            self.tensors.append(value)
+            return True
+        kind = node[0]
+        if kind in _ITERATED:
+            self.unless(f"type({value}) is {kind.__name__} and len({value}) == {len(node) - 1}")
+            return self.parts(value, node[1:])
+        if kind is dict:
+            self.unless(f"type({value}) is dict")
+            return self.named_parts(value, node[1], node[2:])
+        return self.constant(value, kind, node[1:])
+
+    def constant(self, value: str, kind: type, of: Sequence[Any]) -> bool:
+        """Append the comparison of a constant of the template, given by its key: see `guards.constants`."""
+        if kind is type(None) or kind is bool:
+            self.unless(f"{value} is {of[0]}")
+        elif kind in _BY_VALUE or (kind is float and type(of[0]) is float):  # not a zero with its sign, nor NaN
+            self.unless(f"type({value}) is {kind.__name__} and {value} == {self.object(of[0])}")
+        else:
+            return False
+        return True
+
+
+def argument_text(template: Template) -> ArgumentText | None:
+    """Return the text for the template of `(args, kwargs)`; None for one with constants that are no numbers, text or None."""
+    found = ArgumentText()
+    node: Any = template.node
+    _, (_, *args), (_, keys, *named) = node
+    found.unless(f"len(args) == {len(args)}" + ("" if named else " and not kwargs"))
+    known = found.parts("args", args) and (not named or found.named_parts("kwargs", keys, named))
+    return found if known else None
+
+
+def filling(result: str, count: int, objects: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., Any]:
+    """Return the function of so many tensors, `leaf0`, `leaf1`, ..., that an expression makes the result of."""
+    return eval(f"lambda {', '.join(f'leaf{i}' for i in range(count))}: {result}", dict(objects))

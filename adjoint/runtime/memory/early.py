@@ -1,0 +1,74 @@
+"""Early memory: what tensors are made in while the run-time library is being compiled.
+
+The library's blocks are aligned to a line of the cache, and large ones lie on huge pages: kernels are slower on other memory.  A
+parameter stays where it was made, so early memory is the same.  The library counts it from its opening on.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["EarlyMemory"]
+
+_LINE = 64
+"""Bytes: as in the library, blocks begin at multiples of it."""
+_MAPPED = 2**21
+"""Bytes: as in the library, blocks from this size on are mapped on huge pages, each of this size."""
+
+
+class EarlyMemory:
+    """Blocks that Python allocates.
+
+    allocate  bytes -> memory that is freed with its last reference
+    """
+
+    def __init__(self, ffi: Any):
+        self._bytes, self._pointer, self._integer = map(ffi.typeof, ("char[]", "char *", "uintptr_t"))
+        self._cast, self._from_buffer = ffi.cast, ffi.from_buffer
+        self._malloc = ffi.new_allocator(None, None, False)
+        self._blocks: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
+        self._count: Callable[[int], None] | None = None
+        self.forget_threads()
+        self.allocate: Callable[[Any, int], Any] = ffi.new_allocator(self._taken, self._freed, False)
+
+    def forget_threads(self) -> None:
+        """Begin without locks held, as in a forked child."""
+        self._lock = threading.RLock()  # a block may be freed wherever the collector runs
+
+    def count_with(self, count: Callable[[int], None]) -> None:
+        """Tell a function how many bytes are in use, and then how many less with each block that is freed."""
+        with self._lock:
+            self._count = count
+            count(sum([*self._sizes.values()]))
+
+    def _taken(self, size: int) -> Any:
+        unit, block = (_MAPPED, self._mapped(size)) if size >= _MAPPED else (_LINE, self._malloc(self._bytes, size + _LINE))
+        address = int(self._cast(self._integer, block))
+        address += -address % unit
+        with self._lock:
+            self._blocks[address], self._sizes[address] = block, size
+            if self._count is not None:
+                self._count(size)
+        return self._cast(self._pointer, address)
+
+    def _mapped(self, size: int) -> Any:
+        try:
+            region = mmap.mmap(-1, size + _MAPPED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError as refusal:
+            raise MemoryError(str(refusal)) from None
+        with suppress(AttributeError, OSError):  # a system without huge pages
+            region.madvise(mmap.MADV_HUGEPAGE)
+        return self._from_buffer(region)
+
+    def _freed(self, pointer: Any) -> None:
+        address = int(self._cast(self._integer, pointer))
+        with self._lock:
+            block, size = self._blocks.pop(address), self._sizes.pop(address)
+            if self._count is not None:
+                self._count(-size)
+        del block

@@ -1,0 +1,119 @@
+"""Forward hooks whose results change in the middle of training: the run goes on in another graph.
+
+What ran before the hook has run as whole pieces, which keep few of their values: the others are computed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, nn, ops
+from adjoint.runtime.execution import recorded
+from tests.hook_events import recorded as events_of
+
+
+class Net(nn.Cell):
+    """A cell between long pieces, whose values are used again after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.act = nn.Tanh()
+
+    def construct(self, x):
+        a = ops.sin(x) * 2 + 1
+        b = ops.exp(a * 0.1) - ops.stop_gradient(a)
+        c = self.act(b)
+        d = ops.cos(c) * a
+        return (d * b + self.act(d)).sum()
+
+
+X = Tensor(np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32))
+
+CHANGES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "another dtype": lambda cell, args, output: output.astype(ms.float64) * 2,
+    "another shape": lambda cell, args, output: output.mean(),
+    "a pair's sum": lambda cell, args, output: output + args[0].sum(),
+    "its argument": lambda cell, args, output: args[0],
+}
+
+
+def log_of(wrapped: Callable[..., Any], gradient: Callable[..., Any], change: Callable[[Any, Any, Any], Any]) -> list[Any]:
+    with events_of() as events:
+        net, calls = Net(), [0]
+
+        def hook(cell: Any, args: Any, output: Any) -> Any:
+            calls[0] += 1
+            return change(cell, args, output) if calls[0] in (7, 10) else None
+
+        net.act.register_forward_hook(hook)
+        net.act.register_backward_hook(lambda cell, grad_input, grad_output: None)
+        function = gradient(wrapped, net)
+        for _ in range(6):
+            made = function(X)
+            events += [("made", x.dtype, x.asnumpy().tobytes()) for x in (made if isinstance(made, tuple) else (made,))]
+    return events
+
+
+ORDERS = {
+    "values": lambda wrapped, net: wrapped(lambda x: net(x)),
+    "gradients": lambda wrapped, net: ms.value_and_grad(wrapped(lambda x: net(x))),
+    "gradients inside": lambda wrapped, net: wrapped(lambda x: ms.value_and_grad(net)(x)),
+    "second order": lambda wrapped, net: wrapped(lambda x: ms.grad(lambda x: ms.grad(net)(x).sum())(x)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_hook_that_returns_something_else_in_a_later_run(order: str, change: str) -> None:
+    expected = log_of(lambda function: function, ORDERS[order], CHANGES[change])
+    assert log_of(ms.jit, ORDERS[order], CHANGES[change]) == expected
+
+
+class Asking(nn.Cell):
+    """Uses an early value again if a hook returns a pair."""
+
+    def __init__(self):
+        super().__init__()
+        self.act = nn.Tanh()
+
+    def construct(self, x):
+        a = ops.sin(x) * 2 + 1
+        b = ops.exp(a * 0.1) - ops.stop_gradient(a)
+        c = self.act(b)
+        if isinstance(c, tuple):
+            c = c[0] * a
+        return (c * b).sum()
+
+
+def asked(wrapped: Callable[..., Any]) -> list[bytes]:
+    net, calls = Asking(), [0]
+
+    def hook(cell: Any, args: Any, output: Any) -> Any:
+        calls[0] += 1
+        return (output, output) if calls[0] > 3 else None
+
+    net.act.register_forward_hook(hook)
+    function = wrapped(ms.grad(net))
+    return [function(X).asnumpy().tobytes() for _ in range(5)]
+
+
+def test_a_value_that_only_the_new_graph_needs() -> None:
+    assert asked(ms.jit) == asked(lambda function: function)
+
+
+def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted mistake: the values that a piece has not kept are wrong."""
+    original, missing = recorded._Logged._results, list[int]()
+
+    def wrong(self: Any) -> list[Any]:
+        missing.extend(i for i, x in enumerate(self.made) if x is None)
+        return [x if made is not None else x * 2 for x, made in zip(original(self), self.made, strict=True)]
+
+    monkeypatch.setattr(recorded._Logged, "_results", wrong)
+    assert asked(ms.jit) != asked(lambda function: function)
+    assert missing
