@@ -18,6 +18,6 @@ Each module imports from those before it.
     declarations      how Python calls the run-time library and the system's
     loading           from a library to the addresses of its functions
     probe             whether a compiler can be trusted
-    workshop          a compiler and a cache that work together, and the run-time library
+    workshop          a compiler and a cache that work together, and the run-time library; its files are in `c/runtime/`
     compile           from texts to function pointers
 """

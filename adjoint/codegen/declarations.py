@@ -1,6 +1,6 @@
 """Declarations of the run-time library and of dlopen, in the form of cffi that needs no parser.
 
-Written by `make docs` from the interface in `c/runtime.c`, and compared with it by a test.
+Written by `make docs` from `c/runtime/interface.h`, and compared with it by a test.
 """
 
 from __future__ import annotations

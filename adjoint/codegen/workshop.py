@@ -7,7 +7,6 @@ recorded in the cache, so that a process which finds all its kernels there start
 from __future__ import annotations
 
 import os
-import re
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from adjoint.codegen.probe import check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
 from adjoint.diagnostics import InternalError, printed_as, warn
 
-__all__ = ["CompilerFailure", "Workshop", "begin_opening", "load_runtime", "open_workshop", "runtime_interface"]
+__all__ = ["CompilerFailure", "Workshop", "begin_opening", "load_runtime", "open_workshop", "runtime_interface", "runtime_text"]
 
 _LACKS: Final = (
     "out of memory", "memory exhausted", "Cannot allocate memory", "Killed signal", "Resource temporarily unavailable",
@@ -34,8 +33,12 @@ _LACKS: Final = (
 """Compiler output which shows that the system denied something, so that the code is not at fault."""
 
 PROBE: Final = "probe.c"
-RUNTIME: Final = "runtime.c"
-_INTERFACE: Final = re.compile(r"/\* interface begin.*?\*/(.*?)/\* interface end \*/", re.DOTALL)
+INTERFACE: Final = "runtime/interface.h"
+RUNTIME: Final = (
+    "runtime/system.h", INTERFACE, "runtime/work.c", "runtime/pool.c", "runtime/launch.c", "runtime/table.c", "runtime/stacks.c",
+    "runtime/memory.c", "runtime/process.c",
+)
+"""The files of the run-time library, which are one unit, in this order."""
 
 
 @printed_as(InternalError)
@@ -278,7 +281,7 @@ class Workshop:
 
     def runtime(self) -> Library:
         """Return the run-time library, compiled if need be; raise CompilerError, CompilerFailure."""
-        source = headers.text(RUNTIME)
+        source = runtime_text()
         key = self.key(source)
         library = self.library(key)
         if library is not None:
@@ -416,12 +419,14 @@ def begin_opening() -> bool:
 _compiles_or_done: Final = threading.Event()
 
 
+def runtime_text() -> str:
+    """Return the C of the run-time library."""
+    return "\n".join(map(headers.text, RUNTIME))
+
+
 def runtime_interface() -> str:
     """Return the declarations of the run-time library, as cffi reads them."""
-    found = _INTERFACE.search(headers.text(RUNTIME))
-    if found is None:
-        raise InternalError(f"{RUNTIME} does not mark its interface")
-    return found[1]
+    return headers.text(INTERFACE)
 
 
 _declared: Final[weakref.WeakSet[Any]] = weakref.WeakSet()

@@ -20,12 +20,12 @@ from cffi import FFI
 from compilers import REAL, CountedCompiler, alive, needs_compiler, script
 from toy_ops import Add, Broken, Scale, Sum, alone, lowered, vector
 
-from adjoint.codegen import headers, packs
+from adjoint.codegen import packs
 from adjoint.codegen.cache import Store, Stores
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import Toolchain
-from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime
+from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime, runtime_text
 from adjoint.ir.op import Op
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, TensorType
 
@@ -305,7 +305,7 @@ def test_another_library_in_place_of_the_run_time_library_is_made_again(counted:
     workshop = Workshop.open()
     KernelCache(ffi, workshop).get(kernel)
     named = workshop.store.entry(workshop.key(kernel.text, kernel.headers))
-    workshop.store.add_entry(workshop.key(headers.text("runtime.c")), str(named))
+    workshop.store.add_entry(workshop.key(runtime_text()), str(named))
     assert load_runtime(ffi, Workshop.open()).adjoint_threads() > 0
 
 
