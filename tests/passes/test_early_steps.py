@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ from adjoint.runtime.memory.machine import machine
 
 
 def made_up(seed: int) -> str:
-    """A program on the parameters w and v and the number r: reads, products, names, steps, writes, calls of Python.
+    """A program on the parameters w and v and the number r: reads, products, names, steps, writes, calls of Python, selections that fail.
 
     What was read from a parameter is not used once the parameter is written.
     """
@@ -63,8 +64,12 @@ def made_up(seed: int) -> str:
         elif choice == 4:
             name = some(scope)
             scope[emit(f"reshape({name}, to=f32[4])")] = scope[name]
-        elif choice == 5 and rng.integers(3) == 0:
-            emit(f"callback! @h({some(scope)})")
+        elif choice == 5:
+            match int(rng.integers(6)):
+                case 0 | 1:
+                    emit(f"callback! @h({some(scope)})")
+                case 2:
+                    numbers[emit(f"gather({some(scope)}, k, axis=0)", "f32")] = None
         elif choice == 6:
             scope[emit(f"add({some(scope)}, {some(scope)})")] = None
         elif choice == 7:
@@ -74,7 +79,7 @@ def made_up(seed: int) -> str:
     result = emit(f"add({some(scope)}, {some(scope)})")
     body = "\n".join(lines)
     params = "param @w : f32[4]\nparam @v : f32[4]\nparam @r : f32\n"
-    return f'{params}host @h = "t:h"\nfunc @f(x: f32[4], y: f32[4]) -> f32[4] {{\n{body}\n  return {result}\n}}\n'
+    return f'{params}host @h = "t:h"\nfunc @f(x: f32[4], y: f32[4], k: i64) -> f32[4] {{\n{body}\n  return {result}\n}}\n'
 
 
 class Overwritten(dict[str, Any]):
@@ -84,7 +89,8 @@ class Overwritten(dict[str, Any]):
         self[symbol][...] = np.copy(value)
 
 
-def run(module: Module, kind: Callable[..., dict[str, Any]]) -> Any:
+def run(module: Module, kind: Callable[..., dict[str, Any]], selected: int) -> Any:
+    """Return the results, unless the selected element is out of range, the parameters and what Python was given."""
     rng = np.random.default_rng(1)
     state = kind((symbol, rng.uniform(0.5, 1.5, type_.sizes).astype(np.float32)) for symbol, type_ in module.params.items())
     log: list[Any] = []
@@ -92,8 +98,10 @@ def run(module: Module, kind: Callable[..., dict[str, Any]]) -> Any:
     def host(x: Any) -> None:
         log.append([np.copy(x), *(np.copy(state[symbol]) for symbol in state)])
 
-    given = [rng.uniform(0.5, 1.5, 4).astype(np.float32) for _ in range(2)]
-    results = interpret(module.functions["f"], given, module, state=state, hosts={"h": host})
+    given = [*(rng.uniform(0.5, 1.5, 4).astype(np.float32) for _ in range(2)), np.int64(selected)]
+    results: tuple[Any, ...] = ()
+    with contextlib.suppress(IndexError):
+        results = interpret(module.functions["f"], given, module, state=state, hosts={"h": host})
     return [x.tolist() for x in (*results, *state.values())], [[x.tolist() for x in seen] for seen in log]
 
 
@@ -106,7 +114,8 @@ def test_programs_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         after = Pipeline.parse("early-steps").run(before)
         verify_module(after)
         assert reads_survive(before.functions["f"]) and reads_survive(after.functions["f"]), seed
-        assert run(after, Overwritten) == run(before, dict), seed
+        for selected in (0, 9):
+            assert run(after, Overwritten, selected) == run(before, dict, selected), seed
         moved += before.functions["f"] is not after.functions["f"]
     assert moved > 50
 

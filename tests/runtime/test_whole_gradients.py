@@ -115,6 +115,33 @@ def test_the_gradient_of_a_jitted_function(name: str, tapes: list[Any]) -> None:
             cache.begin_period()
 
 
+def test_one_function_is_asked_for_several_things_by_turns(tapes: list[Any]) -> None:
+    """By what, with the value or not, with a part that is passed on or not; for several sizes."""
+    first, second = (Parameter(floats(n), name=name) for n, name in ((2, "a"), (3, "b")))
+
+    def function(x: Tensor, y: Tensor) -> Any:
+        return (ops.sin(x * first) * y * second).sum(), ops.exp(x)
+
+    graph = jit(function)
+    asked = [
+        lambda f: ms.grad(f, 0), lambda f: ms.grad(f, 1), lambda f: ms.grad(f, (0, 1)), lambda f: ms.grad(f, (1, 0)), ms.value_and_grad,
+        lambda f: ms.grad(f, has_aux=True), lambda f: ms.value_and_grad(f, has_aux=True), lambda f: ms.grad(f, 0, first),
+        lambda f: ms.grad(f, 0, second), lambda f: ms.grad(f, None, [first, second]), lambda f: ms.grad(f, None, [second, first]),
+    ]
+    for length in (3, 4, 5):
+        given = Tensor(np.linspace(-1, 1, length), ms.float32), Tensor(np.linspace(2, 3, length), ms.float32)
+        expected = [bits(of(function)(*given)) for of in asked]
+        tapes.clear()
+        for _ in range(5):
+            assert [bits(of(graph)(*given)) for of in asked] == expected
+    first.requires_grad = False
+    expected = [bits(of(function)(*given)) for of in asked]
+    tapes.clear()
+    for _ in range(2):
+        assert [bits(of(graph)(*given)) for of in asked] == expected
+    assert not tapes
+
+
 def net_of(kind: str) -> Callable[[], tuple[Any, Net]]:
     def made() -> tuple[Any, Net]:
         net = Net()
