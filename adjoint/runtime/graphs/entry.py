@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint import collector
 from adjoint.budget import budget
 from adjoint.diagnostics import InternalError
 from adjoint.frontend import errors
@@ -133,6 +134,7 @@ class Entry:
 _NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
 
 
+@collector.paused(lasting=False)
 def make(known: Graphs, template: Template, named: Any) -> Entry:
     """Make a graph for these arguments and cache it: from one for any size, if only sizes are new."""
     subject = _subject(known.call, template, named, known.constant)
@@ -191,6 +193,7 @@ def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
     return decisions
 
 
+@collector.paused(lasting=False)
 def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return a new graph, a `Lowered`, of a function (jitted or not), a method or a Cell for these arguments, without running it.
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+from adjoint import collector
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Region, Value, tensor_type
 from adjoint.ir.ops.control import Gradient
@@ -81,6 +82,7 @@ class WholeGradient:
         return self._fill(*self.sequence.run_fitting(tensors, Run(None))) if self.sequence.fits(tensors) else None
 
 
+@collector.paused(lasting=False)
 def whole_gradient(lowered: Lowered, template: Template, of: GradientOf) -> WholeGradient | None:
     """Return the gradient of a graph; None if a tape is needed."""
     graph, outline = lowered.graph, lowered.outline

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from adjoint import collector
 from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import Loc
 from adjoint.frontend.changes.journal import MutablePlace
@@ -120,6 +121,7 @@ def lowered_for_any_size(subject: Subject) -> Lowered | None:
     return made if made is not None and made.begun.is_empty else None
 
 
+@collector.paused(lasting=False)
 def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
     """Make a graph in which a run goes on that has left the graph `before`.  The caller holds `lowering_lock`.
 
