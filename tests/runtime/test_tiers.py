@@ -29,6 +29,7 @@ from adjoint.passes import fuse
 from adjoint.runtime.execution import sequence, tiers
 from adjoint.runtime.inspection import stages
 from adjoint.runtime.memory.machine import machine
+from adjoint.runtime.process import context
 
 pytestmark = pytest.mark.skipif(machine().kernels is None, reason="without a compiler nothing is fused")
 
@@ -218,10 +219,11 @@ def test_off(plans: list[Any]) -> None:
 
 
 def test_the_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ms.runtime.process.context._settings, "background_compile", None)
     for text, value in (("", True), ("1", True), ("0", False), ("wait", "wait"), ("plain", "plain")):
+        monkeypatch.setitem(context._settings, "background_compile", None)
         monkeypatch.setenv("ADJOINT_BACKGROUND_COMPILE", text)
         assert ms.get_context("background_compile") == value
+    monkeypatch.setitem(context._settings, "background_compile", None)
     monkeypatch.setenv("ADJOINT_BACKGROUND_COMPILE", "sometimes")
     with pytest.raises(ValueError, match="ADJOINT_BACKGROUND_COMPILE must be 1, 0, wait or plain, but got 'sometimes'"):
         ms.get_context("background_compile")

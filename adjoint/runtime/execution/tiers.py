@@ -68,12 +68,12 @@ class FirstForm:
     After these runs it is called by one function (`Runnable.whole`).  Callers keep that function; it asks whether this is still the form.
     """
 
-    __slots__ = ("_asked_in", "_chosen", "_form", "_name", "_next", "_of", "_plan", "_runs", "takes")
+    __slots__ = ("_form", "_name", "_next", "_of", "_plan", "_runs", "_settled", "takes")
 
     def __init__(self, form: Runnable, plan: Plan, of: Tiered, name: str):
-        self._form, self._plan, self._of, self._name, self._runs, self._asked_in = form, plan, weakref.ref(of), name, 0, 0
-        self._chosen: Any = None
-        """The `background_compile` for which the function was made; None if there is none."""
+        self._form, self._plan, self._of, self._name, self._runs = form, plan, weakref.ref(of), name, 0
+        self._settled: tuple[bool | str, int] | None = None
+        """The `background_compile` and the process for which `_settle` has run: a forked child has no thread that fuses."""
         self._next: Runnable | None = None
         """The form that is used by now."""
         self.takes = form.takes
@@ -81,40 +81,36 @@ class FirstForm:
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]:
         """Return the results of the form."""
         form, self._runs = self._form, self._runs + 1
-        chosen, of = background_compile(), self._of()
-        if of is not None and self._next is None:
-            if chosen == "wait":
-                self._end(of, form)
-                form = self._fused(of, waited_for=True) or form
-            elif chosen is True and self._runs > _RUNS:
-                if (kernels := machine().kernels) is None:
-                    self._end(of, form)
-                    return form.run(arguments, run)
-                if self._chosen is not True:
-                    self._call_whole(of, chosen)
-                if self._asked_in != os.getpid():  # a forked child has no thread that is at it
-                    self._asked_in = os.getpid()
-                    kernels.later(self._in_background)
-            elif self._runs > _RUNS and self._chosen is not chosen:
-                self._call_whole(of, chosen)
+        chosen = background_compile()
+        if self._next is None and (self._runs > _RUNS or chosen == "wait") and self._settled != (settled := (chosen, os.getpid())):
+            self._settled = settled
+            if (of := self._of()) is not None:
+                form = self._settle(of, chosen)
         return form.run(arguments, run)
 
     def whole(self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
         """Return the function that does a whole call for as long as this is the form; None before it has run some times."""
-        return None if self._chosen is None else self._form.whole(call, partial(self._fits, fits))
+        return None if self._settled is None else self._form.whole(call, partial(self._fits, self._settled[0], fits))
 
-    def _call_whole(self, of: Tiered, chosen: Any) -> None:
-        self._chosen = chosen
-        of.use(self._name, self)
+    def _fits(self, chosen: bool | str, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
+        return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
+
+    def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
+        """Do what the setting asks for; return the form of this run."""
+        kernels = machine().kernels
+        if chosen == "wait" or (chosen is True and kernels is None):
+            self._end(of, self._form)
+            return self._fused(of, waited_for=True) or self._form
+        of.use(self._name, self)  # from now on it has a function
         if self._next is not None:  # another thread was quicker
             of.use(self._name, self._next)
-
-    def _fits(self, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
-        return self._next is None and self._chosen is background_compile() and (fits is None or fits(arguments))
+        elif chosen is True and kernels is not None:
+            kernels.later(self._in_background)
+        return self._form
 
     def _in_background(self) -> None:
         of = self._of()
-        if of is None:
+        if of is None or self._next is not None:
             return
         form = None
         with suppress(UserWarning):  # where warnings are errors: nothing that the user computes depends on it
@@ -146,13 +142,14 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
 
     waited_for  True: they are compiled by all processors; False: at a low priority
     """
+    kernels = machine().kernels
+    if kernels is None:
+        return None
+
     # Imported with the first sequence that ran several times.
     from adjoint.codegen.recipes import kernel_of
     from adjoint.passes.fuse import fused
 
-    kernels = machine().kernels
-    if kernels is None:
-        return None
     texts: dict[Any, KernelText] = {}
 
     def wanted(node: Node) -> bool:

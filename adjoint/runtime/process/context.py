@@ -272,12 +272,12 @@ def in_force() -> list[tuple[Setting, Any, str]]:
 def background_compile() -> bool | str:
     """Return True, False, "wait" or "plain"; ValueError if ADJOINT_BACKGROUND_COMPILE is none of 1, 0, wait and plain."""
     chosen = _settings["background_compile"]
-    if chosen is not None:
-        return chosen
-    text = os.environ.get("ADJOINT_BACKGROUND_COMPILE", "") or "1"
-    if text not in _BACKGROUND:
-        raise ValueError(f"ADJOINT_BACKGROUND_COMPILE must be 1, 0, wait or plain, but got {text!r}.")
-    return _BACKGROUND[text]
+    if chosen is None:
+        text = os.environ.get("ADJOINT_BACKGROUND_COMPILE") or "1"
+        if text not in _BACKGROUND:
+            raise ValueError(f"ADJOINT_BACKGROUND_COMPILE must be 1, 0, wait or plain, but got {text!r}.")
+        chosen = _settings["background_compile"] = _BACKGROUND[text]
+    return chosen
 
 
 _BACKGROUND: dict[str, bool | str] = {"1": True, "0": False, "wait": "wait", "plain": "plain"}
