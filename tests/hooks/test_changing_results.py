@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, nn, ops
+from adjoint import nn, ops
 from adjoint.runtime.execution import recorded
 from tests.hook_events import recorded as events_of
+from tests.hooks.training import X, eager
 
 
-class Net(nn.Cell):
+class Early(nn.Cell):
     """A cell between long pieces, whose values are used again after it."""
 
     def __init__(self):
@@ -27,12 +27,14 @@ class Net(nn.Cell):
     def construct(self, x):
         a = ops.sin(x) * 2 + 1
         b = ops.exp(a * 0.1) - ops.stop_gradient(a)
-        c = self.act(b)
+        return self.end(a, b, self.act(b))
+
+
+class Net(Early):
+    def end(self, a, b, c):
         d = ops.cos(c) * a
         return (d * b + self.act(d)).sum()
 
-
-X = Tensor(np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32))
 
 CHANGES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "another dtype": lambda cell, args, output: output.astype(ms.float64) * 2,
@@ -70,21 +72,14 @@ ORDERS = {
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_hook_that_returns_something_else_in_a_later_run(order: str, change: str) -> None:
-    expected = log_of(lambda function: function, ORDERS[order], CHANGES[change])
+    expected = log_of(eager, ORDERS[order], CHANGES[change])
     assert log_of(ms.jit, ORDERS[order], CHANGES[change]) == expected
 
 
-class Asking(nn.Cell):
+class Asking(Early):
     """Uses an early value again if a hook returns a pair."""
 
-    def __init__(self):
-        super().__init__()
-        self.act = nn.Tanh()
-
-    def construct(self, x):
-        a = ops.sin(x) * 2 + 1
-        b = ops.exp(a * 0.1) - ops.stop_gradient(a)
-        c = self.act(b)
+    def end(self, a, b, c):
         if isinstance(c, tuple):
             c = c[0] * a
         return (c * b).sum()
@@ -103,7 +98,7 @@ def asked(wrapped: Callable[..., Any]) -> list[bytes]:
 
 
 def test_a_value_that_only_the_new_graph_needs() -> None:
-    assert asked(ms.jit) == asked(lambda function: function)
+    assert asked(ms.jit) == asked(eager)
 
 
 def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,5 +110,5 @@ def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         return [x if made is not None else x * 2 for x, made in zip(original(self), self.made, strict=True)]
 
     monkeypatch.setattr(recorded._Logged, "_results", wrong)
-    assert asked(ms.jit) != asked(lambda function: function)
+    assert asked(ms.jit) != asked(eager)
     assert missing

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import adjoint as ms
@@ -17,8 +16,8 @@ from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Differentiated
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.inspection.stages import plan_of
-from tests.hook_events import recorded
 from tests.hooks.events import T
+from tests.hooks.training import LABELS, Layers, Training, X, eager, log_of
 
 
 class Ruled(nn.Cell):
@@ -31,14 +30,11 @@ class Ruled(nn.Cell):
         return (x * dout * 3,)
 
 
-class Net(nn.Cell):
-    """Two layers with every kind of hook that runs in the backward pass."""
+class Net(Layers):
+    """Layers with every kind of hook that runs in the backward pass."""
 
     def __init__(self):
         super().__init__()
-        rng = np.random.default_rng(1)
-        first, second = (Tensor(rng.standard_normal((3, 3)).astype(np.float32)) for _ in range(2))
-        self.first, self.act, self.second = nn.Dense(3, 3, first, "ones"), nn.Tanh(), nn.Dense(3, 3, second, "ones")
         self.ruled = Ruled()
         self.seen = ops.HookBackward(lambda gradients: gradients[0] * 2)
         self.clip = ops.InsertGradientOf(lambda gradient: ops.clamp(gradient, -1.0, 1.0))
@@ -51,55 +47,23 @@ class Net(nn.Cell):
         return self.second(self.ruled(self.clip(self.act(self.seen(self.first(x))))))
 
 
-X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
-
-
-class Training:
-    """A network and the step that trains it."""
-
-    def __init__(self, net: Any = None):
-        self.net: Any = Net() if net is None else net
-        self.optimizer = nn.Momentum(self.net.trainable_params(), 0.1, 0.9)
-        loss = nn.CrossEntropyLoss()
-        self.gradient = ms.value_and_grad(lambda x, labels: loss(self.net(x), labels), None, self.optimizer.parameters)
-
-    def step(self, x: Tensor, labels: Tensor) -> Tensor:
-        value, gradients = self.gradient(x, labels)
-        self.optimizer(gradients)
-        return value
-
-
 def is_expanded(function: Callable[..., Any], *given: Tensor) -> bool:
     """True if a graph of the function computes all its gradients in its own launches."""
     plan = quiet_plan(ms.jit(function).graph_of(*given).graph)
     return not any(isinstance(node.op, Differentiated) for node in walk(plan.function.body))
 
 
-def log_of(compiled: bool, change: Callable[[Training, int], Any] = lambda training, number: None, steps: int = 4) -> list[Any]:
-    """Return the calls of hooks, values and parameters of some steps; `change` is called in between."""
-    with recorded() as events:
-        training = Training()
-        step = ms.jit(training.step) if compiled else training.step
-        for number in range(steps):
-            change(training, number)
-            try:
-                events.append(("loss", step(X, LABELS).asnumpy().tobytes()))
-            except ValueError as raised:
-                events.append(("raised", str(raised)))
-            events += [("weight", p.name, p.asnumpy().tobytes()) for p in (*training.optimizer.parameters, *training.optimizer.moments)]
-    return events
-
-
-def both(change: Callable[[Training, int], Any]) -> list[Any]:
-    expected = log_of(False, change)
-    assert log_of(True, change) == expected
+def both(change: Callable[[Training, int], Any], net: Callable[[], nn.Cell] = Net) -> list[Any]:
+    """Return the log of eager mode, which is that of a graph; `change` is called before each step."""
+    expected = log_of(eager, lambda: Training(net()), change)
+    assert log_of(ms.jit, lambda: Training(net()), change) == expected
     return expected
 
 
 def test_a_training_step_calls_the_hooks_of_eager_mode() -> None:
     events = both(lambda training, number: None)
-    assert [kind for kind, *_ in events].count("cell") == 4 * 6
-    training = Training()
+    assert [kind for kind, *_ in events].count("cell") == 5 * 6
+    training = Training(Net())
     assert is_expanded(lambda x, labels: training.step(x, labels), X, LABELS)
 
 
@@ -181,29 +145,17 @@ def raise_boom(gradient: Tensor) -> None:
 def test_what_a_hook_on_a_value_does(act: Callable[[Any, Tensor], Any]) -> None:
     """In the third of five steps, as in eager mode."""
 
-    def run(compiled: bool) -> list[Any]:
-        training = Training(Valued())
-        assert is_expanded(lambda x, labels: training.step(x, labels), X, LABELS)
-        step, found = ms.jit(training.step) if compiled else training.step, list[Any]()
-        for number in range(5):
-            MEDDLING[:] = [lambda gradient: act(training.net, gradient)] if number == 2 else []
-            try:
-                found.append(step(X, LABELS).asnumpy().tobytes())
-            except ValueError as raised:
-                found.append(str(raised))
-            found += [p.asnumpy().tobytes() for p in (*training.optimizer.parameters, *training.optimizer.moments)]
-        MEDDLING.clear()
-        return found
+    def change(training: Training, number: int) -> None:
+        MEDDLING[:] = [lambda gradient: act(training.net, gradient)] if number == 2 else []
 
-    with recorded() as events:
-        expected = run(False)
-    with recorded() as others:
-        assert run(True) == expected
-    assert others == events
+    training = Training(Valued())
+    assert is_expanded(lambda x, labels: training.step(x, labels), X, LABELS)
+    both(change, Valued)
+    MEDDLING.clear()
 
 
 def test_the_exception_names_hook_cell_and_line() -> None:
-    training = Training()
+    training = Training(Net())
 
     def raises(cell: Any, grad_input: Any, grad_output: Any) -> None:
         raise ValueError("boom")
@@ -219,7 +171,7 @@ def test_the_exception_names_hook_cell_and_line() -> None:
 
 
 def test_tensors_that_a_hook_keeps_stay_as_they_are() -> None:
-    training, kept, bits = Training(), list[Tensor](), list[bytes]()
+    training, kept, bits = Training(Net()), list[Tensor](), list[bytes]()
 
     def keep(cell: Any, grad_input: Any, grad_output: Any) -> None:
         kept.extend((*grad_input, *grad_output))
@@ -229,7 +181,7 @@ def test_tensors_that_a_hook_keeps_stay_as_they_are() -> None:
         bits.pop(-2)
 
     training.net.act.register_backward_hook(keep)
-    step, other = ms.jit(training.step), Training()
+    step, other = ms.jit(training.step), Training(Net())
     other.net.act.register_backward_hook(keep)
     for _ in range(3):
         assert step(X, LABELS).asnumpy() == other.step(X, LABELS).asnumpy()
@@ -256,7 +208,7 @@ def test_a_forward_hook_that_another_hook_adds_to_a_later_cell() -> None:
         assert not is_expanded(two, X)
         return [y.asnumpy().tobytes() for _ in range(3) for y in wrapped(two)(X)]
 
-    assert run(ms.jit) == run(lambda function: function)
+    assert run(ms.jit) == run(eager)
 
 
 class Whole(nn.Cell):

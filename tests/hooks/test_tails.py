@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.runtime.graphs.running import tails
-from tests.hook_events import recorded
-
-X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
+from tests.hooks.training import Layers, Training, eager, log_of
 
 
-class Net(nn.Cell):
-    """Two layers with forward hooks, as those that collect statistics."""
+class Net(Layers):
+    """Layers with forward hooks, as those that collect statistics."""
 
     def __init__(self):
         super().__init__()
-        rng = np.random.default_rng(1)
-        first, second = (Tensor(rng.standard_normal((3, 3)).astype(np.float32)) for _ in range(2))
-        self.first, self.act, self.second = nn.Dense(3, 3, first, "ones"), nn.Tanh(), nn.Dense(3, 3, second, "ones")
         for cell in (self.first, self.act, self.second):
             cell.register_forward_hook(lambda cell, args, output: None)
-
-    def construct(self, x):
-        return self.second(self.act(self.first(x)))
 
 
 class Report(nn.Cell):
@@ -40,44 +31,24 @@ class Report(nn.Cell):
         return loss
 
 
-class Training:
-    """A network and the step that trains it; `calls` is the number of calls of its last hook."""
-
-    def __init__(self) -> None:
-        self.net, self.report, self.calls = Net(), Report(), 0
-        self.optimizer = nn.Momentum(self.net.trainable_params(), 0.1, 0.9)
-        loss = nn.CrossEntropyLoss()
-        self.gradient = ms.value_and_grad(lambda x, labels: loss(self.net(x), labels), None, self.optimizer.parameters)
-
-    def step(self, x: Tensor, labels: Tensor) -> Tensor:
-        value, gradients = self.gradient(x, labels)
-        self.optimizer(gradients)
-        return self.report(value)
-
-
 Change = Callable[[Training], Any]
 
 
-def log_of(wrapped: Callable[..., Any], change: Change) -> list[Any]:
-    """Return the calls of hooks, values and parameters of five steps; a hook makes the change in the third."""
-    with recorded() as events:
-        training = Training()
+def changed(change: Change) -> Training:
+    """Return a training; a hook makes the change in the third step."""
+    training, calls = Training(Net(), Report()), [0]
 
-        def hook(cell: Any, args: Any, output: Any) -> None:
-            training.calls += 1
-            if training.calls == 3:
-                change(training)
+    def hook(cell: Any, args: Any, output: Any) -> None:
+        calls[0] += 1
+        if calls[0] == 3:
+            change(training)
 
-        training.net.second.register_forward_hook(hook)
-        step = wrapped(training.step)
-        for _ in range(5):
-            try:
-                events.append(("loss", step(X, LABELS).asnumpy().tobytes()))
-            except (TypeError, ValueError) as raised:
-                events.append(("raised", str(raised).splitlines()[0]))
-            weights = *training.optimizer.parameters, *training.optimizer.moments
-            events += [("weight", p.name, p.dtype, p.asnumpy().tobytes()) for p in weights]
-    return events
+    training.net.second.register_forward_hook(hook)
+    return training
+
+
+def log(wrapped: Callable[..., Any], change: str) -> list[Any]:
+    return log_of(wrapped, lambda: changed(CHANGES[change]))
 
 
 def raises(training: Training) -> None:
@@ -97,23 +68,22 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_training_step_is_that_of_eager_mode(change: str) -> None:
-    expected = log_of(lambda function: function, CHANGES[change])
-    assert log_of(ms.jit, CHANGES[change]) == expected
+    expected = log(eager, change)
+    assert log(ms.jit, change) == expected
 
 
 def test_the_update_is_a_graph_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = list[bool]()
     original = tails.HeadAndTail._is_as_it_was
     monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: alone.append(original(self, between)) or alone[-1])
-    log_of(ms.jit, CHANGES["another dtype there"])
+    log(ms.jit, "another dtype there")
     assert alone == [True, True, False]
 
 
 def test_a_tail_that_ignores_late_hooks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted mistake."""
     monkeypatch.setattr(tails, "_has_hooks", lambda reference: False)
-    change = CHANGES["another dtype there"]
-    assert log_of(ms.jit, change) != log_of(lambda function: function, change)
+    assert log(ms.jit, "another dtype there") != log(eager, "another dtype there")
 
 
 def test_a_parameter_that_is_read_before_it_is_written() -> None:
@@ -135,4 +105,4 @@ def test_a_parameter_that_is_read_before_it_is_written() -> None:
         step = wrapped(f)
         return [x.asnumpy().tobytes() for _ in range(3) for x in step(Tensor([0.5, -0.5]))]
 
-    assert run(ms.jit) == run(lambda function: function)
+    assert run(ms.jit) == run(eager)
