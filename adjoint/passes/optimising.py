@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from adjoint.diagnostics import CompileError
@@ -30,9 +31,15 @@ UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse
 optimisers come early."""
 
 
+@cache
+def _pipeline(text: str) -> Pipeline:
+    """Parse a text above: once, since small graphs take little longer to be optimised."""
+    return Pipeline.parse(text)
+
+
 def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
     """Return the module after the passes of `OPTIMISING`."""
-    return Pipeline.parse(OPTIMISING).run(module, observers)
+    return _pipeline(OPTIMISING).run(module, observers)
 
 
 def optimised_alike(function: Function, module: Module) -> Function | None:
@@ -48,7 +55,7 @@ def optimised_alike(function: Function, module: Module) -> Function | None:
         return None
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     try:
-        made = Pipeline.parse(UNRECORDED).run(whole).functions[function.symbol]
+        made = _pipeline(UNRECORDED).run(whole).functions[function.symbol]
     except CompileError:
         return None
     return _with_new_results(flat, made) if reads_survive(made) and _shows_alike(flat, made) else None
