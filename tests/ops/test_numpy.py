@@ -90,6 +90,9 @@ def grouped(expressions: Any) -> dict[str, list[str]]:
     return groups
 
 
+FACTS_OF, EXPRESSIONS_OF = grouped(FACTS), grouped(array_answers.EXPRESSIONS)
+
+
 def is_listed(expression: str, listed: dict[str, str]) -> bool:
     return any(re.fullmatch(pattern, expression) for pattern in listed)
 
@@ -109,19 +112,19 @@ def test_every_function_is_called() -> None:
     functions = {name for name in mnp.__all__ if isinstance(getattr(mnp, name), FunctionType)}
     synonyms = {"abs", "bitwise_not", "fabs", "max", "min", "mod", "radians", "round", "true_divide"}
     drawn = {"rand", "randint", "randn"}
-    assert functions - {function_of(e) for e in (*FACTS, *array_answers.EXPRESSIONS)} == (synonyms | drawn) - grouped(FACTS).keys()
+    assert functions - {function_of(e) for e in (*FACTS, *array_answers.EXPRESSIONS)} == (synonyms | drawn) - FACTS_OF.keys()
 
 
-@pytest.mark.parametrize("name", grouped(FACTS))
+@pytest.mark.parametrize("name", FACTS_OF)
 def test_results_and_exceptions_are_as_in_mindspore(name: str, given: dict[str, Any]) -> None:
-    calls = [e for e in grouped(FACTS)[name] if not re.fullmatch(r"mnp\.((promote|result)_type.*|float_|int_|uint)", e)]
+    calls = [e for e in FACTS_OF[name] if not re.fullmatch(r"mnp\.((promote|result)_type.*|float_|int_|uint)", e)]
     wrong = {e: given["mindspore"][e] for e in calls if not is_as_mindspore(e, given["mindspore"][e]) and not is_listed(e, DIFFERENT)}
     assert wrong == {}
 
 
-@pytest.mark.parametrize("name", grouped(FACTS))
+@pytest.mark.parametrize("name", FACTS_OF)
 def test_values_are_those_of_numpy(name: str, given: dict[str, Any]) -> None:
-    calls = [e for e in grouped(FACTS)[name] if not re.fullmatch(OF_DTYPES, e)]
+    calls = [e for e in FACTS_OF[name] if not re.fullmatch(OF_DTYPES, e)]
     assert [e for e in calls if given["numpy"][e] is False and not is_listed(e, UNLIKE_NUMPY)] == []
 
 
@@ -132,9 +135,9 @@ def test_the_lists_of_what_differs_are_of_use(given: dict[str, Any]) -> None:
         assert any(re.fullmatch(pattern, e) and given["numpy"][e] is False for e in FACTS), pattern
 
 
-@pytest.mark.parametrize("name", grouped(array_answers.EXPRESSIONS))
+@pytest.mark.parametrize("name", EXPRESSIONS_OF)
 def test_gradients_are_slopes_and_have_the_same_bits_in_a_graph(name: str, given: dict[str, Any]) -> None:
-    for expression in grouped(array_answers.EXPRESSIONS)[name]:
+    for expression in EXPRESSIONS_OF[name]:
         assert given["graphs"][expression] is True, expression
         if name not in STEPWISE:
             slope, difference = given["slopes"][expression]
