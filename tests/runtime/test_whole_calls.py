@@ -11,7 +11,9 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.budget import budget
+from adjoint.runtime.execution import tables
 from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.graphs.guards.places import OwnAttribute
 
 RUNS = 6
 """More than a graph needs to be called by one function."""
@@ -243,6 +245,70 @@ def test_numbers_that_python_holds_are_part_of_the_call(general: list[int]) -> N
     assert cell.n == 11 * (RUNS + 1) + 1 and cell.share == 0.5 ** (RUNS + 2)
     cell.n = 2.5
     assert cell(x).asnumpy()[0, 0] == 3.5 and cell.n == 13.5, "a number of another type, by another graph"
+
+
+def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python counts, around one launch, and what a graph writes itself does not make it compare its guards anew."""
+    texts: list[str] = []
+    code = tables._code
+    monkeypatch.setattr(tables, "_code", lambda text: (texts.append(text), code(text))[1])
+
+    class Counting(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n, self.rate = 0, 2.0
+
+        @jit
+        def construct(self, x: Tensor) -> Tensor:
+            self.n += 1
+            return x * self.rate
+
+    cell, x = Counting(), floats(1, 2)
+    warm(cell, x)
+    text = texts[-1]
+    assert text.startswith("def function") and text.count("launch(") == text.count("launch(kernel, ") == 1 and "state" not in text
+    compared: list[Any] = []
+    holds = OwnAttribute.holds
+    monkeypatch.setattr(OwnAttribute, "holds", lambda self, watched: compared.append(self.name) or holds(self, watched))
+    for _ in range(3):
+        cell(x)
+    assert not compared and cell.n == RUNS + 3
+    cell.rate = 3.0
+    assert list(cell(x).asnumpy()) == [3, 6] and compared, "a write from outside"
+    cell.n = 2**31
+    assert list(cell(x).asnumpy()) == [3, 6] and cell.n == 2**31 + 1, "an int of another size, by another graph"
+    cell.n = True
+    cell(x)
+    assert cell.n == 2 and type(cell.n) is int
+
+
+def test_a_counter_is_seen_by_graphs_that_read_it() -> None:
+    class Counting(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n = 0
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.n += 1
+            return x * 2
+
+    cell, x = Counting(), floats(1, 2)
+    counted, read = jit(cell), jit(lambda x: x * cell.n)
+    warm(counted, x)
+    for _ in range(RUNS):
+        counted(x)
+        assert list(read(x).asnumpy()) == [cell.n, 2 * cell.n]
+    seen: list[int] = []
+
+    class Watching(Counting):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "n":
+                seen.append(value)
+            super().__setattr__(name, value)
+
+    cell.__class__ = Watching
+    counted(x)
+    assert seen == [2 * RUNS + 1] and cell.n == 2 * RUNS + 1, "the class is another one by now"
 
 
 def test_failures_name_the_line() -> None:

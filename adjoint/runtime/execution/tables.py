@@ -36,6 +36,7 @@ from adjoint.runtime.execution.buffers import aligned
 from adjoint.runtime.execution.checks import Explanations, explained
 from adjoint.runtime.execution.in_place import writes_of
 from adjoint.runtime.execution.nested_stages import Blocks, NestedStages
+from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
@@ -179,6 +180,7 @@ class _Table:
     given_on  the slots of the piece whose memory is used after it, by this name or another one
     stacks  how many stacks only the table uses
     plans   the kernels of each launch
+    numbers those that Python computes
 
     A step finds the values around it in a list.  In a function of its own each is a variable: `arguments` are those of its arguments, which
     are tensors, and `constants` are by position what the others hold.
@@ -206,6 +208,7 @@ class _Table:
         self.before: list[str] = []
         self.after: list[str] = []
         self.made: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor}
+        self.numbers = PythonNumbers(self.made)
         if piece.entries != piece.launches:
             self.made |= {"state": state, "Deviation": Deviation, "holders": sys.getrefcount, "wrap": wrap}
 
@@ -237,9 +240,16 @@ class _Table:
 
     def python_access(self, entry: PythonAccess, operands: Sequence[int]) -> None:
         """Append a read or a write of numbers that Python holds."""
-        symbol, given = entry.node.op.symbol, list[str]()
+        access, given = self.explanations[entry.node.op.symbol], list[str]()
+        if getattr(access, "number", None) is not None:
+            if entry.results and self.piece.kept.isdisjoint(entry.results):
+                self.before += self.numbers.read(entry, access)
+                return
+            if not entry.results and operands[0] in self.numbers.names:
+                self.done.append((len(self.stages), self.numbers.write(operands[0], access)))
+                return
         call = f"python{len(self.made)}"
-        self.made[call] = self.explanations[symbol]
+        self.made[call] = access
         for slot, position in zip(entry.operands, operands, strict=True):
             self.made[f"type_{slot}"] = self.type_of(slot)
             given.append(f"wrap(type_{slot}, {self.name(position)})")
@@ -268,6 +278,9 @@ class _Table:
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, launch: Launch, operands: Sequence[int]) -> None:
         """Append a launch."""
+        if self.piece.kept.isdisjoint(launch.results) and (computed := self.numbers.computed(launch, operands)) is not None:
+            self.before += computed
+            return
         given = [self.place(position) for position in operands]
         if aliases(launch):
             (result,) = launch.results
@@ -343,6 +356,8 @@ class _Table:
             if position in self.constants:
                 constant = self.constants[position]
                 self.made[name] = constant.memory if position in self.tensors else constant
+            elif position in self.numbers.names:
+                self.before.append(f"{name} = {self.numbers.packed(position)}")
             else:
                 given = self.arguments is not None  # as a tensor
                 self.before.append(f"{name} = {self.value(position)}" + (".memory" if given or position in self.tensors else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -88,7 +89,15 @@ class LibraryCall:
 
 
 class StateAccess(LibraryCall):
-    """A function that reads or writes Python state: an attribute, a global name, a variable of an enclosing function."""
+    """A function that reads or writes Python state: an attribute, a global name, a variable of an enclosing function.
+
+    number  the same for a Python number: returns it, or is given it; None where several are read or written, or others than ints and floats
+    bound   the largest size that the int which is read may have
+    """
+
+    def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf):
+        super().__init__(run)
+        self.number, self.bound = number, bound
 
 
 def living(reference: Callable[[], Cell | None]) -> Cell:

@@ -7,20 +7,31 @@ for the rest.  A run takes the contents of the slots from the value that is ther
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from adjoint.dataclass import dataclass
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, MutablePlace
 from adjoint.ir.types import BOOL, F64, I64, scalar
+from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, key
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.patterns import NumberPattern
+from adjoint.runtime.graphs.guards.references import Life, reference
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
 from adjoint.runtime.memory.machine import ffi, machine
+from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import like, mapped
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["NumberSlot", "number_slot", "pattern_key", "pattern_of", "reader", "stand_in", "writer"]
+__all__ = [
+    "NumberSlot", "get_of", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot", "pattern_key",
+    "pattern_of", "put_of", "reader", "stand_in", "writer",
+]
 
 _SMALL, _LARGE = 2**31, 2**53
 """An int is an input of a graph up to one of these sizes: sums and products of numbers of a known size need no check of overflow."""
@@ -68,8 +79,19 @@ def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
     """Return a key that is equal for values of one pattern; `hold` is called with each object that it identifies by its id."""
     kind = type(value)
     if kind is int or kind is float or kind is Tensor:  # fast path: the commonest
-        return _slot(value) or (kind, value)
+        slot = _slot(value)
+        return (number_pattern(slot) or slot) if slot is not None else (kind, value)
     return key(mapped(pattern_of(value)[0], _keyed), hold)
+
+
+def number_pattern(pattern: Any) -> NumberPattern | None:
+    """Return the pattern of a single int or float, as guards know it; None for any other."""
+    if not isinstance(pattern, NumberSlot) or pattern.category == "bool":
+        return None
+    return NumberPattern(int, pattern.bound) if pattern.category == "int" else _FLOAT
+
+
+_FLOAT = NumberPattern(float)
 
 
 def _keyed(leaf: Any) -> Any:
@@ -89,15 +111,7 @@ def reader(pattern: Any, label: str) -> Callable[[Any], Sequence[Tensor]]:
                 f"{label} is {described(value)} now: it was changed while the graph ran, which was made for a value of another type.")
         return found
 
-    if not isinstance(pattern, NumberSlot) or pattern.category != "int":
-        return read
-    bound = pattern.bound
-
-    def counted(value: Any) -> Sequence[Tensor]:
-        # Fast path: a counter.
-        return (_as_tensor(value, pattern),) if type(value) is int and -bound <= value <= bound else read(value)
-
-    return counted
+    return read
 
 
 def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
@@ -154,3 +168,121 @@ def stand_in(pattern: Any) -> Any:
     if isinstance(pattern, OutlineSlot):
         return zeros(pattern.type)
     return like(pattern, [stand_in(part) for part in pattern]) if isinstance(pattern, tuple) else pattern
+
+
+# -- how a run reads and writes a place --------------------------------------------------------------------------------------
+def living_holder(held: Callable[[], Any]) -> Any:
+    """Return the object of a reference; RuntimeError if it has been freed."""
+    holder = held()
+    if holder is None:
+        raise RuntimeError("this graph belongs to an object that is gone")
+    return holder
+
+
+def get_of(place: MutablePlace) -> Callable[[], Any]:
+    """Return the function by which runs read a place that can be written again without code of the user's; it keeps no cell alive."""
+    if isinstance(place, AttributePlace):
+        held, name = reference(place.holder), place.name
+
+        def get() -> Any:
+            return getattr(living_holder(held), name, MISSING)
+    else:
+        get = place.get
+
+    def read() -> Any:
+        with lowering_lock.current:
+            return get()
+
+    return read
+
+
+def put_of(place: MutablePlace) -> Callable[[Any], None]:
+    """Return the function by which runs write such a place."""
+    if isinstance(place, AttributePlace):
+        held, name = reference(place.holder), place.name
+
+        def put(value: Any) -> None:
+            setattr(living_holder(held), name, value)
+    else:
+        put = place.set
+
+    def write(value: Any) -> None:
+        with lowering_lock.current:
+            put(value)
+
+    return write
+
+
+# -- a counter ---------------------------------------------------------------------------------------------------------------
+# Python does no more for one in eager mode than read and write it.  These functions do not take the lock of lowering if nothing is lowered:
+# CPython lets no other thread run between the comparison and the end of the write, since there is no call of Python.
+def number_getter(place: MutablePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
+    """Return the function by which runs read a number of a pattern.
+
+    get      reads the place under the lock
+    raising  is called with another value, and raises
+    """
+    kind, bound = pattern.kind, pattern.bound if pattern.kind is int else math.inf
+
+    def slow() -> Any:
+        value = get()
+        if not pattern.fits(value):
+            raising(value)
+        return value
+
+    if not isinstance(place, AttributePlace):
+        quick = place.get
+
+        def number() -> Any:
+            before = lowering_lock.ended
+            value: Any = quick() if lowering_lock.begun == before else None
+            if lowering_lock.begun != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+                return slow()
+            return value
+
+        return number
+    held, name = reference(place.holder), place.name
+
+    def attribute() -> Any:
+        before = lowering_lock.ended
+        value: Any = getattr(held(), name, None) if lowering_lock.begun == before else None
+        if lowering_lock.begun != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+            return slow()
+        return value
+
+    return attribute
+
+
+def number_putter(place: MutablePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return the function by which runs write a number.
+
+    guards  those of the graph: they hold after a number of the same pattern is written
+    slow    writes under the lock
+    """
+    if not isinstance(place, AttributePlace) or not isinstance(place.holder, Cell):
+        return slow
+    held, name = reference(place.holder), place.name
+    life: Life | None = None
+    kind, bound, begun = int, -1, False
+
+    def put(value: Any) -> None:
+        nonlocal begun, life, kind, bound
+        holder = held()
+        if not begun:
+            found = guards.life_beyond(holder, name)
+            if found is not None:
+                life, kind, bound = found[0], found[1].kind, found[1].bound
+            begun = True
+        if type(value) is not kind or life is None or not (kind is float or -bound <= value <= bound):
+            slow(value)
+        elif type(holder).__setattr__ is _OF_CELLS and lowering_lock.begun == lowering_lock.ended:
+            # A number where a number was: no part of the cell, nor a buffer.
+            _set(holder, name, value)
+            epoch.move_with(life)
+        else:
+            slow(value)
+
+    return put
+
+
+_set, _OF_CELLS = object.__setattr__, Cell.__setattr__

@@ -26,10 +26,10 @@ from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
-from adjoint.runtime.graphs.guards.constants import key
+from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
-from adjoint.runtime.graphs.guards.patterns import Pattern, PatternKey
-from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, Setting, Watch, named
+from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, reference
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.structure import items
@@ -164,7 +164,7 @@ class Guards:
         values: list[Any] = []
         for place in self._by_identity:
             value = place.read()
-            if key(value) != place.key:
+            if place.key_of(value, ignore) != place.key:
                 return False
             values.append(value)
         for place, value in zip(self._by_identity, values, strict=True):
@@ -181,6 +181,17 @@ class Guards:
         statements, objects = check_text(self._conditions, self._life)
         return statements, {**objects, "guards": self}
 
+    def life_beyond(self, cell: Cell, name: str) -> tuple[Life, NumberPattern] | None:
+        """Return the life of the snapshot, and the pattern that any number written to an attribute of a cell may have for it to hold on.
+
+        None if it depends on more of the attribute than on a pattern of numbers.
+        """
+        concerned = [place for place in self._by_epoch if place.holder() is cell and not _is_other(place, name)]
+        patterns = [place.key for place in concerned if isinstance(place, Pattern)]
+        if len(patterns) != 1 or len(concerned) != 1 or not isinstance(patterns[0], NumberPattern):
+            return None
+        return self._life, patterns[0]
+
     def when_gone(self, call: Callable[[], None]) -> None:
         """Call this once when the guards cannot hold any more."""
         self._life.ended.append(call)
@@ -196,6 +207,12 @@ class Guards:
             if difference := guarded.difference():
                 return difference
         return "" if self._life.lasts else "something that was read is gone"
+
+
+def _is_other(place: Place, name: str) -> bool:
+    """Return True for a place that a write of the attribute of this name leaves as it is."""
+    place = place.place if isinstance(place, Pattern) else place
+    return isinstance(place, HookSlots) or (isinstance(place, OwnAttribute) and place.name != name)
 
 
 def _without_snapshot() -> bool:

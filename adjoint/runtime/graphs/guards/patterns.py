@@ -5,39 +5,66 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from adjoint.dataclass import dataclass
+from adjoint.runtime.graphs.guards.check import GuardConditions
+from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.places import OwnAttribute, Place, Watch
 from adjoint.runtime.graphs.guards.references import Watched
 
-__all__ = ["Pattern", "PatternKey"]
+__all__ = ["NumberPattern", "Pattern", "PatternKey"]
 
 PatternKey = Callable[[Any, Callable[[object], None]], Hashable]
 """Returns a key that is equal for values of one pattern; the second argument is called with each object that it identifies by its id."""
 
 
+@dataclass(frozen=True)
+class NumberPattern:
+    """The pattern of one Python number.
+
+    kind   int or float
+    bound  the largest size of an int
+    """
+
+    kind: type
+    bound: int = 0
+
+    def fits(self, value: Any) -> bool:
+        """Return True for a number of the pattern."""
+        return type(value) is self.kind and (self.kind is float or -self.bound <= value <= self.bound)
+
+    def condition(self, value: str) -> str:
+        """Return the expression of whether what an expression gives is such a number."""
+        if self.kind is float:
+            return f"type({value}) is float"
+        return f"type(number := {value}) is int and -{self.bound} <= number <= {self.bound}"
+
+
 class Pattern(Place):
     """A place, of which the pattern of its value is compared."""
 
-    __slots__ = ("_pattern_key", "_place")
+    __slots__ = ("_pattern_key", "place")
 
     def __init__(self, place: Place, pattern_key: PatternKey):
         super().__init__(place.label)
-        self._place, self._pattern_key = place, pattern_key
+        self.place, self._pattern_key = place, pattern_key
 
     def address(self) -> Hashable:
-        return Pattern, self._place.address()
+        return Pattern, self.place.address()
 
     def holder(self) -> Any:
-        return self._place.holder()
+        return self.place.holder()
 
     def parts(self) -> list[Place]:
-        return [Pattern(part, self._pattern_key) for part in self._place.parts()]
+        return [Pattern(part, self._pattern_key) for part in self.place.parts()]
 
     def read(self) -> Any:
-        return self._place.read()
+        return self.place.read()
 
     def watch(self, value: Any) -> Watch:
         # A cell tells of each write of an attribute, and the type of a tensor moves the epoch.
-        return "epoch" if isinstance(self._place, OwnAttribute) else "value"
+        if isinstance(self.place, OwnAttribute):
+            return "epoch"
+        return self.place.watch(value) if isinstance(self.key_of(value, ignore), NumberPattern) else "value"
 
     def take(self, value: Any, watched: Watched) -> None:
         kept: list[object] = []
@@ -46,17 +73,23 @@ class Pattern(Place):
             if not watched.add(held):
                 kept.append(held)
 
-        self.key, self.was, self.kept = self._pattern_key(value, hold), self.shown(value), tuple(kept)
+        self.key, self.was, self.kept = self.key_of(value, hold), self.shown(value), tuple(kept)
+
+    def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        return self._pattern_key(value, hold)
+
+    def expression(self, conditions: GuardConditions) -> str:
+        return self.place.expression(conditions)
+
+    def condition(self, conditions: GuardConditions) -> str:
+        assert isinstance(self.key, NumberPattern)
+        return self.key.condition(self.expression(conditions))
 
     def holds(self, watched: Watched) -> bool:
-        return self._pattern_key(self._place.read(), _ignore) == self.key
+        return self.key_of(self.place.read(), ignore) == self.key
 
     def difference(self) -> str:
         value = self.read()
-        if self._pattern_key(value, _ignore) == self.key:
+        if self.key_of(value, ignore) == self.key:
             return ""
         return f"{self.label} was {self.was}, is {self.shown(value)}, which is of another type"
-
-
-def _ignore(held: object) -> None:
-    """Keep no reference: the key is compared at once."""

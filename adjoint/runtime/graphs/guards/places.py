@@ -119,12 +119,16 @@ class Place:
         """Describe `value` for a message."""
         return words(value)
 
+    def expression(self, conditions: GuardConditions) -> str:
+        """Return the expression that reads the place, or raises; only for places whose `watch` is "identity"."""
+        raise NotImplementedError
+
     def condition(self, conditions: GuardConditions) -> str:
         """Return the expression that is true if the place contains the same object; it may raise if it does not.
 
         Only for places whose `watch` is "identity".
         """
-        raise NotImplementedError
+        return self._is_same(self.expression(conditions), conditions)
 
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
         """Return the expression that is true if another one returns the object that the place contained."""
@@ -166,10 +170,13 @@ class Global(Place):
         found = self.namespace.get(self.name, ABSENT)
         return found if found is not ABSENT else self._builtins().get(self.name, ABSENT)
 
+    def expression(self, conditions: GuardConditions) -> str:
+        return f"{conditions.variable(self.namespace)}[{conditions.variable(self.name)}]"
+
     def condition(self, conditions: GuardConditions) -> str:
-        namespace, name = conditions.variable(self.namespace), conditions.variable(self.name)
         if self.name in self.namespace:
-            return self._is_same(f"{namespace}[{name}]", conditions)
+            return super().condition(conditions)
+        namespace, name = conditions.variable(self.namespace), conditions.variable(self.name)
         below = conditions.variable(self._builtins())
         return f"{name} not in {namespace} and {self._is_same(f'{below}[{name}]', conditions)}"
 
@@ -192,8 +199,8 @@ class ClosureVariable(Place):
         except ValueError:
             return ABSENT
 
-    def condition(self, conditions: GuardConditions) -> str:
-        return self._is_same(f"{conditions.variable(self.cell)}.cell_contents", conditions)
+    def expression(self, conditions: GuardConditions) -> str:
+        return f"{conditions.variable(self.cell)}.cell_contents"
 
 
 class Setting(Place):
@@ -295,10 +302,10 @@ class Attribute(_Named):
             plain = _is_usual(kind) and (isinstance(static, types.MemberDescriptorType) or (own and not _is_computed(static, own)))
         return "identity" if plain else "value"
 
-    def condition(self, conditions: GuardConditions) -> str:
+    def expression(self, conditions: GuardConditions) -> str:
         holder = conditions.holder(self.held)
         known = self.name in _OF_FUNCTIONS  # else it is a text of the user's
-        return self._is_same(f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.variable(self.name)})", conditions)
+        return f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.variable(self.name)})"
 
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})

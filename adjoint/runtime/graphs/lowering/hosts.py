@@ -90,7 +90,7 @@ class Hosts:
         on_tensors, leaves = _on_tensors(function, values)
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
 
-    def library_call(self, kind: type[LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
+    def library_call(self, kind: Callable[..., LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
                      results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:
         """Emit a call of a function that runs none of the user's code; it is given tensors.  Return its results.
 

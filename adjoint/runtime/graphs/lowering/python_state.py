@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import math
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -30,14 +31,27 @@ from adjoint.runtime.graphs.guards.constants import is_rooted
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, named
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
-from adjoint.runtime.graphs.state import NumberSlot, number_slot, pattern_key, pattern_of, reader, stand_in, writer
+from adjoint.runtime.graphs.state import (
+    NumberSlot,
+    get_of,
+    living_holder,
+    number_getter,
+    number_pattern,
+    number_putter,
+    number_slot,
+    pattern_key,
+    pattern_of,
+    put_of,
+    reader,
+    stand_in,
+    writer,
+)
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -90,15 +104,12 @@ class PythonState:
             self.read(place.key)  # it is merged with the value on another path
         else:
             self._own.add(place.key)
-        label, (_, set_) = _label(place), _access_of(place)
+        label, put = _label(place), put_of(place)
         outline, leaves = outlined(value, tensor_slot)
-
-        def put(given: Any) -> None:
-            with lowering_lock.current:
-                set_(given)
-
-        self._hosts.library_call(StateAccess, f"{label}.write", writer(outline, put), leaves, (), f"{label} = ..",
-                                 _kind_of_access(slots_of(outline)))
+        is_number = isinstance(outline, OutlineSlot) and outline.category in ("int", "float")
+        number = number_putter(place, self._guards, put) if is_number else None
+        self._hosts.library_call(functools.partial(StateAccess, number=number), f"{label}.write", writer(outline, put), leaves, (),
+                                 f"{label} = ..", _kind_of_access(slots_of(outline)))
         self._regions.has_effect = True
         self._written[place.key] = place
         self._since[place.key] = value, self._regions.user_code
@@ -146,16 +157,17 @@ class PythonState:
         slots = slots_of(pattern)
         if not slots:
             return
-        label, (get, _) = _label(place), _access_of(place)
+        label, get = _label(place), get_of(place)
         contents = reader(pattern, label)
 
         def read() -> Sequence[Tensor]:
-            with lowering_lock.current:
-                value = get()
-            return contents(value)
+            return contents(get())
 
-        results = self._hosts.library_call(None if again else StateAccess, f"{label}.read", read, (), [slot.type for slot in slots], label,
-                                           Apply if again else _kind_of_access(slots))
+        wanted = number_pattern(pattern)
+        access = StateAccess if wanted is None else functools.partial(
+            StateAccess, number=number_getter(place, wanted, get, contents), bound=wanted.bound or math.inf)
+        results = self._hosts.library_call(None if again else access, f"{label}.read", read, (),
+                                           [slot.type for slot in slots], label, Apply if again else _kind_of_access(slots))
         for result in results:
             result.hint = symbol_like(label.rpartition(".")[2], "x")
         values = self._values
@@ -306,19 +318,4 @@ def _lasting(place: MutablePlace) -> Callable[[], MutablePlace]:
 
 
 def _attribute(held: Callable[[], Any], name: str) -> AttributePlace:
-    return AttributePlace(_living(held), name)
-
-
-def _living(held: Callable[[], Any]) -> Any:
-    holder = held()
-    if holder is None:
-        raise RuntimeError("this graph belongs to an object that is gone")
-    return holder
-
-
-def _access_of(place: MutablePlace) -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Return the functions by which runs read and write a place that `_is_plain`; they keep no cell alive."""
-    if not isinstance(place, AttributePlace):
-        return place.get, place.set
-    held, name = reference(place.holder), place.name
-    return lambda: getattr(_living(held), name, MISSING), lambda value: setattr(_living(held), name, value)
+    return AttributePlace(living_holder(held), name)
