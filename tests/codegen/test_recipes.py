@@ -19,7 +19,7 @@ from adjoint.codegen.recipes import form_of, kernel_of, recorded
 from adjoint.ir.kernel import Buffer, Kernel
 from adjoint.ir.kernel.sizes import SizeRecord
 from adjoint.ir.op import Op, registry
-from adjoint.ir.types import F32, TensorType, tensor
+from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
 
 GROWTH = (1, 30, 2000)
 """By how much the sizes of a sample grow."""
@@ -94,6 +94,23 @@ def test_a_batch_of_another_size_needs_no_lowering(name: str, monkeypatch: pytes
         results: Any = op.result_types(types, ())
         assert kernel_of(op, types, results) == lower(op, types, results)
     assert len(lowered) == 2  # the first as it is, the second with recorded sizes
+
+
+def test_forms_that_differ_in_little_have_recipes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In numbers that Python calls equal, in the dtype of an operand, in that of a result, and in whether the kernel is plain."""
+    monkeypatch.setattr(recipes, "_families", Table("recipes of this test", Budget()))
+    numbers = (0.0, -0.0, 0, False)
+    ops = [(registry()["one_hot"](depth=3, axis=1, to=to, on=on, off=0.0), dtype)
+           for on in numbers for to in (F32, F64) for dtype in (I32, I64)]
+    for n in (4, 5, 6, 7):
+        for op, dtype in ops:
+            types = [tensor(dtype, (n,))]
+            results: Any = op.result_types(types, ())
+            assert kernel_of(op, types, results) == lower(op, types, results), (n, op)
+        product, types = registry()["matmul"](), [tensor(F32, (200 + n, 300)), tensor(F32, (300, 200))]
+        results = product.result_types(types, ())
+        for work in (0, PLAIN_WORK):
+            assert kernel_of(product, types, results, work) == lower(product, types, results, plain_work=work)
 
 
 # -- what is recorded ------------------------------------------------------------------------------------------------------

@@ -72,6 +72,40 @@ def test_a_training_step_is_that_of_eager_mode(change: str) -> None:
     assert log(ms.jit, change) == expected
 
 
+WEIGHT_CHANGES: dict[str, Callable[[ms.Parameter], Any]] = {
+    "nothing": lambda weight: None,
+    "its numbers": lambda weight: weight.set_data(weight * 0.5),
+    "a hook on it": lambda weight: weight.register_hook(lambda gradient: gradient * 2),
+    "it is frozen": lambda weight: setattr(weight, "requires_grad", False),
+}
+
+
+@pytest.mark.parametrize("change", WEIGHT_CHANGES)
+def test_a_gradient_after_the_last_hook_is_that_of_eager_mode(change: str) -> None:
+    """A hook changes the weight in the third step, before the gradient by it is taken."""
+
+    def run(wrapped: Callable[..., Any]) -> list[bytes]:
+        cell, calls = nn.Tanh(), list[Any]()
+        weight = ms.Parameter(Tensor([0.5, -1.5, 2.0]), name="w")
+        gradient = ms.value_and_grad(lambda x: (ops.sin(x * weight) * x).sum(), 0, weight)
+
+        def hook(cell: Any, args: Any, output: Any) -> None:
+            calls.append(args)
+            if len(calls) == 3:
+                WEIGHT_CHANGES[change](weight)
+
+        def step(x: Tensor) -> Any:
+            loss, (by_x, by_weight) = gradient(cell(x) * 2 + 1)
+            ops.assign(weight, weight - by_weight * 0.1)
+            return loss, by_x, weight * 1
+
+        cell.register_forward_hook(hook)
+        step = wrapped(step)
+        return [x.asnumpy().tobytes() for _ in range(5) for x in step(X)]
+
+    assert run(ms.jit) == run(lambda function: function)
+
+
 def test_the_update_is_a_graph_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = list[bool]()
     original = tails.HeadAndTail._is_as_it_was

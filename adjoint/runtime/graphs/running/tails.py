@@ -12,6 +12,7 @@ from typing import Final
 
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
 from adjoint.passes.optimising import parameters_among
@@ -43,6 +44,7 @@ class HeadAndTail:
         sites = [tail.site(node) for node in nodes if isinstance(node.op, CellOp)]
         self._cells = [site.reference for site in sites if site is not None]
         types = {node.op.symbol: (*node.results, *node.operands)[0].type for node in nodes if isinstance(node.op, (Read, Write))}
+        self._trained = [tail.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self._types = [value.type for value in tail.function.params]
         self._state = [(tail.state[symbol], type_) for symbol, type_ in types.items()]
 
@@ -57,6 +59,7 @@ class HeadAndTail:
     def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
         """Return True if the user's code has changed nothing that the tail was made for."""
         return (not any(map(_has_hooks, self._cells)) and all(x.type is type_ for x, type_ in self._state)
+                and all(x.requires_grad for x in self._trained)
                 and [x.type for x in between] == self._types and (self._fits is None or self._fits(between)))
 
 
