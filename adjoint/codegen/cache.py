@@ -241,9 +241,13 @@ class Store:
 
 
 class Stores:
-    """The usable directories, opened on demand; the others are appended to `refused`, with the reason."""
+    """The usable directories, opened on demand; the others are appended to `refused`, with the reason.
+
+    chosen  the directory that the user chose when they were first looked for, whatever the variable says by now; None if there is none
+    """
 
     def __init__(self, refused: list[str]):
+        self.chosen = _chosen()
         self._found: list[Store] = []
         self._more = Store.candidates(refused)
 
@@ -255,11 +259,15 @@ class Stores:
         return self._found[position] if position < len(self._found) else None
 
 
+def _chosen() -> Path | None:
+    chosen = os.environ.get("ADJOINT_CACHE_DIR")
+    return Path(chosen).absolute() if chosen else None
+
+
 def _bases() -> Iterator[Path]:
     """Return the candidates for cache directories, in order."""
-    chosen = os.environ.get("ADJOINT_CACHE_DIR")
-    if chosen:
-        yield Path(chosen).absolute()
+    if (chosen := _chosen()) is not None:
+        yield chosen
     common = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(common):
         yield Path(common, "adjoint")

@@ -142,13 +142,13 @@ class Workshop:
         if self.toolchain.left_out:
             left_out = " ".join(self.toolchain.left_out)
             said.append(f"Of CC={chosen} this is left out, since it could change results or what is read: {left_out}.")
-        return " ".join([*said, *([problem] if (problem := _problem_of(self.store, self.refused)) else [])])
+        return " ".join([*said, *([problem] if (problem := _problem_of(self.store, self.refused, self._stores.chosen)) else [])])
 
     def tell_of_moves(self) -> None:
         """Warn if the directory has changed since the last call; called by the user's thread, whose line is shown."""
         if self._moved:
             self._moved = False
-            if problem := _problem_of(self.store, self.refused):
+            if problem := _problem_of(self.store, self.refused, self._stores.chosen):
                 warn(problem)
 
     def forget_threads(self) -> None:
@@ -365,12 +365,11 @@ def _refuse(refused: list[str], store: Store, reason: str) -> None:
         refused.append(said)
 
 
-def _problem_of(store: Store, refused: list[str]) -> str:
+def _problem_of(store: Store, refused: list[str], chosen: Path | None) -> str:
     """Return what the user should know of the directory in use; empty if it is the chosen one."""
-    chosen = os.environ.get("ADJOINT_CACHE_DIR")
     if store.temporary:
         return f"Compiled kernels are not kept for the next run: {'; '.join(refused)}."
-    if chosen and store.root.parent != Path(chosen).absolute():
+    if chosen is not None and store.root.parent != chosen:
         return f"ADJOINT_CACHE_DIR is not used, {store.root} is: {'; '.join(refused)}."
     return ""
 

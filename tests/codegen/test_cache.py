@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,15 @@ def test_a_directory_that_fills_up_means_another(mounted: Any, cache: Path, tmp_
     with pytest.warns(UserWarning, match="ADJOINT_CACHE_DIR is not used.*: No space left on device"):
         use(workshop)
     assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
+
+
+@needs_compiler
+def test_a_directory_that_is_named_while_the_compiler_is_tried(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another thread: the one that was chosen before is used, and nothing is said."""
+    monkeypatch.setattr(Workshop, "runtime", lambda self: monkeypatch.setenv("ADJOINT_CACHE_DIR", str(tmp_path / "another")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Workshop.open(with_runtime=True).store.root == cache / "kernels"
 
 
 @needs_compiler
