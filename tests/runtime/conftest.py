@@ -14,9 +14,10 @@ from adjoint.runtime.graphs import entry
 @pytest.fixture
 def without_fusion() -> Iterator[None]:
     """Nothing is fused in the background, and the test ends in eager mode, whatever mode it sets."""
+    before = ms.get_context("background_compile")
     ms.set_context(background_compile=False)
     yield
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.set_context(mode=ms.PYNATIVE_MODE, background_compile=before)
 
 
 @pytest.fixture

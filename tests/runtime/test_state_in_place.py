@@ -161,6 +161,7 @@ def test_the_gradient_is_the_parameter_itself() -> None:
     assert w.asnumpy().tolist() == [1, 2, 3] and given.asnumpy().tolist() == [2, 4, 6]
 
 
+@pytest.mark.usefixtures("without_fusion")
 def test_a_value_read_before_a_host_call() -> None:
     """What an earlier piece has read, and nothing needs any more, keeps no step from being in place; what is still needed does."""
     text = """

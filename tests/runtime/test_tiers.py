@@ -36,7 +36,9 @@ pytestmark = pytest.mark.skipif(machine().kernels is None, reason="without a com
 
 @pytest.fixture(autouse=True)
 def setting() -> Iterator[None]:
+    """At first nothing is fused."""
     before = ms.get_context("background_compile")
+    ms.set_context(background_compile=False)
     yield
     ms.set_context(background_compile=before)
 
