@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 
 import adjoint.dataset as ds
 from adjoint.dataset import workers
+from dataset.child_processes import LISTED, copies
 from dataset.small import Samples, numbers, rows, values
 
 pytestmark = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor has one worker")
@@ -112,18 +112,14 @@ def test_a_worker_that_is_killed_is_noticed() -> None:
         rows(numbers(8).map(lambda b: os._exit(7), "b", num_parallel_workers=2, python_multiprocessing=True))
 
 
-def _children() -> set[int]:
-    return {int(word) for task in Path("/proc/self/task").iterdir() for word in (task / "children").read_text().split()}
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed there")
+@pytest.mark.skipif(not LISTED, reason="the system does not list its processes")
 @pytest.mark.parametrize("end", ["read", "dropped", "stopped", "failed"])
 def test_no_process_is_left_behind(end: str) -> None:
-    before = _children()
+    before = copies()
     iterator = numbers(64).map(failing if end == "failed" else (lambda b: b), "b", num_parallel_workers=2,
                               python_multiprocessing=True).create_tuple_iterator(num_epochs=1)
     next(iterator)
-    assert len(_children() - before) == 2
+    assert len(copies() - before) == 2
     if end == "stopped":
         iterator.stop()
     elif end == "failed":
@@ -133,12 +129,13 @@ def test_no_process_is_left_behind(end: str) -> None:
         list(iterator)
     del iterator
     gc.collect()
-    assert _children() == before
+    assert copies() == before
 
 
 PROGRAM = """
 import os, signal, sys
 import adjoint.dataset as ds
+from dataset.child_processes import copies
 
 class Source:
     def __len__(self):
@@ -152,8 +149,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it 
 print(os.getpid(), flush=True)
 iterator = iter(ds.GeneratorDataset(Source(), ["a"], shuffle=False, num_parallel_workers=2))
 next(iterator)
-children = {word for task in os.listdir("/proc/self/task") for word in open(f"/proc/self/task/{task}/children").read().split()}
-print(*children, flush=True)
+print(*copies(), flush=True)
 if sys.argv[1] == "exit":
     sys.exit(3)
 if sys.argv[1] == "kill":
@@ -162,11 +158,12 @@ list(iterator)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed there")
+@pytest.mark.skipif(not LISTED, reason="the system does not list its processes")
 @pytest.mark.parametrize(("end", "code"), [("exit", 3), ("kill", -signal.SIGKILL), ("interrupt", -signal.SIGINT)])
 def test_workers_end_with_their_program(end: str, code: int) -> None:
     """The workers inherit its standard output: reading that ends when the last of them has ended."""
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     printed, complaints = program.communicate(timeout=60)
     assert program.returncode == code, complaints
     assert len(printed.split()) == 3
