@@ -9,8 +9,15 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.runtime.graphs import entry
 from adjoint.runtime.graphs.running import tails
 from tests.hooks.training import Layers, Training, eager, log_of
+
+
+@pytest.fixture(autouse=True)
+def along_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run graphs as if hooks had changed something before: those that only look at values need no path."""
+    monkeypatch.setattr(entry, "observed", lambda graph: None)
 
 
 class Net(Layers):

@@ -8,6 +8,7 @@ Emitted by the frontend or the tape; identities that take part in gradients:
     y = outputs @h(y0)         the same for the backward pre hooks of a cell
     attach! @h(x)              when the cotangent of x is complete, `callback! @h` sees it
 
+Emitted where a graph is made fast: `observe!`, a forward hook that is expected to change nothing.
 Emitted by gradients: `callback!`, `backward!` (the backward hooks of a cell), `bprop!` (a cell's own bprop).
 Emitted by both: `apply!`, any Python function on tensors.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Outputs"]
+__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Observe", "Outputs"]
 
 _KINDS = ("value", "tensor", "gradient", "output")
 
@@ -39,7 +40,7 @@ class _HostCall(Op):
 
 
 class GradientHost(_HostCall):
-    """Python code that a gradient calls: it sees cotangents, in tensors of its own."""
+    """Python code that sees values in tensors of its own: what a gradient calls with cotangents, and hooks that only observe."""
 
 
 @operation
@@ -217,6 +218,29 @@ class Apply(_HostCall):
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
         return self.results
+
+
+@operation
+class Observe(GradientHost):
+    """Calls forward hooks that are expected to return what they are given: `observe! @h(a, y)`.
+
+    operands the arguments of the cell, then, for hooks after `construct`, its results
+    result   none: what follows uses the operands
+    gradient none: what the operands are used for besides is differentiated
+    errors   none
+    """
+
+    symbol: str
+
+    name: ClassVar[str] = "observe!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        return ()
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        return tuple(None for _ in node.operands)
 
 
 class NumberAccess(Apply):

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
 from adjoint.ir.ops.check import Check
-from adjoint.ir.ops.host import Apply
+from adjoint.ir.ops.host import Apply, Observe
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
 __all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "WholePiece", "fits", "unfolded"]
@@ -130,9 +130,14 @@ class LoggedRun(Run):
 
 
 class Entered(tuple[Any, ...]):
-    """Log entry: a cell was entered; the tensors are its arguments under their new names.  `rule` is the call of its own bprop."""
+    """Log entry: a cell was entered; the tensors are its arguments under their new names.
+
+    rule    the call of its own bprop
+    hooked  True if it had hooks then: others that are added during the call take their turn in it
+    """
 
     rule: Any = None
+    hooked: bool = True
 
 
 class InlineHooks(tuple[Any, ...]):
@@ -286,5 +291,5 @@ def _note(raised: BaseException, node: Node) -> None:
         return
     if user_place(node.loc) is not None:
         _, _, shown = Diagnostic("", "", loc=node.loc).render().partition("\n")
-        what = "when the graph ran" if isinstance(node.op, (Apply, Check)) else f"by '{node.op.name}' of a graph"
+        what = "when the graph ran" if isinstance(node.op, (Apply, Check, Observe)) else f"by '{node.op.name}' of a graph"
         raised.add_note(f"raised {what}\n{shown}")

@@ -426,10 +426,10 @@ class _Binder:
         held = tuple(map(self.holds, (*operands, *results)))
         bound = Bound(node, self.site(node, around), operands, results, held, self.recording,
                       dying=() if isinstance(call, (PythonAccess, Transfer)) else call.dying)
-        if kind in _VALUES:
-            step: Step | None = computing(_VALUES[kind](node.op), bound)
-        elif kind in self.makers:
-            step = self.makers[kind](bound)
+        if kind in self.makers:
+            step: Step | None = self.makers[kind](bound)
+        elif kind in _VALUES:
+            step = computing(_VALUES[kind](node.op), bound)
         else:
             step = None
         if step is None:

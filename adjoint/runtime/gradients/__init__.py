@@ -5,6 +5,7 @@
     path             what a path defines, and how its next step is made
     extended         the pieces that a tape has recorded by one call
     tape             the recording of one thread while a gradient is taken
+    awaited          a tape that is made when it is first used
     assembly         the IR of what a tape has recorded
     adjoints         builds, binds and runs adjoints
     grad             `grad`, `value_and_grad`, `GradOperation`

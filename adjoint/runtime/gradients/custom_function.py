@@ -27,6 +27,7 @@ from typing import Any
 from adjoint.dataclass import dataclass
 from adjoint.runtime.cells.calling import EAGER
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.awaited import AwaitedTape
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process.tracer import emitter, state
@@ -124,7 +125,7 @@ class Function:
         graph = emitter()
         if graph is not None:
             output, kept = graph.call_cell(cell, (needs, *args), {})
-        elif any(needs) and isinstance(tape, Tape):
+        elif any(needs) and isinstance(tape, (Tape, AwaitedTape)):
             output, kept = EAGER.construct(cell, ((needs, *args), {}))
         else:
             output, kept = cell.construct(needs, *args)
@@ -242,7 +243,7 @@ def _cell_of(function: type[Function]) -> CustomFunction:
 
 
 def _is_recorded(tape: Any, x: Any) -> bool:
-    return isinstance(tape, Tape) and tape.slot_of(x) is not None
+    return isinstance(tape, (Tape, AwaitedTape)) and tape.slot_of(x) is not None
 
 
 def _numbers(x: Any) -> Any:

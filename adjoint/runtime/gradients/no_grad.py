@@ -17,6 +17,7 @@ from typing import Any, Literal
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import StraightThrough
 from adjoint.runtime.execution.recording import Recording
+from adjoint.runtime.gradients.awaited import AwaitedTape
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.run_time_checks import called
@@ -40,8 +41,8 @@ class no_grad:  # read as a statement: `with no_grad():`
     def __enter__(self) -> None:
         tape: Any = state.tracer
         state.no_grad.append(tape)
-        if isinstance(tape, Tape):
-            state.tracer = PausedTape(tape)
+        if isinstance(tape, (Tape, AwaitedTape)):
+            state.tracer = PausedTape(tape)  # pyright: ignore[reportAttributeAccessIssue] - properties give what a tape has as attributes
 
     def __exit__(self, kind: object, raised: object, traceback: object) -> None:
         tape = state.no_grad.pop()
@@ -74,9 +75,13 @@ class PausedTape:
     adjoint_of: int | None = None
     """The attribute of a tape; unused, since nothing is recorded."""
 
-    def __init__(self, tape: Tape):
+    def __init__(self, tape: Any):
         self._tape = tape
-        self.slots, self.keep, self.slot_of, self.attach = tape.slots, tape.keep, tape.slot_of, tape.attach
+
+    slots = property(lambda self: self._tape.slots)
+    keep = property(lambda self: self._tape.keep)
+    slot_of = property(lambda self: self._tape.slot_of)
+    attach = property(lambda self: self._tape.attach)
 
     @property
     def site(self) -> Any:

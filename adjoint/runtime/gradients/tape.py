@@ -114,8 +114,7 @@ class Tape:
         alias = wrap(x.type, x.memory)
         if not x._takes_gradient and not asked:
             alias._takes_gradient = False
-        if self.site is None:  # the values of a graph are never written
-            self.named.append((alias, x))
+        self.named.append((alias, x))
         return alias
 
     def _renamed(self, x: Tensor) -> Tensor:
@@ -124,8 +123,7 @@ class Tape:
         alias.type, alias.memory = x.type, x.memory
         if not x._takes_gradient:
             alias._takes_gradient = False
-        if self.site is None:
-            self.named.append((alias, x))
+        self.named.append((alias, x))
         self.slots[id(alias)] = len(self.values)
         self.values.append(alias)
         return alias

@@ -21,10 +21,11 @@ from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.lock import lowering_lock
-from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
+from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.departing import Observed, observed
 from adjoint.runtime.graphs.running.optimised import Alone
 from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
@@ -53,6 +54,7 @@ class Entry:
     nbytes   an estimate of its bytes
     _around  the cells in whose calls the user's code runs
     _logged  what runs if a log is kept and there is no tape, once it is made
+    _observed what runs instead as long as forward hooks change nothing, once it is made; `_may_observe` is False if there is no such thing
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
 
@@ -66,6 +68,8 @@ class Entry:
         self.nbytes = _GRAPH + _NODE * nodes + _GUARD * guards
         self.slots = slots_of(lowered.outline)
         self._logged: HeadAndTail | Sequenced | None = None
+        self._observed: Observed | None = None
+        self._may_observe = self.logs
         self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
         result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
         self._fill = None if result is None else filling(result, len(self.slots))
@@ -81,6 +85,17 @@ class Entry:
             # Two threads may both make it: the parts are equal.
             self._logged = head_and_tail(self.lowered.graph) or self.sequence
         return self._logged.run_fitting(tensors, run)
+
+    def observed(self, tensors: Sequence[Tensor]) -> Observed | None:
+        """Return the form for hooks that change nothing; None if there is none that may run now."""
+        if not self._may_observe or state.tracer is not None:
+            return None
+        found = self._observed
+        if found is None:
+            # Two threads may both make it: they are equal.
+            found = self._observed = observed(self.lowered.graph)
+            self._may_observe = found is not None
+        return found if found is not None and found.fits(tensors) else None
 
     def gradient(self, template: Template, *asked: Any) -> WholeGradient | None:
         """Return the gradient of the graph, for arguments of this template; None if a tape is needed.  `asked` is that of `GradientOf`."""
@@ -157,10 +172,14 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
     """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it."""
     log: list[Any] = []
     replay: list[Any] | None = None
+    whole = entry.observed(tensors)
     while True:
         run = LoggedRun(state.tracer, log, replay)
         try:
-            results = entry.logged(tensors, run)
+            results = entry.logged(tensors, run) if whole is None else whole.run(tensors, log)
+            if results is None:
+                whole, log, replay = None, [], unfolded(log)
+                continue
             if run.replaying:
                 raise InternalError("the run that is replayed was longer than the graph")
             return entry.returned(results, tensors)
@@ -173,7 +192,7 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
             except BaseException:
                 deviation.abandon()
                 raise
-            log, replay = [], unfolded(log)
+            whole, log, replay = None, [], unfolded(log)
 
 
 def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
@@ -182,7 +201,7 @@ def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
     decisions = dict(lowered.decisions)
     site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
     if site is not None:
-        decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else observed(deviation.observed)
+        decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else outline_of(deviation.observed)
         return decisions
     called = lowered.graph.site(deviation.node) if deviation.slot else None
     if called is not None:

@@ -32,6 +32,7 @@ from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.observing import observed_plan
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.process.context import background_compile
 
@@ -46,9 +47,12 @@ def plans(module: Module) -> str:
 def plan_of(graph: Graph) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it.
 
-    It begins with a line that says why the graph takes gradients along their paths, if it does.
+    It begins with a line that says why the graph takes gradients along their paths, if it does, or may do so.
     """
     why = reason(graph)
+    plan = None if why is None else observed_plan(graph)
+    if plan is not None:
+        return f"as long as forward hooks change nothing; then along its path: {why}\n{_text(plan)}"
     return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 

@@ -21,7 +21,7 @@ from adjoint.runtime.graphs.outline import filled, outline_key, outlined, slots_
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["ForwardHooks", "hooked_outline", "observed"]
+__all__ = ["ForwardHooks", "hooked_outline", "outline_of"]
 
 
 class ForwardHooks:
@@ -107,6 +107,6 @@ def hooked_outline(value: Any) -> Any:
     return outlined(value, tensor_slot)[0]
 
 
-def observed(tensors: Sequence[Tensor]) -> Any:
+def outline_of(tensors: Sequence[Tensor]) -> Any:
     """Return the outline of the result of forward hooks that is plain tensors."""
     return hooked_outline(tensors[0] if len(tensors) == 1 else tuple(tensors))

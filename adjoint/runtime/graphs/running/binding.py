@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 
+from adjoint.ir.op import Op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.execution.sequence import Maker, Sequence
 from adjoint.runtime.execution.tables import WholeCall
 from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
@@ -16,7 +17,7 @@ from adjoint.runtime.graphs.running.gradients import gradient_makers
 from adjoint.runtime.graphs.running.hosts import host_makers
 from adjoint.runtime.graphs.running.optimised import Alone, faster
 
-__all__ = ["bind"]
+__all__ = ["bind", "makers_of", "plan_of"]
 
 
 def bind(graph: Graph, *, guarded: bool = False, call: WholeCall | None = None, alone: Alone | None = None) -> Sequence:
@@ -28,9 +29,15 @@ def bind(graph: Graph, *, guarded: bool = False, call: WholeCall | None = None, 
     """
     known = faster(graph, alone) if guarded else None
     positions, hosts = ({}, None) if known is None or alone is not None else hosts_of_runs(graph)
-    makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
-    return Sequence(functools.partial(_plan, graph), makers, graph.state, explanations=graph.hosts, faster=known, hosts=hosts, call=call)
+    return Sequence(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
+                    hosts=hosts, call=call)
 
 
-def _plan(graph: Graph) -> Plan:
+def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
+    """Return the makers of a graph's steps; `positions` are those of the hosts of expanded gradients, by symbol."""
+    return {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
+
+
+def plan_of(graph: Graph) -> Plan:
+    """Return the plan of a graph as it is."""
     return planned(graph.function, identities=True, accesses=True)

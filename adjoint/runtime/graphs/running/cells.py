@@ -6,7 +6,7 @@ runs.  Hooks that were added later run here, inline, as long as their results fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.op import Op
@@ -24,22 +24,24 @@ from adjoint.runtime.process.tracer import Recorder
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["GraphCell", "cell_makers"]
+__all__ = ["CellAsItWas", "GraphCell", "cell_makers"]
 
 
-def cell_makers(graph: Graph) -> dict[type[Op], Maker]:
-    """Return the maker of the steps of a graph's cells; a cell without a site only runs its region."""
+def cell_makers(graph: Graph, kind: Callable[[Bound, CellSite], GraphCell] | None = None) -> dict[type[Op], Maker]:
+    """Return the maker of the steps of a graph's cells; a cell without a site only runs its region.
+
+    kind  makes the moves of a cell: a GraphCell by default
+    """
 
     def make(bound: Bound) -> Step | None:
         site = graph.site(bound.node)
-        return None if site is None else _step(bound, site)
+        return None if site is None else _step(bound, site, (kind or GraphCell)(bound, site))
 
     return {CellOp: make}
 
 
-def _step(bound: Bound, site: CellSite) -> Step:
+def _step(bound: Bound, site: CellSite, cell: GraphCell) -> Step:
     results, (block,), (yielded,), params = bound.results, bound.blocks, bound.yields, bound.params
-    cell = GraphCell(bound, site)
     reference, entries, exits = site.reference, tuple(zip(bound.operands, params, strict=True)), tuple(zip(yielded, results, strict=True))
 
     def step(values: list[Any], run: Run) -> None:
@@ -59,8 +61,8 @@ def _step(bound: Bound, site: CellSite) -> Step:
 _Given = tuple[Sequence[Tensor], list[Any], Run]
 """The arguments of one call: the tensors that enter the cell's region, and the list of values and the run of the graph."""
 
-_Made = tuple[Sequence[Tensor], Run]
-"""The result of one call: the tensors that leave the cell's region, and the run."""
+_Made = tuple[Sequence[Tensor], Run, bool]
+"""The result of one call: the tensors that leave the cell's region, the run, and True if the cell had hooks when the call began."""
 
 
 class GraphCell:
@@ -81,7 +83,7 @@ class GraphCell:
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         """Return the results of the node."""
         given = tensors, values, run
-        made, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
+        made, _, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
         return [*made, *[values[i] for i in self.residuals]]
 
     # -- the region -------------------------------------------------------------------------------------------------------
@@ -91,7 +93,9 @@ class GraphCell:
         tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
         if entered is None:
-            entered = run.keep(self._entered(cell, tape, tensors))
+            entered = self._entered(cell, tape, tensors)
+            entered.hooked = self._is_hooked(cell)
+            run.keep(entered)
         for place, x in zip(self.params, entered, strict=True):
             values[place] = x
         try:
@@ -108,13 +112,13 @@ class GraphCell:
             if entered.rule is not None:
                 entered.rule.returned(self.site.output(results))
             left = run.keep(tuple(self._left(tape, results, entered.rule)))
-        return left, run
+        return left, run, entered.hooked
 
     def _entered(self, cell: Cell, tape: Recorder | None, tensors: Sequence[Tensor]) -> Entered:
         if tape is None:
             return Entered(tensors)
         # Looked up at each run: a bprop may be set, a hook registered or removed at any time.
-        rule = None if cell.bprop is None else Rule(cell, *self.site.arguments(tensors))
+        rule = Rule(cell, *self.site.arguments(tensors)) if self._has_rule(cell) else None
         entering, numbers = _parted(tensors, self.site.numbers)
         tape.site = self.recorded_at
         inside = tape.enter(cell, entering, self._has_hooks(cell, "backward"), rule)
@@ -157,11 +161,11 @@ class GraphCell:
         return tensors, values, run
 
     def forward(self, cell: Cell, given: _Given, output: _Made) -> _Made:
-        results, run = output
+        results, run, hooked = output
         entry = run.next_inline("forward")
         if entry is not None:
-            return entry, run
-        if not self._has_hooks(cell, "forward") or run.replaying:
+            return entry, run, hooked
+        if not hooked or not self._has_hooks(cell, "forward") or run.replaying:
             return output
         if self.site.nested:
             raise Deviation(self.node, None, "forward")
@@ -171,33 +175,38 @@ class GraphCell:
         self._keep(run, "forward", tensors if fits else leaves(found, Tensor))
         if not fits:
             raise Deviation(self.node, found, "forward")
-        return tensors, run
+        return tensors, run, hooked
 
     def backward_pre(self, cell: Cell, output: _Made) -> _Made:
-        results, run = output
+        results, run, hooked = output
         if run.tape is None:
             return output
         entry = run.next_inline("backward_pre")
         if entry is not None:
-            return entry, run
-        if not self._has_hooks(cell, "backward_pre") or run.replaying:
+            return entry, run, hooked
+        if not hooked or not self._has_hooks(cell, "backward_pre") or run.replaying:
             return output
         run.tape.site = self.recorded_at
         behind = run.tape.outputs(cell, results)
         run.tape.site = None
         self._keep(run, "backward_pre", behind)
-        return behind, run
+        return behind, run, hooked
 
     def failed(self, cell: Cell, given: _Given, raised: Exception) -> None:
         if not isinstance(raised, Deviation):
             self._always(cell, given[0])
 
     def _always(self, cell: Cell, tensors: Sequence[Tensor]) -> None:
-        if self._has_hooks(cell, "forward"):
+        if cell._hooks is not None and cell._hooks.forward:
             called_at(self.recorded_at, fire_always, cell, self.site.arguments(tensors))
 
-    @staticmethod
-    def _has_hooks(cell: Cell, slot: str) -> bool:
+    def _has_rule(self, cell: Cell) -> bool:
+        return cell.bprop is not None
+
+    def _is_hooked(self, cell: Cell) -> bool:
+        return bool(cell._hooks)
+
+    def _has_hooks(self, cell: Cell, slot: str) -> bool:
         return cell._hooks is not None and bool(getattr(cell._hooks, slot))
 
     @staticmethod
@@ -205,6 +214,23 @@ class GraphCell:
         entry = InlineHooks(tensors)
         entry.slot = slot
         run.keep(entry)
+
+
+class CellAsItWas(GraphCell):
+    """The same where hooks and a `bprop` that the cell has got since the graph was made do not count."""
+
+    def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
+        made, _, _ = self.construct(cell, (tensors, values, run))
+        return [*made, *[values[i] for i in self.residuals]]
+
+    def _has_rule(self, cell: Cell) -> bool:
+        return self.site.ruled
+
+    def _is_hooked(self, cell: Cell) -> bool:
+        return any(self.site.pattern)
+
+    def _has_hooks(self, cell: Cell, slot: str) -> bool:
+        return getattr(self.site.pattern, slot)
 
 
 def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:

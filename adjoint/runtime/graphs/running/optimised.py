@@ -17,7 +17,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.host import Apply, Attach
+from adjoint.ir.ops.host import Apply, Attach, Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
 from adjoint.passes.attention import attending
@@ -126,7 +126,7 @@ def _nodes(graph: Graph) -> list[Node]:
 
 def _is_fixed(node: Node) -> bool:
     """Return True for a node that calls Python in a way that only a tape knows."""
-    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw))
+    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
 
 
 @collector.paused(lasting=False)

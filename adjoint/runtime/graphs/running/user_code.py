@@ -20,7 +20,8 @@ from adjoint.passes.inline import inlined
 from adjoint.runtime.graphs.graph import CellSite, Graph, LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.running.gradient_hosts import has_hosts
 
-__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "parameters_are_read_before", "returns_anything", "runs_user_code"]
+__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "parameters_are_read_before", "returning",
+           "returns_anything", "runs_user_code"]
 
 
 class UserCode:
@@ -110,7 +111,7 @@ class Obstacle:
 def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
     """Return what forbids to expand the gradients of a graph, and to move the user's code between its launches; None if nothing does."""
     found = [
-        ("may return anything", _returning(graph)),
+        ("may return anything", next(returning(graph), None)),
         ("comes after code of the user's that may change what it uses", user.late),
         ("runs code of the user's while a gradient's forward pass runs", _during(graph, user.function)),
         ("attaches a hook that may outlive the run", _attaching(user.function)),
@@ -120,12 +121,13 @@ def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
 
 def returns_anything(graph: Graph) -> bool:
     """Return True if the user's code is called for its result, as forward hooks are: the graph may not be made for its type."""
-    return _returning(graph) is not None
+    return next(returning(graph), None) is not None
 
 
-def _returning(graph: Graph) -> Node | None:
-    return next((node for function in graph.module.functions.values() for node in walk(function.body)
-                 if _calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect)), None)
+def returning(graph: Graph) -> Iterator[Node]:
+    """Yield the nodes at which the user's code is called for its result: forward hooks."""
+    return (node for function in graph.module.functions.values() for node in walk(function.body)
+            if _calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect))
 
 
 def _calls_user(op: Op, graph: Graph) -> bool:

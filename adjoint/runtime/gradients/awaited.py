@@ -1,0 +1,40 @@
+"""A tape that is made when it is first used.
+
+A graph that is differentiated as a whole needs no tape.  The hooks that it calls may do anything that a tape must know: compute with the
+tensors that they are given, write to them, register hooks on them, call cells.  While they run, this stands in the place of the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from adjoint.runtime.gradients.tape import Tape
+
+__all__ = ["AwaitedTape"]
+
+_set = object.__setattr__
+
+
+class AwaitedTape:
+    """Passes on everything to a tape, which it makes first."""
+
+    emits: Literal[False] = False
+    _made: Tape | None = None
+
+    def __init__(self, make: Callable[[], Tape]):
+        """Take the function that returns the tape, recorded up to now."""
+        _set(self, "_make", make)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tape(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._tape(), name, value)
+
+    def _tape(self) -> Tape:
+        tape = self._made
+        if tape is None:
+            tape = self._make()
+            _set(self, "_made", tape)
+        return tape

@@ -1,0 +1,272 @@
+"""Training steps whose forward hooks have changed nothing so far, and then change something: each run goes on as in eager mode.
+
+Runs of such steps are differentiated as wholes, until a hook does more than look at values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, nn, ops
+from adjoint.diagnostics import InternalError
+from adjoint.runtime.graphs.running import cells, departing
+from tests.hook_events import recorded
+
+X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
+RUNS, CHANGING = 6, (2, 4)
+"""How many steps there are, and in which of them a hook changes something."""
+
+
+class Net(nn.Cell):
+    """Cells in cells, random numbers, an attribute, a cell whose result may have another structure, and one that is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(1)
+        dense = [nn.Dense(3, 3, Tensor(rng.standard_normal((3, 3)).astype(np.float32)), "ones") for _ in range(3)]
+        self.first, self.block, self.last = dense[0], nn.SequentialCell(nn.Tanh(), dense[1]), dense[2]
+        self.extra, self.dropout, self.scale = nn.Identity(), nn.Dropout(p=0.25), 1.5
+
+    def construct(self, x):
+        h = self.first(x)
+        h = self.block(h) * self.scale + h
+        extra = self.extra(h)
+        if isinstance(extra, tuple):
+            extra = extra[0] * 2
+        h = self.dropout(h) - ops.stop_gradient(h) * 0.5
+        return self.last(self.first(h)) + extra.sum().astype(ms.float32)
+
+
+class Training:
+    """A network and the step that trains it.
+
+    kept  the values that hooks have seen in this step; `run` is its number
+    """
+
+    def __init__(self, change: Change, place: str):
+        ms.set_seed(5)
+        self.net, self.change, self.place = Net(), change, place
+        self.net.set_train()
+        self.act, self.kept, self.run, self.handles = self.net.block[0], list[Any](), 0, dict[str, Any]()
+        self.optimizer = nn.Momentum(self.net.trainable_params(), 0.1, 0.9)
+        self.x = X
+        self.other = nn.SGD([self.net.first.weight], 0.1)
+        self.loss = nn.CrossEntropyLoss()
+        self.by_argument = place == "act"
+        self.gradient = ms.value_and_grad(self.forward, 0 if self.by_argument else None, self.optimizer.parameters)
+        cells = {"first": self.net.first, "act": self.act, "block": self.net.block, "extra": self.net.extra, "last": self.net.last}
+        for name, cell in cells.items():
+            self.handles[name + " pre"] = cell.register_forward_pre_hook(self.hook(name + " pre"))
+            self.handles[name] = cell.register_forward_hook(self.hook(name))
+        self.handles["backward"] = self.net.block.register_backward_hook(lambda cell, grad_input, grad_output: None)
+        self.act.register_backward_pre_hook(lambda cell, grad_output: None)
+
+    def hook(self, name: str) -> Callable[..., Any]:
+        def hook(cell: Any, args: Any, output: Any = None) -> Any:
+            value = args[0] if output is None else output
+            self.kept.append(value)
+            return self.change(self, cell, args, value) if name == self.place and self.run in CHANGING else None
+
+        return hook
+
+    def forward(self, x: Any, labels: Any) -> Any:
+        return self.loss(self.net(x), labels)
+
+    def step(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Any]:
+        value, gradients = self.gradient(x, labels)
+        self.optimizer(gradients[1] if self.by_argument else gradients)
+        return value, gradients[0]
+
+
+Change = Callable[[Training, Any, Any, Any], Any]
+
+
+def log_of(wrapped: Callable[..., Any], change: Change, place: str) -> list[Any]:
+    """Return the calls of hooks, values and parameters of all steps."""
+    with recorded() as events:
+        training = Training(change, place)
+        step = wrapped(training.step)
+        for training.run in range(RUNS):
+            training.kept.clear()
+            x = training.x = X.copy()
+            try:
+                events.append(("made", *map(_bits, step(x, LABELS))))
+            except (AttributeError, TypeError, ValueError, RuntimeError) as raised:
+                events.append(("raised", type(raised).__name__, str(raised).splitlines()[0]))
+            events += [("value", p.dtype, p.asnumpy().tobytes()) for p in (*training.optimizer.parameters, x)]
+            events += [("kept", *map(_bits, training.kept))]
+            events.append(("random", ops.standard_normal((2,)).asnumpy().tobytes()))
+    return events
+
+
+def _bits(value: Any) -> Any:
+    return value.asnumpy().tobytes() if isinstance(value, Tensor) else type(value)
+
+
+def done(*made: Any) -> None:
+    """Return None, which means unchanged."""
+
+
+def raising(training: Training, cell: Any, args: Any, value: Any) -> None:
+    raise ValueError("boom")
+
+
+def raising_late(training: Training, cell: Any, args: Any, value: Any) -> None:
+    value.register_hook(lambda gradient: gradient * 2)
+    raise ValueError("boom")
+
+
+def without_gradients(training: Training, cell: Any, args: Any, value: Any) -> None:
+    with ms._no_grad():
+        training.kept.append((value * 2).mean())
+
+
+def halved(weight: Any) -> None:
+    with ms._no_grad():
+        ops.assign(weight, weight * 0.5)
+
+
+def called_always(training: Training, cell: Any, args: Any, value: Any) -> None:
+    training.net.register_forward_hook(lambda cell, args, output: training.kept.append(output), always_call=True)
+    raise ValueError("boom")
+
+
+CHANGES: dict[str, Change] = {
+    "new values": lambda training, cell, args, value: value * 2,
+    "a sum of what was kept": lambda training, cell, args, value: value + training.kept[0] + training.kept[-2] * training.kept[-2],
+    "a value that was kept": lambda training, cell, args, value: training.kept[max(len(training.kept) - 2, 0)],
+    "a constant": lambda training, cell, args, value: Tensor(np.ones(value.shape, np.float32)),
+    "a copy": lambda training, cell, args, value: value.copy(),
+    "no gradient": lambda training, cell, args, value: ops.stop_gradient(value),
+    "a hook of the value": lambda training, cell, args, value: done(value.register_hook(lambda gradient: gradient * 2)),
+    "a hook of the argument": lambda training, cell, args, value: done(args[0].register_hook(lambda gradient: gradient * 2)),
+    "hooks of all values": lambda training, cell, args, value: done(
+        *[x.register_hook(lambda gradient: gradient + 1) for x in training.kept if x._takes_gradient]),
+    "a hook of the step's argument": lambda training, cell, args, value: done(training.x.register_hook(lambda gradient: gradient * 2)),
+    "a hook of a weight": lambda training, cell, args, value: done(
+        training.net.last.weight.register_hook(lambda gradient: gradient * 2)),
+    "the value is written": lambda training, cell, args, value: done(value.add_(1.0)),
+    "the argument is written": lambda training, cell, args, value: done(args[0].add_(args[0])),
+    "an earlier value is written": lambda training, cell, args, value: done(training.kept[0].add_(1.0)),
+    "a weight is set": lambda training, cell, args, value: done(
+        training.net.first.weight.set_data(training.net.first.weight * 0.5)),
+    "a later weight is set": lambda training, cell, args, value: done(
+        training.net.last.weight.set_data(training.net.last.weight * 0.5)),
+    "a weight is assigned without gradients": lambda training, cell, args, value: halved(training.net.first.weight),
+    "a step of an optimiser": lambda training, cell, args, value: done(training.other([Tensor(np.ones((3, 3), np.float32))])),
+    "a moment is set": lambda training, cell, args, value: done(
+        training.optimizer.moments[0].set_data(training.optimizer.moments[0] + 1)),
+    "a forward hook": lambda training, cell, args, value: done(
+        cell.register_forward_hook(lambda cell, args, output: output * 2)),
+    "a forward hook around": lambda training, cell, args, value: done(
+        training.net.register_forward_hook(lambda cell, args, output: output * 2)),
+    "a forward pre hook before": lambda training, cell, args, value: done(
+        training.net.register_forward_pre_hook(lambda cell, args: (args[0] * 2,))),
+    "a forward pre hook later": lambda training, cell, args, value: done(
+        training.net.dropout.register_forward_pre_hook(lambda cell, args: (args[0] * 2,))),
+    "a backward hook": lambda training, cell, args, value: done(
+        cell.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))),
+    "a backward hook before": lambda training, cell, args, value: done(
+        training.net.block.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))),
+    "a backward hook later": lambda training, cell, args, value: done(
+        training.net.last.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))),
+    "a backward pre hook": lambda training, cell, args, value: done(
+        cell.register_backward_pre_hook(lambda cell, grad_output: (grad_output[0] * 2,))),
+    "a hook is removed before": lambda training, cell, args, value: training.handles["first"].remove(),
+    "a hook is removed later": lambda training, cell, args, value: training.handles["last"].remove(),
+    "a backward hook is removed": lambda training, cell, args, value: training.handles["backward"].remove(),
+    "a gradient in the hook": lambda training, cell, args, value: training.kept.append(ms.grad(lambda x: (x * x).sum())(value)),
+    "a cell in the hook": lambda training, cell, args, value: training.kept.append(training.net.dropout(value)),
+    "a jitted function in the hook": lambda training, cell, args, value: ms.jit(lambda x: ops.sin(x) * x)(value),
+    "a statistic": lambda training, cell, args, value: training.kept.append(value.mean()),
+    "a statistic without gradients": without_gradients,
+    "numbers": lambda training, cell, args, value: training.kept.append(float(value.asnumpy().mean())),
+    "random numbers": lambda training, cell, args, value: training.kept.append(ops.standard_normal((2,))),
+    "it raises": raising,
+    "it raises late": raising_late,
+    "it raises, and a hook is always called": called_always,
+}
+
+STRUCTURES: dict[str, Change] = {
+    "a pair": lambda training, cell, args, value: (value, value),
+    "another dtype": lambda training, cell, args, value: value.astype(ms.float64),
+    "another shape": lambda training, cell, args, value: value.mean(),
+}
+
+
+def same(change: Change, place: str, plant: Callable[[], None] = lambda: None) -> None:
+    """Check that a change at a place means what it means in eager mode; before the graph runs a mistake may be planted."""
+    expected = log_of(lambda function: function, change, place)
+    plant()
+    found = log_of(ms.jit, change, place)
+    first = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected)))
+    assert found == expected, f"event {first}: {found[first : first + 1]} instead of {expected[first : first + 1]}"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_hook_changes_something(change: str) -> None:
+    same(CHANGES[change], "act")
+
+
+@pytest.mark.parametrize("change", STRUCTURES)
+def test_a_hook_returns_what_the_graph_was_not_made_for(change: str) -> None:
+    same(STRUCTURES[change], "extra")
+
+
+@pytest.mark.parametrize("place", ["first pre", "last"])
+def test_the_first_and_the_last_hook(place: str) -> None:
+    for change in ("new values", "hooks of all values", "a forward hook around", "it raises late"):
+        same(CHANGES[change], place)
+
+
+def departures(monkeypatch: pytest.MonkeyPatch, change: str) -> list[bool]:
+    """Return for each run that began as a whole whether it ended so."""
+    whole = list[Any]()
+    original = departing.Observed.run
+    monkeypatch.setattr(departing.Observed, "run", lambda *given: whole.append(made := original(*given)) or made)
+    log_of(ms.jit, CHANGES[change], "act")
+    return [made is not None for made in whole]
+
+
+@pytest.mark.parametrize("change", ["numbers", "a statistic without gradients"])
+def test_hooks_that_look_at_values_do_not_cost_the_whole_form(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    assert departures(monkeypatch, change) == [True] * RUNS
+
+
+def test_runs_depart_where_a_hook_changes_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
+
+
+def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "CHANGING", range(RUNS))
+    assert departures(monkeypatch, "new values") == [False] * departing._DEPARTURES
+
+
+MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
+        departing._Observation, "is_as_it_was", lambda self: self._again is None)),
+    "what is before a late hook runs it": ("a forward pre hook before", lambda patch: patch.setattr(
+        departing, "CellAsItWas", cells.GraphCell)),
+    "a late backward hook of an earlier call runs": ("a backward hook before", lambda patch: patch.setattr(
+        departing.CellCall, "latest", property(lambda self: None, lambda self, latest: None))),
+    "tensors that hooks have kept are others": ("a sum of what was kept", lambda patch: patch.setattr(
+        departing._Again, "same", lambda self, shown, recorded: None)),
+    "what hooks wait on is read as it is by now": ("a hook of the step's argument", lambda patch: patch.setattr(
+        departing._Observation, "_as_it_was", lambda self: contextlib.nullcontext())),
+    "what a hook returns is taken to be what it was given": ("new values", lambda patch: patch.setattr(
+        departing._Observation, "depart", lambda self, returned: None)),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_planted_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    change, plant = MISTAKES[mistake]
+    with pytest.raises((AssertionError, InternalError)):
+        same(CHANGES[change], "act", lambda: plant(monkeypatch))
