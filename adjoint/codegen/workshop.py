@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -103,14 +103,16 @@ class Workshop:
                 store = stores.after(store)
 
     @classmethod
-    def open(cls, *, with_runtime: bool = False, telling: bool = True) -> Workshop:
+    def open(cls, *, with_runtime: bool = False, telling: bool = True, trying: Callable[[Workshop], None] = lambda _: None) -> Workshop:
         """Return the first pair that works, also for the run-time library if requested; raise NoCompiler if there is none.
 
         telling  False: deviations from the user's choice are told later, by `tell`
+        trying   is called with each pair that compiles the probe, before the run-time library is compiled
         """
         tried: list[str] = []
         refused: list[str] = []
         for workshop in cls.candidates(tried, refused):
+            trying(workshop)
             try:
                 if with_runtime:
                     workshop.runtime()
@@ -400,13 +402,19 @@ def begin_opening() -> bool:
         global _opened
         with _opening:
             try:
-                _opened = _opened or Workshop.open(with_runtime=True, telling=False)
+                _opened = _opened or Workshop.open(with_runtime=True, telling=False, trying=promise)
             except NoCompiler as problem:
                 _opened = problem
             except Exception:
                 pass  # the user's thread meets it again, and raises it
             done.set()
             _compiles_or_done.set()
+            _promised.set()
+
+    def promise(workshop: Workshop) -> None:
+        global _promising
+        _promising = workshop
+        _promised.set()
 
     done = threading.Event()
     _compiles_or_done.clear()
@@ -416,6 +424,19 @@ def begin_opening() -> bool:
 
 
 _compiles_or_done: Final = threading.Event()
+
+
+def promising_workshop() -> Workshop | None:
+    """Return the workshop that is being opened, once its compiler is known to work: kernels can be compiled beside the run-time library.
+
+    None if there is none.  `open_workshop` may return another one in the end.
+    """
+    _promised.wait()
+    return _promising
+
+
+_promised = threading.Event()
+_promising: Workshop | None = None
 
 
 def runtime_text() -> str:
@@ -451,8 +472,9 @@ def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
 
 
 def _in_child() -> None:
-    global _opening
-    _opening = threading.Lock()
+    global _opening, _promised
+    _opening, _promised = threading.Lock(), threading.Event()
+    _promised.set()  # nobody opens a workshop here
 
 
 if hasattr(os, "register_at_fork"):

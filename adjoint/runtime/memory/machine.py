@@ -74,6 +74,7 @@ class Machine:
         self._pointer = ffi.typeof("char *")
         self._declared: Any = None
         self._parts: tuple[Any, KernelCache | None] | None = None
+        self._first: KernelCache | None = None
         self._threads = 0
         self.forget_threads()
         if begin_opening():
@@ -94,18 +95,34 @@ class Machine:
         """Return what finds or compiles kernels, None without a compiler."""
         return (self._parts or self._opened())[1]
 
+    @property
+    def first_kernels(self) -> KernelCache | None:
+        """Return the same, or what compiles kernels while the run-time library is still being compiled: they may have to be made again."""
+        from adjoint.codegen import declarations
+        from adjoint.codegen.compile import KernelCache
+        from adjoint.codegen.workshop import promising_workshop
+
+        if self._parts is None and (workshop := promising_workshop()) is not None:
+            with self._lock:
+                if self._parts is None:
+                    self._first = self._first or KernelCache(declarations.ffi, workshop)
+                    return self._first
+        return self.kernels
+
     def _opened(self) -> tuple[Any, KernelCache | None]:
         from adjoint.codegen import declarations
         from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.toolchain import NoCompiler
-        from adjoint.codegen.workshop import load_runtime
+        from adjoint.codegen.workshop import load_runtime, open_workshop
 
         with self._lock:
             if self._parts is not None:
                 return self._parts
             declared = declarations.ffi
             try:
-                library, kernels = load_runtime(declared), KernelCache(declared)
+                workshop, first = open_workshop(), self._first
+                library = load_runtime(declared, workshop)
+                kernels = first if first is not None and first.workshop is workshop else KernelCache(declared, workshop)
             except NoCompiler as reason:
                 if forbids_interpreter():
                     raise

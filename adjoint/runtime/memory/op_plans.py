@@ -191,18 +191,18 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
 
 def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
     """Compile the kernels that these ops need on these types and that are missing, all at a time; raises nothing: `plan_for` does."""
-    here = machine()
-    if here.kernels is None:
+    kernels = machine().first_kernels
+    if kernels is None:
         return
     missing: list[KernelText] = []
     for op, types in wanted:
         key = (op, *types)
         if key not in plans and key not in _every and key not in _prepared and op.can_lower and not getattr(op, "aliases", False):
             with suppress(Exception):
-                _prepared[key] = pair = _kernels(here.kernels, op, types, op.result_types(types, ()))
+                _prepared[key] = pair = _kernels(kernels, op, types, op.result_types(types, ()))
                 missing.append(pair[0])
     if missing:
-        here.kernels.prepare(missing, waited_for=True)
+        kernels.prepare(missing, waited_for=True)
 
 
 def _kernels(
