@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -115,6 +117,78 @@ def test_numbers_that_are_compared_with_their_sign(number: float) -> None:
     for value in (number, 0.0, -0.0):
         warm(function, x := floats(1, -2), value)
         assert function(x, value).asnumpy().tobytes() == (x * value).asnumpy().tobytes()
+
+
+class Scaling:
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    @jit
+    def scaled(self, x: Tensor, by: Any = None) -> Tensor:
+        return x * self.factor if by is None else x * by
+
+
+def test_objects_are_arguments_by_identity(general: list[int]) -> None:
+    """The `self` of a method, a Parameter, a function; a graph keeps none of them alive."""
+    x, weight = floats(1, 2), Parameter(floats(3, 4), name="weight")
+    first, second = Scaling(2.0), Scaling(3.0)
+    apply = jit(lambda function, x: function(x))
+    for _ in range(RUNS):
+        for scaling in (first, second):
+            scaling.scaled(x), scaling.scaled(x, weight), apply(ops.relu, x), apply(ops.neg, x)
+    general.clear()
+    assert list(first.scaled(x).asnumpy()) == [2, 4] and list(second.scaled(x).asnumpy()) == [3, 6]
+    assert list(first.scaled(x, weight).asnumpy()) == [3, 8]
+    assert list(apply(ops.neg, x).asnumpy()) == [-1, -2] and list(apply(ops.relu, x).asnumpy()) == [1, 2]
+    assert not general
+    weight.set_data(floats(5, 6))
+    assert list(first.scaled(x, weight).asnumpy()) == [5, 12], "its numbers are no constants"
+    gone = weakref.ref(first)
+    del first, scaling
+    gc.collect()
+    assert gone() is None
+    assert list(Scaling(7.0).scaled(x).asnumpy()) == [7, 14] and general, "another object, perhaps at the same address"
+
+
+def test_arguments_that_take_turns(general: list[int]) -> None:
+    """Numbers, flags and sizes that change from call to call need no look-up once each has had its graph."""
+    function = jit(lambda x, n, flag: x * n if flag else x - n)
+    given = [(floats(*range(size)), n, flag) for size in (2, 3) for n, flag in ((2, True), (2, False), (0.0, True), (-0.0, True))]
+    for _ in range(RUNS):
+        for args in given:
+            function(*args)
+    general.clear()
+    for x, n, flag in given:
+        expected = x * n if flag else x - n
+        assert function(x, n, flag).asnumpy().tobytes() == expected.asnumpy().tobytes()
+    assert not general
+    assert function(given[0][0], True, True).dtype is ms.float32 and general
+
+
+def test_results_that_are_numbers_or_arguments(general: list[int]) -> None:
+    function = jit(lambda x, s, n: (s.item(), [n.item(), s.item() > 0.5], x, x.shape))
+    same = jit(lambda x: x)
+    x, s, n = floats(1, 2), Tensor(0.75, ms.float32), Tensor(-7, ms.int64)
+    warm(function, x, s, n), warm(same, x)
+    general.clear()
+    number, (whole, large), again, shape = function(x, s, n)
+    assert (number, whole, large, shape) == (0.75, -7, True, (2,)) and [type(n) for n in (number, whole, large)] == [float, int, bool]
+    assert again is x and same(x) is x and not general
+
+
+def test_a_graph_of_several_pieces_is_called_by_one_function(general: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    @jit
+    def function(x: Tensor) -> Tensor:
+        print("before", x * 2)
+        return x + 1
+
+    x = floats(1, 2)
+    warm(function, x)
+    capsys.readouterr()
+    general.clear()
+    assert list(function(x).asnumpy()) == [2, 3] and not general
+    assert capsys.readouterr().out == "before [2. 4.]\n"
+    assert [*ms.grad(function)(x).asnumpy()] == [1, 1] and general
 
 
 def test_what_a_graph_depends_on_is_looked_at(general: list[int]) -> None:
@@ -250,8 +324,8 @@ def test_numbers_that_python_holds_are_part_of_the_call(general: list[int]) -> N
 def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python counts, around one launch, and what a graph writes itself does not make it compare its guards anew."""
     texts: list[str] = []
-    code = tables._code
-    monkeypatch.setattr(tables, "_code", lambda text: (texts.append(text), code(text))[1])
+    code = tables.code_of
+    monkeypatch.setattr(tables, "code_of", lambda text, file: (texts.append(text), code(text, file))[1])
 
     class Counting(nn.Cell):
         def __init__(self) -> None:

@@ -14,6 +14,7 @@
     stages     what the C call of a straight piece does, one after the other
     batches    which launches of a table run as one
     nested_stages  the stages of nested control flow
+    whole_calls  a call from its arguments to its result as one function
     python_numbers  numbers that Python reads, computes and writes around the C call
     tables     the launches of a straight piece, run by one C call
     launches   steps of straight pieces: as a table, or op by op and recorded

@@ -38,8 +38,9 @@ from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
-from adjoint.runtime.execution.tables import WholeCall, table_function
+from adjoint.runtime.execution.tables import table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
+from adjoint.runtime.execution.whole_calls import WholeCall, whole_call
 from adjoint.runtime.memory.op_plans import prepare
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.location import site_of
@@ -104,7 +105,7 @@ class Sequence:
     hosts   makes for each run what the host calls of expanded gradients call, if there are any
     call    how it is called: then there may be a `whole`
     whole   a call in which nothing is recorded or logged: given the arguments `args` and `kwargs` it returns the result, or None if it may
-            not run on these now; None until it is made, and for more than one straight piece
+            not run on these now; None until it is made
     """
 
     def __init__(
@@ -195,7 +196,7 @@ class Sequence:
         """Make the function that does whole runs of a form, unless another one is used by now."""
         fits = None if self._faster is None else self._faster.fits
         if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
-            self.whole = form.whole(self._call, fits)
+            self.whole = form.whole(self._call, fits, None if self._faster is None else self._hosts)
 
     @property
     def emitting(self) -> Form:
@@ -252,11 +253,14 @@ class Form:
                 results.append(result)
         return results
 
-    def whole(self, call: WholeCall, fits: Callable[[Listed[Tensor]], bool] | None) -> Callable[..., Any] | None:
-        """Return a function that does a whole call, if the form is one straight piece; for the arguments see `table_function`."""
-        if self.only is None:
-            return None
-        return table_function(*self.only, template=self.template, results=self.results, call=call, fits=fits)
+    def whole(
+        self, call: WholeCall, fits: Callable[[Listed[Tensor]], bool] | None, hosts: Callable[[], Listed[Any]] | None
+    ) -> Callable[..., Any]:
+        """Return a function that does a whole call; for the arguments see `whole_call`."""
+        made = None
+        if self.only is not None:
+            made = table_function(*self.only, template=self.template, results=self.results, call=call, fits=fits)
+        return made or whole_call(self.run, self.takes, len(self.results), call, fits, hosts)
 
 
 class _Binder:
@@ -287,7 +291,9 @@ class _Binder:
             prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in self.plan.certain_launches())
         block = self.bound(self.plan.body, None)
         pieces = self.plan.body.pieces
-        alone = len(pieces) == 1 and isinstance(pieces[0], Straight) and not self.recording
+        alone = not self.recording and (not pieces or (len(pieces) == 1 and isinstance(pieces[0], Straight)))
+        if not pieces:  # it only returns arguments and constants
+            self.only = Straight(()), (), self.slots, (), self.state, self.explanations
         return Form(block, self.template, takes, tuple(self.result(i) for i in self.plan.body.yields), self.only if alone else None)
 
     # -- positions --------------------------------------------------------------------------------------------------

@@ -19,11 +19,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import CodeType, MappingProxyType
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
 from adjoint import collector
-from adjoint.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
@@ -40,46 +39,16 @@ from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
+from adjoint.runtime.execution.whole_calls import WholeCall, code_of
 from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Results", "WholeCall", "table_function", "table_step"]
+__all__ = ["Results", "table_function", "table_step"]
 
 Results = Sequence[tuple[int, TensorType | None]]
 """The positions of a function's results, with the type of one that is held as memory."""
-
-
-class RunConditions(Protocol):
-    """What a function depends on besides its arguments."""
-
-    @property
-    def holds(self) -> Callable[[], bool]:
-        """Return the function that tells whether all is as it was."""
-        ...
-
-    def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return statements that return None unless all is as it was, and what their variables stand for."""
-        ...
-
-
-@dataclass(frozen=True)
-class WholeCall:
-    """How a function is called, from the arguments to what the caller gets, as text.
-
-    arguments   statements that are given `args` and `kwargs`, and return None for other arguments than the function was made for
-    tensors     the variables that then hold the function's arguments
-    result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
-    objects     what other variables in these texts stand for
-    conditions  what must hold besides
-    """
-
-    arguments: Sequence[str]
-    tensors: Sequence[str]
-    result: str
-    objects: Mapping[str, Any]
-    conditions: RunConditions
 
 
 _STEP_BITS = 32
@@ -464,12 +433,15 @@ class _Table:
                        f"leaf{number}.memory = {self.name(position)}"]
         self.call(alone=True)
         conditions, objects = call.conditions.as_text()
-        self.made |= {**call.objects, **objects, "Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node, "fits": fits}
+        self.made |= {**call.objects, **objects, "fits": fits}
         given = "".join(f"{name}, " for name in call.tensors)
+        body = [*self.statements(), *leaves, f"return {call.result}"]
+        if self.piece.entries:
+            self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node}
+            body = ["run = None", "try:", *(f"    {line}" for line in body), "except Deviation:", "    raise",
+                    "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"]
         return self.compiled("function(args, kwargs)", [
-            *call.arguments, *conditions, *([f"if not fits(({given})): return None"] if fits is not None else ()),
-            "run = None", "try:", *(f"    {line}" for line in (*self.statements(), *leaves, f"return {call.result}")),
-            "except Deviation:", "    raise", "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"])
+            *call.arguments, *conditions, *([f"if not fits(({given})): return None"] if fits is not None else ()), *body])
 
     def call(self, *, alone: bool = False) -> None:
         """Append the C call.
@@ -534,7 +506,7 @@ class _Table:
         return [*self.before, *(statement for _, statement in self.done), *self.after]
 
     def compiled(self, header: str, body: Sequence[str]) -> Callable[..., Any]:
-        exec(_code("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])])), self.made)
+        exec(code_of("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])]), __file__), self.made)
         return self.made.pop(header.partition("(")[0])
 
     def packed(self) -> list[TableStep]:
@@ -599,8 +571,3 @@ def _given_on(piece: Straight) -> set[int]:
 def _copied(type_: TensorType, block: Any, offset: int) -> Tensor:
     """Return a tensor with a copy of the bytes in a block."""
     return wrap(type_, _bytes_of(ffi.cast("char *", block) + offset, type_.nbytes))
-
-
-@functools.lru_cache(maxsize=256)
-def _code(text: str) -> CodeType:
-    return compile(text, __file__, "exec")

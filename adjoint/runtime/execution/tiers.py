@@ -22,7 +22,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.tables import WholeCall
+from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.tensor import Tensor
@@ -45,8 +45,10 @@ class Runnable(Protocol):
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]: ...
 
-    def whole(self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
-        """Return a function that does a whole call, if there is one; for the arguments see `tables.table_function`."""
+    def whole(
+        self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
+    ) -> Callable[..., Any] | None:
+        """Return a function that does a whole call, if there is one; for the arguments see `whole_calls.whole_call`."""
         ...
 
 
@@ -88,9 +90,11 @@ class FirstForm:
                 form = self._settle(of, chosen)
         return form.run(arguments, run)
 
-    def whole(self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any] | None:
+    def whole(
+        self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
+    ) -> Callable[..., Any] | None:
         """Return the function that does a whole call for as long as this is the form; None before it has run some times."""
-        return None if self._settled is None else self._form.whole(call, partial(self._fits, self._settled[0], fits))
+        return None if self._settled is None else self._form.whole(call, partial(self._fits, self._settled[0], fits), hosts)
 
     def _fits(self, chosen: bool | str, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))

@@ -21,6 +21,9 @@ __all__ = ["Graphs", "GraphsOfCells"]
 _KEPT = 64
 """Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
 
+_QUICK = 8
+"""Kinds of arguments that are tried one after the other before a template is made."""
+
 _TEMPLATE = 1500
 """Estimated bytes of a template and its list."""
 
@@ -57,7 +60,7 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "gradients", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "gradients", "others", "quick")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
@@ -71,6 +74,8 @@ class Graphs(dict[Template, _Entries]):
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
         """Fastest path: given the arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
+        self.others: dict[int, Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
+        """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
         """The same for gradients, by what is asked for (`whole_gradients`)."""
         _all.add(self)
@@ -111,6 +116,22 @@ class Graphs(dict[Template, _Entries]):
         entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
         budget.charge(entry.nbytes)
 
+    def use(self, kind: int, quick: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> None:
+        """Take this for the graph used last; `kind` is the hash of its template."""
+        self.quick = quick
+        if self.others.get(kind) is not quick:
+            others = {known: other for known, other in self.others.items() if known != kind}
+            self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
+
+    def run_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result for arguments of another kind than those before; None if another graph may be needed."""
+        last = self.quick
+        for quick in self.others.values():  # no other thread changes this dict
+            if quick is not last and (result := quick(args, kwargs)) is not None:
+                self.quick = quick
+                return result
+        return None
+
     def drop(self, entries: _Entries, entry: int) -> None:
         """Drop a graph, given by its id, whose guards can never hold again."""
         self._forget_quick()
@@ -135,7 +156,7 @@ class Graphs(dict[Template, _Entries]):
         self._forget_quick()
 
     def _forget_quick(self) -> None:
-        self.quick, self.gradients = None, {}
+        self.quick, self.others, self.gradients = None, {}, {}
 
 
 class GraphsOfCells(dict[int, Graphs]):

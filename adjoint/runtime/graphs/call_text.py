@@ -7,17 +7,19 @@
                     a2, a3, = a1
                     ...
 
-The text holds only numbered variables; what the user wrote, keys and constants, is passed as objects.
+The text holds only numbered variables; what the user wrote, keys and constants, is passed as objects.  An object that is compared by
+identity, such as the `self` of a method, is held weakly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from adjoint.ir.types import TensorType
-from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.graphs.templates import Template, is_taken_apart
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ArgumentText", "argument_text", "filling"]
@@ -34,7 +36,8 @@ class ArgumentText:
     objects     what the other variables stand for
     """
 
-    def __init__(self) -> None:
+    def __init__(self, leaves: Iterator[Any]) -> None:
+        self._leaves = leaves
         self.statements: list[str] = []
         self.tensors: list[str] = []
         self.objects: dict[str, Any] = {"Tensor": Tensor}
@@ -64,6 +67,7 @@ class ArgumentText:
 
     def named_parts(self, value: str, keys: Sequence[Any], nodes: Sequence[Any]) -> bool:
         """Append the taking apart of a dict with keys in this order; False if they are no text, or if a part cannot be compared."""
+        next(self._leaves)
         if not all(kind is str for kind, _ in keys):
             return False
         self.unless(f"tuple({value}) == {self.object(tuple([name for _, name in keys]))}")
@@ -85,14 +89,20 @@ class ArgumentText:
         if kind is dict:
             self.unless(f"type({value}) is dict")
             return self.named_parts(value, node[1], node[2:])
-        return self.constant(value, kind, node[1:])
+        if is_taken_apart(kind):
+            return False
+        return self.constant(value, kind, node[1:], next(self._leaves))
 
-    def constant(self, value: str, kind: type, of: Sequence[Any]) -> bool:
+    def constant(self, value: str, kind: type, of: Sequence[Any], leaf: Any) -> bool:
         """Append the comparison of a constant of the template, given by its key: see `guards.constants`."""
         if kind is type(None) or kind is bool:
             self.unless(f"{value} is {of[0]}")
         elif kind in _BY_VALUE or (kind is float and type(of[0]) is float):  # not a zero with its sign, nor NaN
             self.unless(f"type({value}) is {kind.__name__} and {value} == {self.object(of[0])}")
+        elif kind is float and leaf == 0:
+            self.unless(f"type({value}) is float and {value}.hex() == {self.object(of[0])}")
+        elif kind is object:
+            self.unless(f"{value} is {self.object(reference(leaf))}()")
         else:
             return False
         return True
@@ -100,7 +110,7 @@ class ArgumentText:
 
 def argument_text(template: Template) -> ArgumentText | None:
     """Return the text for the template of `(args, kwargs)`; None for one with constants that are no numbers, text or None."""
-    found = ArgumentText()
+    found = ArgumentText(iter(template.leaves))
     node: Any = template.node
     _, (_, *args), (_, keys, *named) = node
     found.unless(f"len(args) == {len(args)}" + ("" if named else " and not kwargs"))

@@ -16,7 +16,7 @@ from adjoint.ir.core import Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
-from adjoint.runtime.execution.tables import WholeCall
+from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph, Unfitting
@@ -52,6 +52,7 @@ class Entry:
     logs     True if the user's Python code may return unforeseen values in it: a run is then logged, and can go on in another graph
     _fill    makes the result of the tensors, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
+    _kind    the hash of the template
     _around  the cells in whose calls the user's code runs
     _logged  what runs if a log is kept and there is no tape, once it is made
     _observed what runs instead as long as forward hooks change nothing, once it is made; `_may_observe` is False if there is no such thing
@@ -59,7 +60,7 @@ class Entry:
     """
 
     def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None):
-        self.lowered = lowered
+        self.lowered, self._kind = lowered, hash(template)
         nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
         user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
         self.logs = user is not None and (user.late is not None or returns_anything(lowered.graph))
@@ -71,11 +72,11 @@ class Entry:
         self._observed: Observed | None = None
         self._may_observe = self.logs
         self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
-        result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline)
-        self._fill = None if result is None else filling(result, len(self.slots))
+        result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline, converts=True)
+        self._fill = None if result is None else filling(result, len(self.slots), _CONVERTING)
         given = None if result is None else argument_text(template)
         self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
-            given.statements, given.tensors, result, given.objects, lowered.guards))
+            given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
 
     def logged(self, tensors: Sequence[Tensor], run: LoggedRun) -> list[Tensor]:
         """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it."""
@@ -115,7 +116,7 @@ class Entry:
         if self._fill is not None:
             whole = self.sequence.whole
             if whole is not None:
-                known.quick = whole
+                known.use(self._kind, whole)
             return self._fill(*self.sequence.run_fitting(tensors, Run(state.tracer)))
         if self.lowered.written:
             self._check_written(named, tensors)
@@ -140,13 +141,17 @@ class Entry:
         lowered, slots = self.lowered, self.slots
         for i, value in zip(lowered.written, results[len(slots) :], strict=True):
             tensors[i].overwrite(value)
-        # A missing value stands for a result that is None.
-        leaves = [x if slot.category == "tensor" or not isinstance(x, Tensor) else _NUMBERS[slot.category](x.item())
+        leaves = [x if slot.category == "tensor" else _CONVERTING[f"{slot.category}_of"](x)
                   for slot, x in zip(slots, results, strict=False)]
         return filled(lowered.outline, leaves)
 
 
-_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
+def _number(kind: type, x: Any) -> Any:
+    """Return the number of a 0-d tensor; a missing value stands for a result that is None."""
+    return kind(x.item()) if isinstance(x, Tensor) else x
+
+
+_CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools.partial(_number, kind) for kind in (int, float, bool)}
 
 
 @collector.paused(lasting=False)

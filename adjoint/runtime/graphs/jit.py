@@ -114,7 +114,8 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     quick = known.quick
-    if quick is not None and not tracing and (result := quick(args, kwargs)) is not None:
+    if quick is not None and not tracing and ((result := quick(args, kwargs)) is not None or (
+            len(known.others) > 1 and (result := known.run_other(args, kwargs)) is not None)):
         return result
     plain = False
     if not kwargs:

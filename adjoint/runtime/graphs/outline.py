@@ -89,28 +89,32 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
     return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
 
 
-def expression_of(outline: Any) -> str | None:
+def expression_of(outline: Any, *, converts: bool = False) -> str | None:
     """Return the expression of an outline of tuples, lists, dicts, tensors, whole numbers and text, in terms of `leaf0`, `leaf1`, ...
 
     None for any other, and for None itself.
+
+    converts  True: the outline may have slots of numbers as well, `int_of(leaf0)`
     """
-    return None if outline is None else _expression(outline, count())
+    return None if outline is None else _expression(outline, count(), converts)
 
 
-def _expression(outline: Any, numbers: Iterator[int]) -> str | None:
+def _expression(outline: Any, numbers: Iterator[int], converts: bool) -> str | None:
     if isinstance(outline, OutlineSlot):
-        return f"leaf{next(numbers)}" if outline.category == "tensor" else None
+        if outline.category == "tensor":
+            return f"leaf{next(numbers)}"
+        return f"{outline.category}_of(leaf{next(numbers)})" if converts else None
     kind = type(outline)
     if kind in _WRITTEN or (kind is int and abs(outline) < 2**63):
         return repr(outline)
     if kind is dict:
-        parts = [_expression(part, numbers) for part in outline.values()]
+        parts = [_expression(part, numbers, converts) for part in outline.values()]
         if None in parts or not all(type(name) is str for name in outline):
             return None
         return f"{{{', '.join(f'{name!r}: {part}' for name, part in zip(outline, parts, strict=True))}}}"
     if kind not in (tuple, list):
         return None
-    parts = [_expression(part, numbers) for part in outline]
+    parts = [_expression(part, numbers, converts) for part in outline]
     if None in parts:
         return None
     inside = "".join(f"{part}, " for part in parts)

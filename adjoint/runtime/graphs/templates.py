@@ -20,7 +20,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import items, made
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Template", "flatten"]
+__all__ = ["Template", "flatten", "is_taken_apart"]
 
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of a number that is an input."""
@@ -73,6 +73,13 @@ class Template:
             isinstance(other, Template) and self.node == other.node and (not self._held or (self.is_alive and other.is_alive)))
 
     @property
+    def leaves(self) -> Sequence[Any]:
+        """Return the leaves that are no tensors, and for each dict its keys as a tuple, in the order of `node`."""
+        if self._leaves is None:
+            raise ValueError("a lasting template has let go of its leaves: it cannot be built")
+        return self._leaves
+
+    @property
     def is_alive(self) -> bool:
         """True if every object that the template compares by identity still exists; see `lasting`."""
         return not any(isinstance(held, _Weak) and held.gone for held in self._held)
@@ -103,9 +110,7 @@ class Template:
         """Return the structure with `tensors` at their positions; ValueError if their number differs."""
         if len(tensors) != len(self.types):
             raise ValueError(f"{self!r} has places for {len(self.types)} tensors, but got {len(tensors)}")
-        if self._leaves is None:
-            raise ValueError("a lasting template has let go of its leaves: it cannot be built")
-        return _built(self.node, iter(tensors), iter(self._leaves))
+        return _built(self.node, iter(tensors), iter(self.leaves))
 
     def __repr__(self) -> str:
         if self._leaves is None:
@@ -199,6 +204,11 @@ class _Taken:
         return _Input, kind
 
 
+def is_taken_apart(kind: Any) -> bool:
+    """Return True for the kind of a node that is no constant of the template."""
+    return kind is _Input or kind in _WALKED or (isinstance(kind, type) and _is_named(kind))
+
+
 def _is_named(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_make")
 
@@ -210,7 +220,7 @@ def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
         next(types)
         return node
     kind = node[0]
-    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+    if not is_taken_apart(kind):
         return node
     start = 2 if issubclass(kind, dict) else 1
     return (*node[:start], *[_retyped(part, types) for part in node[start:]])
@@ -226,7 +236,7 @@ def _count(node: Any) -> int:
 def _parts(node: Any) -> Sequence[Any]:
     """Return the nodes of what a container holds; none for a constant."""
     kind = node[0]
-    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+    if not is_taken_apart(kind):
         return ()
     return node[2:] if issubclass(kind, dict) else node[1:]
 
@@ -237,7 +247,7 @@ def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:
     kind = node[0]
     if kind is _Input:
         return next(tensors)
-    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+    if not is_taken_apart(kind):
         return next(leaves)
     names, parts = (next(leaves), node[2:]) if issubclass(kind, dict) else ((), node[1:])
     return made(kind, names, [_built(part, tensors, leaves) for part in parts])

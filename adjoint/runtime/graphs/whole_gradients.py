@@ -26,7 +26,7 @@ from adjoint.ir.core import Atom, Function, Region, Value, tensor_type
 from adjoint.ir.ops.control import Gradient
 from adjoint.ir.types import BOOL
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.tables import WholeCall
+from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards

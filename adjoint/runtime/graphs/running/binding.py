@@ -8,7 +8,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.plan import Plan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Maker, Sequence
-from adjoint.runtime.execution.tables import WholeCall
+from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers

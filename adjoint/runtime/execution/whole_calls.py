@@ -1,0 +1,78 @@
+"""Whole calls: one function that takes the arguments of a call apart, looks whether a graph may run on them, and runs it.
+
+Where the graph is one straight piece `tables.table_function` makes it, with the C call in its text; `whole_call` makes all others.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import CodeType
+from typing import Any, Protocol
+
+from adjoint.dataclass import dataclass
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["RunConditions", "WholeCall", "code_of", "whole_call"]
+
+
+class RunConditions(Protocol):
+    """What a function depends on besides its arguments."""
+
+    @property
+    def holds(self) -> Callable[[], bool]:
+        """Return the function that tells whether all is as it was."""
+        ...
+
+    def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """Return statements that return None unless all is as it was, and what their variables stand for."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeCall:
+    """How a function is called, from the arguments to what the caller gets, as text.
+
+    arguments   statements that are given `args` and `kwargs`, and return None for other arguments than the function was made for
+    tensors     the variables that then hold the function's arguments
+    result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
+    objects     what other variables in these texts stand for
+    conditions  what must hold besides
+    """
+
+    arguments: Sequence[str]
+    tensors: Sequence[str]
+    result: str
+    objects: Mapping[str, Any]
+    conditions: RunConditions
+
+
+def whole_call(
+    run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: WholeCall,
+    fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None,
+) -> Callable[..., Any]:
+    """Return the function that is given `args` and `kwargs`, and returns what the call returns, or None if it may not run on these now.
+
+    run      runs the graph and records nothing
+    takes    the arguments that it takes as tensors, the others as memory; None: all are tensors
+    results  how many tensors it returns
+    fits     True if it may run on these arguments now; None: it always may
+    hosts    makes what the host calls of one run call, if there are any
+    """
+    conditions, objects = call.conditions.as_text()
+    given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))
+    leaves = "".join(f"leaf{i}, " for i in range(results))
+    made = {**call.objects, **objects, "Run": Run, "graph": run, "fits": fits, "hosts": hosts}
+    body = [*call.arguments, *conditions,
+            *([f"if not fits(({''.join(f'{name}, ' for name in call.tensors)})): return None"] if fits is not None else ()),
+            "run = Run(None)", *(["run.hosts = hosts()"] if hosts is not None else ()),
+            f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
+    exec(code_of("\n".join(["def function(args, kwargs):", *(f"    {line}" for line in body)]), __file__), made)
+    return made.pop("function")
+
+
+@functools.lru_cache(maxsize=256)
+def code_of(text: str, file: str) -> CodeType:
+    """Return the code of a text, as one of this file of the package; functions of the same form share it."""
+    return compile(text, file, "exec")
