@@ -160,6 +160,8 @@ CHANGES: dict[str, Change] = {
     "a later weight is set": lambda training, cell, args, value: done(
         training.net.last.weight.set_data(training.net.last.weight * 0.5)),
     "a weight is assigned without gradients": lambda training, cell, args, value: halved(training.net.first.weight),
+    "a weight is frozen": lambda training, cell, args, value: [
+        setattr(training.net.first.weight, "requires_grad", False), value * 2][1],
     "a step of an optimiser": lambda training, cell, args, value: done(training.other([Tensor(np.ones((3, 3), np.float32))])),
     "a moment is set": lambda training, cell, args, value: done(
         training.optimizer.moments[0].set_data(training.optimizer.moments[0] + 1)),

@@ -78,13 +78,18 @@ class Entry:
         self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
             given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
 
-    def logged(self, tensors: Sequence[Tensor], run: LoggedRun) -> list[Tensor]:
-        """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it."""
+    def logged(self, tensors: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
+        """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it.
+
+        None if the run is to be replayed from the log.
+        """
         if run.tape is not None:
             return self.sequence.run_fitting(tensors, run)
         if self._logged is None:
             # Two threads may both make it: the parts are equal.
             self._logged = head_and_tail(self.lowered.graph) or self.sequence
+        if isinstance(self._logged, HeadAndTail):
+            return self._logged.run_fitting(tensors, run, log)
         return self._logged.run_fitting(tensors, run)
 
     def observed(self, tensors: Sequence[Tensor]) -> Observed | None:
@@ -181,7 +186,7 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
     while True:
         run = LoggedRun(state.tracer, log, replay)
         try:
-            results = entry.logged(tensors, run) if whole is None else whole.run(tensors, log)
+            results = entry.logged(tensors, run, log) if whole is None else whole.run(tensors, log)
             if results is None:
                 whole, log, replay = None, [], unfolded(log)
                 continue

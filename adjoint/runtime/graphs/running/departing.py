@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.core import Literal, tensor_type
+from adjoint.ir.core import Literal, tensor_type, walk
+from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.host import Apply, Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.runtime.cells.cell import Cell
@@ -54,11 +55,14 @@ class Observed:
     """A graph that is differentiated as a whole, with forward hooks that are expected to change nothing.
 
     watched  the tensors whose values hooks must leave as they are
+    trained  the parameters that gradients are taken by
     """
 
     def __init__(self, graph: Graph, found: Observing, form: Faster):
         self.graph, self.hooks, self.state = graph, found.hooks, graph.state
         self.watched = [graph.state[symbol] for symbol in found.read]
+        self.trained: list[Any] = [graph.state[symbol] for node in walk(graph.function.body) if isinstance(node.op, Differentiated)
+                        for symbol in node.op.by]
         self._cells: list[Callable[[], Cell | None]] = [site.reference for site in found.sites if site.pattern.forward]
         positions, hosts = hosts_of_runs(found.graph)
         makers = {**makers_of(found.graph, positions), Draw: _draw, Observe: functools.partial(_observe, self)}
@@ -226,8 +230,11 @@ class _Observation(Run):
         hooks = [(x, x._hooks) for x in hooked if x._hooks is not None]
         for x, _, memory in changed:
             x.memory = memory
+        frozen = [x for x in self.of.trained if not x.requires_grad]
         for x, _ in hooks:
             x._hooks = None
+        for x in frozen:
+            x.requires_grad = True
         try:
             yield
         finally:
@@ -235,6 +242,8 @@ class _Observation(Run):
                 x.memory = memory
             for x, own in hooks:
                 x._hooks = own
+            for x in frozen:
+                x.requires_grad = False
 
 
 class _Again(LoggedRun):

@@ -1,14 +1,15 @@
-"""The tail of a graph: what comes after the last of the user's code, as a graph of its own.
+"""The tail of a graph: what comes after some of the user's code, as a graph of its own.
 
 The user's code may change hooks and parameters and return anything, so a graph with it may have to run along its path, with a log.  What
-comes after it needs neither: it is optimised as a graph without user code is, and runs so if no cell in it has got hooks meanwhile.
+comes after it may need neither: an update of parameters, or the training of a second network with hooks of its own.  It is optimised as
+any graph is, and runs so if the user's code before has changed nothing that it was made for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.ops.control import Cell as CellOp
@@ -18,10 +19,12 @@ from adjoint.ir.types import TensorType
 from adjoint.passes.optimising import parameters_among
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import LoggedRun, Run
-from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.execution.sequence import Sequence as Sequenced
+from adjoint.runtime.graphs.graph import Graph, Slots
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.departing import Observed, observed
 from adjoint.runtime.graphs.running.optimised import faster
-from adjoint.runtime.graphs.running.user_code import runs_user_code
+from adjoint.runtime.graphs.running.user_code import returns_anything, runs_user_code
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["HeadAndTail", "head_and_tail"]
@@ -33,56 +36,75 @@ _WORTH_IT: Final = 8
 class HeadAndTail:
     """A graph in two parts.
 
-    head  the nodes up to the last of the user's code; its results are the values that the others use
+    head  the nodes up to some of the user's code; its results are the values that the others use
     tail  the others
-    fits  True if no hook waits for a gradient that the tail takes; None if it takes none
+    whole what runs in the place of the tail: as a whole, or as long as forward hooks change nothing
     """
 
-    def __init__(self, head: Graph, tail: Graph, fits: Callable[[Sequence[Tensor]], bool] | None):
-        self._head, self._tail, self._fits = bind(head), bind(tail, guarded=True), fits
+    def __init__(self, head: Graph, tail: Graph, whole: Sequenced | Observed):
+        self._head, self._tail, self._whole = bind(head), bind(tail), whole
         nodes = [*walk(tail.function.body)]
         sites = [tail.site(node) for node in nodes if isinstance(node.op, CellOp)]
-        self._cells = [site.reference for site in sites if site is not None]
+        self._cells = [(site.reference, site.pattern) for site in sites if site is not None]
         types = {node.op.symbol: (*node.results, *node.operands)[0].type for node in nodes if isinstance(node.op, (Read, Write))}
         self._trained = [tail.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self._types = [value.type for value in tail.function.params]
         self._state = [(tail.state[symbol], type_) for symbol, type_ in types.items()]
 
-    def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun) -> list[Tensor]:
-        """Return the results of the graph, in a run without a tape."""
-        between = self._head.run_fitting(arguments, run)
-        if run.replaying or not self._is_as_it_was(between):
+    def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
+        """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
+        between, whole = self._head.run_fitting(arguments, run), self._whole
+        if run.replaying or not self._is_as_it_was(between) or not whole.fits(between):
             return self._tail.run_fitting(between, run)
+        if isinstance(whole, Observed):
+            return whole.run(between, log)
         run.forget()
-        return self._tail.run_fitting(between, Run(None))
+        return whole.run_fitting(between, Run(None))
 
     def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
         """Return True if the user's code has changed nothing that the tail was made for."""
-        return (not any(map(_has_hooks, self._cells)) and all(x.type is type_ for x, type_ in self._state)
-                and all(x.requires_grad for x in self._trained)
-                and [x.type for x in between] == self._types and (self._fits is None or self._fits(between)))
+        return (all(_has_hooks(reference, pattern) for reference, pattern in self._cells)
+                and all(x.type is type_ for x, type_ in self._state) and all(x.requires_grad for x in self._trained)
+                and [x.type for x in between] == self._types)
 
 
-def _has_hooks(reference: Callable[[], Cell | None]) -> bool:
+def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
+    """Return True if just these slots of a cell are filled."""
     cell = reference()
-    return cell is None or bool(cell._hooks)
+    return cell is not None and Slots.of(cell) == pattern
 
 
 def head_and_tail(graph: Graph) -> HeadAndTail | None:
-    """Return a graph in two parts; None if it has no tail that is worth it."""
+    """Return a graph in two parts, with as long a tail as possible; None if it has no tail that is worth it."""
+    nodes = graph.function.body.nodes
+    with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
+    for begin in sorted({*with_code[1:], *(i + 1 for i in with_code)}):
+        found = _parted(graph, begin)
+        if found is not None:
+            return found
+    return None
+
+
+def _parted(graph: Graph, begin: int) -> HeadAndTail | None:
+    """Return a graph in two parts, the second of which begins with a node."""
     function = graph.function
     nodes, results = function.body.nodes, function.body.results
-    begin = 1 + max((i for i, node in enumerate(nodes) if runs_user_code(node, graph)), default=-1)
     after = Region((), nodes[begin:], results)
     between = tuple(free_values(after.nodes, results))
-    if not begin or sum(1 for _ in walk(after)) < _WORTH_IT or not all(isinstance(x.type, TensorType) for x in between):
+    if sum(1 for _ in walk(after)) < _WORTH_IT or not all(isinstance(x.type, TensorType) for x in between):
         return None
     head, tail = _part(graph, function.params, nodes[:begin], between), _part(graph, between, after.nodes, results)
     written = {node.op.symbol for node in walk(after) if isinstance(node.op, Write)}
     if not written.isdisjoint(parameters_among(head.function)):
         return None  # such a value changes with the parameter
-    found = faster(tail)
-    return None if found is None else HeadAndTail(head, tail, found.fits)
+    whole = observed(tail) if returns_anything(tail) else _whole(tail)
+    return None if whole is None else HeadAndTail(head, tail, whole)
+
+
+def _whole(graph: Graph) -> Sequenced | None:
+    """Return a graph that runs as a whole; None if it must run as it is."""
+    form = faster(graph)
+    return None if form is None or form.plan() is None else bind(graph, guarded=True)
 
 
 def _part(graph: Graph, params: tuple[Value, ...], nodes: tuple[Node, ...], results: Sequence[Atom]) -> Graph:
