@@ -45,6 +45,8 @@ _LIGHT = 4096
 
 def with_early_steps(function: Function) -> Function:
     """Return the function with large steps of optimisers as early as they may be; itself if none moves."""
+    if not any(map(_is_large, function.body.nodes)):
+        return function
     nodes: list[Node] = []
     stretch: list[Node] = []
     state: dict[Value, str] = {}

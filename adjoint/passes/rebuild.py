@@ -17,7 +17,7 @@ from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.types import Type
 
-__all__ = ["Known", "Rewriter", "became", "fresh", "renamed"]
+__all__ = ["Known", "Rewriter", "became", "fresh", "is_like", "renamed"]
 
 Known = dict[Value, Atom]
 """Values of the old function -> atoms of the new one."""
@@ -26,6 +26,11 @@ Known = dict[Value, Atom]
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
     """Return the copy of `atom`."""
     return atom if isinstance(atom, Literal) else known.get(atom, atom)
+
+
+def is_like(node: Node, op: Op, operands: Sequence[Atom]) -> bool:
+    """Return True if a node without regions would have the results of `node`, were it made of this op on these operands."""
+    return op is node.op and not node.regions and [x.type for x in operands] == [x.type for x in node.operands]
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -72,7 +77,7 @@ class Rewriter:
         """Emit a plain copy of a node with its regions.  Return its results."""
         operands = [became(atom, known) for atom in node.operands]
         op = self.op(node.op)
-        if op is node.op and not node.regions and all(new.type is old.type for new, old in zip(operands, node.operands, strict=True)):
+        if is_like(node, op, operands):
             return b.emit_again(node, operands).results
         made = b.emit_node(op, operands, regions=self.regions(b, node.regions, known))
         for new, old in zip(made.results, node.results, strict=True):

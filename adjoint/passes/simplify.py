@@ -30,7 +30,7 @@ from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
 from adjoint.passes.manager import Pass
 from adjoint.passes.patterns import Bindings, Rewrite
-from adjoint.passes.rebuild import Known, became
+from adjoint.passes.rebuild import Known, became, is_like
 from adjoint.passes.simplify_regions import RegionSimplifier
 
 __all__ = ["RULES", "Simplify"]
@@ -183,14 +183,20 @@ class _Simplifier(RegionSimplifier):
         if reduction is not None:
             op, (x,) = reduction
             return [self.emit(b, op, (x,), node.result.hint)]
-        return [self.emit(b, node.op, operands, node.result.hint)]
+        return [self.emit(b, node.op, operands, node.result.hint, node)]
 
-    def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "") -> Atom:
-        """Emit a node, or its replacement by the table."""
+    def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "", old: Node | None = None) -> Atom:
+        """Emit a node, or its replacement by the table.
+
+        old  the node of which it is a copy, as far as the operands are alike
+        """
         operands = self._unbroadcast(op, operands)
         if isinstance(op, MatMul):
             op, operands = self._untransposed(b, op, operands)
-        (type_,) = op.result_types([atom.type for atom in operands], ())
+        if old is None or not is_like(old, op, operands):
+            old, (type_,) = None, op.result_types([atom.type for atom in operands], ())
+        else:
+            type_ = old.result.type
         folded = _folded(op, operands, type_) if isinstance(type_, TensorType) else None
         if folded is not None:
             return folded
@@ -198,7 +204,7 @@ class _Simplifier(RegionSimplifier):
             found = rule.apply(lambda op, operands: self.emit(b, op, operands, hint), op, operands, type_, self.made)
             if found is not None:
                 return found
-        made = b.emit_node(op, operands, hint=hint)
+        made = b.emit_node(op, operands, hint=hint) if old is None else b.emit_again(old, operands)
         self.remember(made)
         return made.results[0]
 
@@ -224,6 +230,8 @@ class _Simplifier(RegionSimplifier):
     def _untransposed(self, b: Builder, product: MatMul, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]]:
         """Return the product that reads its matrices as they lay before they were transposed."""
         left, right = (self._exchanged(b, atom) for atom in operands)
+        if left is None and right is None:
+            return product, operands
         transposed = MatMul(product.ta != (left is not None), product.tb != (right is not None))
         return transposed, [before or atom for before, atom in zip((left, right), operands, strict=True)]
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node
+from adjoint.ir.core import Atom, Function, Module, Node, walk
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.passes.manager import Pass
@@ -40,4 +40,6 @@ class Unhook(Pass):
     name: ClassVar[str] = "unhook"
 
     def on_function(self, function: Function, module: Module) -> Function:
+        if not any(isinstance(node.op, (Attach, Hook, Outputs)) for node in walk(function.body)):
+            return function
         return replace(function, body=_Unhooking().body(function.body))
