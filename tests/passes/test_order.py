@@ -19,6 +19,7 @@ def expanded(text: str) -> bool:
 
 REGION = """
 param @w : f32
+host @h = ""
 func @f(x: f32, c: bool) -> (f32, f32) {{
   y: f32, x': f32 = gradient of=1 carry (u: f32 = x) {{
 {}
@@ -48,6 +49,26 @@ LOOP = """
     }
     r: f32 = mul(b, 2.0_f32)"""
 USED_AFTER_THE_LOOP = LOOP.replace("2.0_f32", "u")
+CAPTURED = LOOP.replace("mul(v, v)", "mul(v, u)")
+TWO_NAMES = """
+    b: f32, d: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (v: f32 = u, o: f32 = u) {
+      n: f32 = mul(v, 2.0_f32)
+      m: f32 = mul(o, 3.0_f32)
+      yield n, m
+    }
+    r: f32 = mul(b, d)"""
+HOOK_ON_A_VALUE = LOOP + "\n    attach! @h(b)"
+PYTHON_IN_A_LOOP = LOOP.replace("n: f32 = mul(v, v)", "n: f32 = mul(v, v)\n      apply! @h(n)")
+PYTHON_IN_A_BRANCH = """
+    b: f32 = if c {
+      n: f32 = neg(u)
+      apply! @h(n)
+      yield n
+    } else {
+      m: f32 = sin(u)
+      yield m
+    }
+    r: f32 = mul(b, 2.0_f32)"""
 WRITTEN = """
     write! @w(u)
     a: f32 = read @w
@@ -68,13 +89,57 @@ IN_A_GRADIENT = """
       yield s
     }
     r: f32 = mul(u', u)"""
+A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (a: f32 = v) {
+        n: f32 = mul(a, a)
+        yield n
+      }""")
 
 
 @pytest.mark.parametrize(("region", "may"), [
-    (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (USED_AFTER_THE_LOOP, False), (BRANCH, False),
-    (WRITTEN, False), (OLD_VALUE, False)])
+    (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (PYTHON_IN_A_BRANCH.replace("apply! @h(n)", ""), True),
+    (USED_AFTER_THE_LOOP, False), (CAPTURED, False), (TWO_NAMES, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
+    (PYTHON_IN_A_BRANCH, False), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False), (OLD_VALUE, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:
     assert expanded(REGION.format(region)) is may
+
+
+def test_a_parameter_that_a_loop_begins_with() -> None:
+    """It has a sum of its own if it is one of those to differentiate by: as a parameter, and as what the loop carries."""
+    text = """
+param @w : f32
+func @f(x: f32) -> (f32, f32) {
+  y: f32, x': f32, w': f32 = gradient of=1 by=[@w] carry (u: f32 = x) {
+    a: f32 = read @w
+    b: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (v: f32 = a) {
+      n: f32 = mul(v, 2.0_f32)
+      yield n
+    }
+    r: f32 = mul(b, u)
+    yield r
+  }
+  return x', w'
+}
+"""
+    assert not expanded(text)
+    assert expanded(text.replace(" = a)", " = u)").replace("mul(b, u)", "mul(b, a)"))
+
+
+def test_a_parameter_that_is_written_in_a_loop() -> None:
+    """What a round reads of it from outside is the old value."""
+    text = """
+param @w : f32
+func @f(x: f32) -> f32 {
+  a: f32 = read @w
+  y: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (v: f32 = x) {
+    n: f32 = mul(v, a)
+    write! @w(v)
+    yield n
+  }
+  return y
+}
+"""
+    assert not expanded(text)
+    assert expanded(text.replace("    write! @w(v)\n", ""))
 
 
 def test_control_flow_around_a_gradient_may_stay() -> None:
