@@ -17,7 +17,7 @@ from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import in_place, tables
 from adjoint.runtime.execution.batches import ByteRange, batches
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.execution.stages import Stage
+from adjoint.runtime.execution.stages import Jump, Stage
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import T, function, made, same
 
@@ -73,6 +73,8 @@ def test_what_is_computed_in_place() -> None:
     ("m, g,", "m, w,", ({"p", "q"}, {"q"})),  # the step reads the same memory as another operand
     ("write! @w(p)", "write! @w(g)\n write! @w(p)", ({"p", "q"}, {"q"})),  # the state has another value in between
     ("write! @w(p)", "e: f32 = gather(p, 0_i64, axis=0)\n write! @w(p)", ({"p", "q"}, set())),  # what may fail stands before the write
+    ("write! @w(p)", "a: f32[3] = for i in range(0, 3, 1) carry (b: f32[3] = g) {\n c: f32[3] = sin(b)\n yield c\n }\n write! @w(p)",
+     ({"p", "q"}, set())),  # what may be interrupted does
 ])
 def test_what_is_not_computed_in_place(was: str, becomes: str, expected: tuple[set[str], set[str]]) -> None:
     assert was in STEP
@@ -188,6 +190,14 @@ func @f(g: f32[3]) -> f32[3] {{
         f: Any = function(made(text.format(last), {"w": w, "m": T(0, 0, 0)}, {"seen": lambda x: None}))
         assert f(T(1, 2, 3)).asnumpy().tolist() == expected and w.asnumpy().tolist() == [9.5, 19, 28.5]
         assert (id(w.memory) == address) is kept
+
+
+def test_a_value_that_is_needed_after_a_host_call() -> None:
+    """By another piece than that with the step."""
+    text = STEP.replace("func", 'host @seen = ""\nfunc').replace("return g", "apply! @seen(g)\n d: f32[3] = neg(w)\n return d")
+    w = T(10, 20, 30)
+    f: Any = function(made(text, {"w": w, "m": T(0, 0, 0)}, {"seen": lambda x: None}))
+    assert f(T(1, 2, 3)).asnumpy().tolist() == [-10, -20, -30] and w.asnumpy().tolist() == [9.5, 19, 28.5]
 
 
 def test_a_write_in_place_of_memory_that_is_held_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +320,13 @@ def stages_of(text: str) -> tuple[list[Stage], dict[int, int], dict[int, tuple[B
 def test_what_runs_as_one_launch(body: str, counts: list[int]) -> None:
     text = f"func @f(x: f32[9], y: f32[9]) -> (f32[9], f32[9]) {{\n {body}\n}}"
     assert batches(*stages_of(text)) == counts
+
+
+def test_no_branch_leads_into_a_batch() -> None:
+    stages, shared, own = stages_of(
+        "func @f(x: f32[9], y: f32[9]) -> (f32[9], f32[9]) {\n a: f32[9] = sin(x)\n b: f32[9] = sin(y)\n return a, b\n}")
+    for target, counts in ((0, [2, 1, 1]), (1, [1, 1, 1])):
+        assert batches([*stages, Jump(stages[0].node, None, target)], shared, own) == counts
 
 
 def test_the_steps_of_an_optimiser_are_one_launch() -> None:

@@ -42,6 +42,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
     current: dict[str, int] = {}  # by symbol, the slot whose value it has
     symbol_of: dict[int, str] = {}  # the same by slot
     last: dict[int, int] = {}  # by slot, the index of the entry that uses its memory last
+    afterwards: set[int] = set()  # the slots whose memory is used after the last launch
     wanted: list[tuple[_Moment, int, int, int]] = []  # when, index of the launch, result, the slot whose memory it takes
     written: dict[int, _Moment] = {}  # by slot that is handed over, when
     computed: set[int] = set()
@@ -72,7 +73,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
             computed.update(entry.results)
             fails += 1  # there may be no memory
         elif isinstance(entry, PythonAccess):
-            last.update(dict.fromkeys(roots, len(piece.entries)))  # it is made after the last launch
+            afterwards.update(roots)
         elif isinstance(entry.node.op, Read):
             (slot,) = entry.results
             whole[slot] = now = current.setdefault(entry.node.op.symbol, slot)
@@ -83,16 +84,17 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
                 found.handed.add(slot)
                 written[slot] = _Moment(symbol, current.get(symbol, -1), fails)
             else:
-                last[root] = len(piece.entries)  # it is copied after the last launch
+                afterwards.add(root)  # it is copied then
             current[symbol] = root
             symbol_of[root] = symbol
         for slot in entry.results:
             # A read that is shown is the state's tensor itself, which has the new value after a write.
             if slot in piece.kept and not (slot in tensors and slots[slot].state is not None):
-                last[whole.get(slot, slot)] = len(piece.entries)
+                afterwards.add(whole.get(slot, slot))
         for slot in entry.freed:
             if slot not in whole:
                 freed.setdefault(slots[slot].state, []).append(slot)
+    last.update(dict.fromkeys(afterwards, len(piece.entries)))
     for moment, index, result, before in wanted:
         if written.get(result) == moment and last[before] == index:
             found.in_place[result] = before
