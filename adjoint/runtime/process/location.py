@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from itertools import islice
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
@@ -62,8 +63,7 @@ def user_location() -> Loc:
             return mark[1]
         code = frame.f_code
         if not is_ours[code.co_filename]:
-            positions = list(code.co_positions())[frame.f_lasti // 2]
-            line, _, column, end = positions
+            line, _, column, end = next(islice(code.co_positions(), frame.f_lasti // 2, None))
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)
         frame = frame.f_back
     return UNKNOWN
