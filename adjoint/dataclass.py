@@ -35,7 +35,7 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slot
     eq      instances are compared by their fields, and if they are frozen also hashed; otherwise by identity
     slots   the fields are slots
 
-    Raise TypeError for a class without a docstring.
+    Every field is an argument, by position or by name.  Raise TypeError for one that is not, and for a class without a docstring.
     """
     if cls is None:
         return lambda cls: _made(cls, frozen, eq, slots)
@@ -47,6 +47,9 @@ def _made(cls: type, frozen: bool, eq: bool, slots: bool) -> type:
         raise TypeError(f"the dataclass {cls.__qualname__} needs a docstring")
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
     fields = dataclasses.fields(made)
+    for f in fields:
+        if not f.init or f.kw_only:
+            raise TypeError(f"the field {cls.__qualname__}.{f.name} must be an argument by position: without init=False and kw_only=True")
     own = vars(made)
     methods: dict[str, Any] = {"__init__": _first_init(made, fields, frozen)}
     if "__repr__" not in own:

@@ -148,6 +148,17 @@ def test_an_instance_that_holds_itself_is_shown(made: Any) -> None:
     assert repr(loop).endswith("Loop(x=...)")
 
 
+@pytest.mark.parametrize("option", [{"init": False, "default": 1}, {"kw_only": True}], ids=str)
+def test_a_field_that_is_no_argument_by_position_is_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"the field .*Point\.x must be an argument by position"):
+
+        @dataclass
+        class Point:
+            """A point."""
+
+            x: int = dataclasses.field(**option)
+
+
 def test_a_frozen_instance_with_slots_is_pickled() -> None:
     one = Frozen(1, [2])
     again = pickle.loads(pickle.dumps(one))
