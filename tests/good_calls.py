@@ -282,8 +282,13 @@ CALLS = {
 }
 
 
+@functools.cache
+def _numbers(shape: tuple[int, ...], low: float, high: float) -> np.ndarray[Any, Any]:
+    return np.random.default_rng([7, *shape]).uniform(low, high, shape).astype(np.float32)
+
+
 def drawn(*shape: int, low: float = -2.0, high: float = 2.0) -> Tensor:
-    return Tensor(np.random.default_rng([7, *shape]).uniform(low, high, shape).astype(np.float32))
+    return Tensor(_numbers(shape, low, high).copy())
 
 
 class Own:
