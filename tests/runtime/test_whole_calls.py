@@ -134,8 +134,8 @@ def test_objects_are_arguments_by_identity(general: list[int]) -> None:
     first, second = Scaling(2.0), Scaling(3.0)
     apply = jit(lambda function, x: function(x))
     for _ in range(RUNS):
-        for scaling in (first, second):
-            scaling.scaled(x), scaling.scaled(x, weight), apply(ops.relu, x), apply(ops.neg, x)
+        for results in (first.scaled(x), second.scaled(x), first.scaled(x, weight), apply(ops.relu, x), apply(ops.neg, x)):
+            assert results.shape == (2,)
     general.clear()
     assert list(first.scaled(x).asnumpy()) == [2, 4] and list(second.scaled(x).asnumpy()) == [3, 6]
     assert list(first.scaled(x, weight).asnumpy()) == [3, 8]
@@ -144,7 +144,7 @@ def test_objects_are_arguments_by_identity(general: list[int]) -> None:
     weight.set_data(floats(5, 6))
     assert list(first.scaled(x, weight).asnumpy()) == [5, 12], "its numbers are no constants"
     gone = weakref.ref(first)
-    del first, scaling
+    del first
     gc.collect()
     assert gone() is None
     assert list(Scaling(7.0).scaled(x).asnumpy()) == [7, 14] and general, "another object, perhaps at the same address"
@@ -169,7 +169,8 @@ def test_results_that_are_numbers_or_arguments(general: list[int]) -> None:
     function = jit(lambda x, s, n: (s.item(), [n.item(), s.item() > 0.5], x, x.shape))
     same = jit(lambda x: x)
     x, s, n = floats(1, 2), Tensor(0.75, ms.float32), Tensor(-7, ms.int64)
-    warm(function, x, s, n), warm(same, x)
+    warm(function, x, s, n)
+    warm(same, x)
     general.clear()
     number, (whole, large), again, shape = function(x, s, n)
     assert (number, whole, large, shape) == (0.75, -7, True, (2,)) and [type(n) for n in (number, whole, large)] == [float, int, bool]
@@ -189,6 +190,26 @@ def test_a_graph_of_several_pieces_is_called_by_one_function(general: list[int],
     assert list(function(x).asnumpy()) == [2, 3] and not general
     assert capsys.readouterr().out == "before [2. 4.]\n"
     assert [*ms.grad(function)(x).asnumpy()] == [1, 1] and general
+
+
+def test_a_function_of_plain_parameters_takes_its_arguments_as_python_does(general: list[int]) -> None:
+    @jit
+    def difference(x: Tensor, y: Tensor) -> Tensor:
+        return x - y
+
+    x, y = floats(5, 6), floats(1, 2)
+    warm(difference, x, y)
+    general.clear()
+    for result in (difference(x, y=y), difference(y=y, x=x), difference(*(x, y))):
+        assert list(result.asnumpy()) == [4, 4]
+    assert not general, "arguments by name are those of the same graph"
+    plain = difference.__wrapped__
+    for args, kwargs in (((x,), {}), ((x, y, x), {}), ((x,), {"z": y}), ((x, y), {"y": y})):
+        with pytest.raises(TypeError) as expected:
+            plain(*args, **kwargs)
+        with pytest.raises(TypeError) as raised:
+            difference(*args, **kwargs)
+        assert str(raised.value) == str(expected.value)
 
 
 def test_what_a_graph_depends_on_is_looked_at(general: list[int]) -> None:

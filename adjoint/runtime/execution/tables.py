@@ -88,8 +88,7 @@ def table_function(
 ) -> Callable[..., Any] | None:
     """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
 
-    It is given the arguments of a call, `args` and `kwargs`, and returns what the call returns, or None if it may not run on these
-    arguments now.
+    It is given the arguments of a call, and returns what the call returns, or None if it may not run on these now.
 
     template  the constants, at their positions
     results   the positions of the results
@@ -440,7 +439,7 @@ class _Table:
             self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node}
             body = ["run = None", "try:", *(f"    {line}" for line in body), "except Deviation:", "    raise",
                     "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"]
-        return self.compiled("function(args, kwargs)", [
+        return self.compiled(call.header, [
             *call.arguments, *conditions, *([f"if not fits(({given})): return None"] if fits is not None else ()), *body])
 
     def call(self, *, alone: bool = False) -> None:
@@ -453,8 +452,10 @@ class _Table:
         here = machine()
         blocks = self.blocks
         single = self.stages[0] if alone and len(self.stages) == 1 else None
+        empty = not self.piece.arena + self.scratch  # a kernel may have scratch of no bytes
         if (isinstance(single, LaunchStage) and len(single.places) <= _MOST_OPERANDS
-                and all(block > 0 and not offset for block, offset in single.places)):
+                and all((block > 0 or empty) and not offset for block, offset in single.places)):
+            self.made["arena"] = ffi.NULL
             self.made["kernel"] = observation.copy_for(single.node, single.kernel)
             self.made["launch"] = getattr(here.library, f"adjoint_launch{len(single.places)}")
             given = f"[None, {', '.join(blocks[1:])}]"

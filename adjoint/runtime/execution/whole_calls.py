@@ -34,13 +34,15 @@ class RunConditions(Protocol):
 class WholeCall:
     """How a function is called, from the arguments to what the caller gets, as text.
 
-    arguments   statements that are given `args` and `kwargs`, and return None for other arguments than the function was made for
+    header      the function and its parameters: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
+    arguments   statements that are given these, and return None for other arguments than the function was made for
     tensors     the variables that then hold the function's arguments
     result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
     objects     what other variables in these texts stand for
     conditions  what must hold besides
     """
 
+    header: str
     arguments: Sequence[str]
     tensors: Sequence[str]
     result: str
@@ -52,7 +54,7 @@ def whole_call(
     run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: WholeCall,
     fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None,
 ) -> Callable[..., Any]:
-    """Return the function that is given `args` and `kwargs`, and returns what the call returns, or None if it may not run on these now.
+    """Return the function that is given the arguments, and returns what the call returns, or None if it may not run on these now.
 
     run      runs the graph and records nothing
     takes    the arguments that it takes as tensors, the others as memory; None: all are tensors
@@ -68,7 +70,7 @@ def whole_call(
             *([f"if not fits(({''.join(f'{name}, ' for name in call.tensors)})): return None"] if fits is not None else ()),
             "run = Run(None)", *(["run.hosts = hosts()"] if hosts is not None else ()),
             f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
-    exec(code_of("\n".join(["def function(args, kwargs):", *(f"    {line}" for line in body)]), __file__), made)
+    exec(code_of("\n".join([f"def {call.header}:", *(f"    {line}" for line in body)]), __file__), made)
     return made.pop("function")
 
 

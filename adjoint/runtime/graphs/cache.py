@@ -60,21 +60,23 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "gradients", "others", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "gradients", "others", "quick")
 
-    def __init__(self, call: Callable[..., Any]) -> None:
+    def __init__(self, call: Callable[..., Any], count: int | None = None) -> None:
         super().__init__()
         self.call = call
         """Runs the function or cell on a lowering."""
+        self.count = count
+        """How many arguments `quick` is given one by one; None: it is given `args` and `kwargs`."""
         self.constant: set[Any] = set()
         """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
         self.any_size: dict[Template, Any] = {}
         """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
-        self.quick: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
+        self.quick: Callable[..., Any] | None = None
         """Fastest path: given the arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
-        self.others: dict[int, Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
+        self.others: dict[int, Callable[..., Any]] = {}
         """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
         """The same for gradients, by what is asked for (`whole_gradients`)."""
@@ -116,18 +118,23 @@ class Graphs(dict[Template, _Entries]):
         entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
         budget.charge(entry.nbytes)
 
-    def use(self, kind: int, quick: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    def use(self, kind: int, quick: Callable[..., Any]) -> None:
         """Take this for the graph used last; `kind` is the hash of its template."""
         self.quick = quick
         if self.others.get(kind) is not quick:
             others = {known: other for known, other in self.others.items() if known != kind}
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
 
-    def run_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result for arguments of another kind than those before; None if another graph may be needed."""
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of one of the graphs used last; None if another may be needed."""
         last = self.quick
-        for quick in self.others.values():  # no other thread changes this dict
-            if quick is not last and (result := quick(args, kwargs)) is not None:
+        if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
+            return None
+        given = (args, kwargs) if self.count is None else args
+        if (result := last(*given)) is not None:
+            return result
+        for quick in self.others.values():  # no thread changes this dict
+            if quick is not last and (result := quick(*given)) is not None:
                 self.quick = quick
                 return result
         return None
@@ -162,10 +169,10 @@ class Graphs(dict[Template, _Entries]):
 class GraphsOfCells(dict[int, Graphs]):
     """The graphs of cells, by the ids of the cells, which they do not keep alive."""
 
-    def __init__(self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]]) -> None:
+    def __init__(self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None) -> None:
         super().__init__()
-        self._call = call
-        """Returns `Graphs.call` for a cell."""
+        self._call, self._count = call, count
+        """Returns `Graphs.call` for a cell; `Graphs.count`."""
         self._living: dict[int, weakref.ref[Cell]] = {}
 
     def of(self, cell: Cell) -> Graphs:
@@ -173,7 +180,7 @@ class GraphsOfCells(dict[int, Graphs]):
         key = id(cell)
         found = self.get(key)
         if found is None:
-            found = self.setdefault(key, Graphs(self._call(weakref.ref(cell))))
+            found = self.setdefault(key, Graphs(self._call(weakref.ref(cell)), self._count))
             self._living[key] = weakref.ref(cell, partial(_freed, weakref.ref(self), key))
         return found
 

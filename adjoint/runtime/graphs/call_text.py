@@ -29,8 +29,9 @@ _ITERATED = (tuple, list)
 
 
 class ArgumentText:
-    """Statements that are given `args` and `kwargs`.
+    """Statements that are given the arguments of a call.
 
+    header      the name and the parameters of a function of these statements
     statements  they end with `return None` where the arguments are not those of the template
     tensors     the variables that hold the tensors afterwards, in order
     objects     what the other variables stand for
@@ -38,6 +39,7 @@ class ArgumentText:
 
     def __init__(self, leaves: Iterator[Any]) -> None:
         self._leaves = leaves
+        self.header = "function(args, kwargs)"
         self.statements: list[str] = []
         self.tensors: list[str] = []
         self.objects: dict[str, Any] = {"Tensor": Tensor}
@@ -108,11 +110,20 @@ class ArgumentText:
         return True
 
 
-def argument_text(template: Template) -> ArgumentText | None:
-    """Return the text for the template of `(args, kwargs)`; None for one with constants that are no numbers, text or None."""
+def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:
+    """Return the text for the template of `(args, kwargs)`; None for one with constants that are not compared by value or identity.
+
+    count  None: the function is given `args` and `kwargs`; a number: so many arguments, one by one, and None for another template
+    """
     found = ArgumentText(iter(template.leaves))
     node: Any = template.node
     _, (_, *args), (_, keys, *named) = node
+    if count is not None:
+        if named or len(args) != count:
+            return None
+        names = found.variables(count)
+        found.header = f"function({', '.join(names)})"
+        return found if all(found.part(name, node) for name, node in zip(names, args, strict=True)) else None
     found.unless(f"len(args) == {len(args)}" + ("" if named else " and not kwargs"))
     known = found.parts("args", args) and (not named or found.named_parts("kwargs", keys, named))
     return found if known else None

@@ -59,7 +59,7 @@ class Entry:
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
 
-    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None):
+    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None, count: int | None = None):
         self.lowered, self._kind = lowered, hash(template)
         nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
         user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
@@ -74,9 +74,9 @@ class Entry:
         self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
         result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline, converts=True)
         self._fill = None if result is None else filling(result, len(self.slots), _CONVERTING)
-        given = None if result is None else argument_text(template)
+        given = None if result is None else argument_text(template, count)
         self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
-            given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
+            given.header, given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
 
     def logged(self, tensors: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
         """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it.
@@ -172,7 +172,7 @@ def _subject(call: Callable[..., Any], template: Template, named: Any, constant:
 
 
 def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None = None) -> Entry:
-    entry = Entry(made, template, alone)
+    entry = Entry(made, template, alone, known.count)
     graph_made(made.graph)
     known.add(template, entry)
     return entry

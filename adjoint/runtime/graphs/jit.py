@@ -11,6 +11,7 @@ at the node where it left the old one.
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -49,7 +50,8 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs):
         self.function, self.graphs = function, graphs
-        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function))
+        method = None if graphs.count is None else graphs.count - 1
+        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call."""
@@ -89,33 +91,69 @@ class CompiledCell:
 
 def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that runs another one as graphs.  It works as a method too."""
-    graphs = Graphs(functools.partial(function_on, function))
-    compiled = Compiled(function, graphs)
-    call, of_cells = compiled.call, compiled.of_cells
+    names = _plain_parameters(function)
+    compiled = Compiled(function, Graphs(functools.partial(function_on, function), None if names is None else len(names)))
+    graphs, call, of_cells = compiled.graphs, compiled.call, compiled.of_cells
 
-    @functools.wraps(function)
-    def jitted(*args: Any, **kwargs: Any) -> Any:
-        # A plain function, and no other call before that of the graph: the operators of a small one take little time in eager mode.
-        if not tracing:
-            quick = graphs.quick
-            if quick is not None:
-                if (result := quick(args, kwargs)) is not None:
+    # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
+    if names is not None:
+        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call)
+        jitted = functools.wraps(function)(made)
+    else:
+
+        @functools.wraps(function)
+        def jitted(*args: Any, **kwargs: Any) -> Any:
+            if not tracing:
+                quick = graphs.quick
+                if quick is not None:
+                    if (result := quick(args, kwargs)) is not None:
+                        return result
+                elif args and (known := of_cells.get(id(args[0]))) is not None and (quick := known.quick) is not None \
+                        and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not None:
                     return result
-            elif args and (known := of_cells.get(id(args[0]))) is not None and (quick := known.quick) is not None \
-                    and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not None:
-                return result
-        return call(args, kwargs)
+            return call(args, kwargs)
 
     jitted.graph_of = compiled.graph_of  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
     mark(jitted, compiled)
     return jitted
 
 
+def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    """Return the names of a function's parameters if each takes one argument and has no default; None if not, or if there are none."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(function, types.FunctionType) or code is None or not code.co_argcount or function.__defaults__:
+        return None
+    names = code.co_varnames[: code.co_argcount]
+    several = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount or code.co_posonlyargcount
+    return None if several or any(name.startswith("jit_") for name in names) else names
+
+
+@functools.lru_cache(maxsize=256)
+def _with_parameters(names: tuple[str, ...]) -> Callable[..., Callable[..., Any]]:
+    """Return what makes the function `jitted` with these parameters: Python puts arguments by name in their places."""
+    first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
+    text = f"""\
+def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call):
+    def jitted({given}):
+        if not jit_tracing:
+            jit_quick = jit_graphs.quick
+            if jit_quick is not None:
+                if (jit_result := jit_quick({given})) is not None:
+                    return jit_result
+            elif (jit_known := jit_of_cells.get(id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
+                    and not {first}._inputs and (jit_result := jit_quick({rest})) is not None:
+                return jit_result
+        return jit_call(({given},), {{}})
+    return jitted
+"""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), namespace)
+    return namespace.pop("_jitted")
+
+
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    quick = known.quick
-    if quick is not None and not tracing and ((result := quick(args, kwargs)) is not None or (
-            len(known.others) > 1 and (result := known.run_other(args, kwargs)) is not None)):
+    if not tracing and (result := known.run(args, kwargs)) is not None:
         return result
     plain = False
     if not kwargs:
@@ -157,7 +195,11 @@ _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a cell called in GRAPH_MODE."""
-    if tracing and state.tracer is not None and state.tracer.emits is True:
+    if not tracing:
+        known = _cells.get(id(cell))
+        if known is not None and (quick := known.quick) is not None and not cell._inputs and (result := quick(args, kwargs)) is not None:
+            return result
+    elif state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
     return _run(_cells.of(cell), cell, args, kwargs)

@@ -69,7 +69,8 @@ class WholeGradient:
 
     def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
         given = argument_text(template)
-        call = None if given is None else WholeCall(given.statements, given.tensors, result, {**given.objects, **objects}, conditions)
+        call = None if given is None else WholeCall(
+            given.header, given.statements, given.tensors, result, {**given.objects, **objects}, conditions)
         self.sequence = bind(graph, guarded=True, call=call, alone=Alone(optimised, True, len(optimised.body.nodes)))
         self.nbytes = _GRADIENT + _NODE * len(optimised.body.nodes)
         self._fill = filling(result, len(optimised.body.results), objects)

@@ -89,8 +89,9 @@ def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict
     objects.update({f"x{i}": x for i, x in enumerate(conditions.objects)})
     if not conditions.expressions:
         return [f"if not ({compared}) and not guards.holds(): return None"], objects
-    return ["try:", *[f"    {statement}" for statement in conditions.holders], f"    identical = {compared}",
-            "except Exception:", "    identical = False", "if not identical and not guards.holds(): return None"], objects
+    return ["try:", *[f"    {statement}" for statement in conditions.holders],
+            f"    if not ({compared}) and not guards.holds(): return None",
+            "except Exception:", "    if not guards.holds(): return None"], objects
 
 
 _GIVEN = "epoch, getattr, id, life, watched, by_epoch, by_value, renew"
