@@ -4,8 +4,8 @@
 
 Types are inferred anew from the parameters, so a size that does not fit is found here.  Names without a number stay.
 
-A function that is specialised for many sizes is asked for its `Inferences` once.  They find for each of them whether the ops can have it;
-`numbered` then copies the nodes whose types have names, and infers nothing.
+Functions that are specialised for many sizes are asked for their `Inferences` once.  These find for each size whether the ops can have it,
+and then copy the nodes whose types have names, without inferring anything.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from adjoint.dataclass import dataclass
@@ -24,7 +25,7 @@ from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Rewriter
 
-__all__ = ["Inferences", "Specialize", "numbered", "specialized"]
+__all__ = ["Inferences", "Specialize", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
@@ -44,12 +45,15 @@ class _Specializer(Rewriter):
 
 
 class _Numbers:
-    """Types and ops with numbers for names, each made once."""
+    """Types and ops with numbers for names, each made once.
 
-    def __init__(self, sizes: Mapping[str, Dim]):
+    types, ops  those that are known already
+    """
+
+    def __init__(self, sizes: Mapping[str, Dim], types: Mapping[Type, Type] = MappingProxyType({}),
+                 ops: Mapping[Op, Op] = MappingProxyType({})):
         self._sizes = sizes
-        self._types: dict[Type, Type] = {}
-        self._ops: dict[Op, Op] = {}
+        self._types, self._ops = {**types}, {**ops}
 
     def type(self, type_: Type) -> Type:
         found = self._types.get(type_)
@@ -63,6 +67,10 @@ class _Numbers:
             found = self._ops[op] = with_sizes(op, self._sizes)
         return found
 
+    def unchanged(self) -> tuple[dict[Type, Type], dict[Op, Op]]:
+        """Return the types and the ops that have none of the names, each with itself."""
+        return {a: b for a, b in self._types.items() if a is b}, {a: b for a, b in self._ops.items() if a is b}
+
 
 class Inferences:
     """The inferences of types in functions, each of them once: of the nodes without regions that have types or ops with certain names."""
@@ -72,15 +80,21 @@ class Inferences:
         self._known: dict[tuple[Op, tuple[Type, ...], tuple[Type, ...]], None] = {}
         for node in chain.from_iterable(walk(function.body) for function in functions):
             operands, results = tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
-            changes = probe.op(node.op) is not node.op or any(probe.type(t) is not t for t in (*operands, *results))
-            if changes and not node.regions:
+            changed = [probe.op(node.op) is not node.op, *[probe.type(t) is not t for t in (*operands, *results)]]
+            if any(changed) and not node.regions:
                 self._known[node.op, operands, results] = None
+        self._unchanged = probe.unchanged()
 
-    def check(self, sizes: Mapping[str, Dim]) -> None:
-        """Raise TypeError or ValueError if an op cannot have these sizes, or if the type of its result is not the one for any size."""
-        numbers = _Numbers(sizes)
+    def numbered(self, function: Function, sizes: Mapping[str, Dim]) -> Function:
+        """Return one of the functions, with numbers for the names.
+
+        TypeError or ValueError if an op of any of the functions cannot have these sizes, or if the type of its result is not the one for
+        any size.  Nodes without names are shared with the function, unless they have regions.
+        """
+        numbers = _Numbers(sizes, *self._unchanged)
         for op, operands, results in self._known:
             _check(numbers.op(op), [numbers.type(t) for t in operands], (), [numbers.type(t) for t in results])
+        return replace(function, body=_Copy(numbers).region(function.body))
 
 
 def _check(op: Op, operands: Sequence[Type], regions: Sequence[Region], results: Sequence[Type]) -> None:
@@ -89,22 +103,14 @@ def _check(op: Op, operands: Sequence[Type], regions: Sequence[Region], results:
         raise ValueError(f"the result of {op.name} on {operands} is {inferred}, not {results}")
 
 
-def numbered(function: Function, sizes: Mapping[str, Dim]) -> Function:
-    """Return the function with `sizes`, for which its `Inferences` hold; TypeError or ValueError if those of nodes with regions do not.
-
-    Nodes without names are shared with the function, unless they have regions.
-    """
-    return replace(function, body=_Copy(sizes).region(function.body))
-
-
 AnyAtom = TypeVar("AnyAtom", bound=Atom)
 
 
 class _Copy:
     """Copies regions, with numbers for names."""
 
-    def __init__(self, sizes: Mapping[str, Dim]):
-        self._numbers = _Numbers(sizes)
+    def __init__(self, numbers: _Numbers):
+        self._numbers = numbers
         self._known: dict[Atom, Value] = {}
 
     def region(self, region: Region) -> Region:

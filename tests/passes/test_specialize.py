@@ -9,7 +9,7 @@ from adjoint.ir.core import Function, walk
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_function
 from adjoint.ir.verify import verify_function
-from adjoint.passes.specialize import Inferences, numbered, specialized
+from adjoint.passes.specialize import Inferences, specialized
 
 CONTROL = """
 func @f(x: f32[b, 3], w: f32[3, 3], n: i64) -> (f32[b, 3], f32[3, 3], f32[2*b, 3]) {
@@ -56,8 +56,7 @@ def test_numbers_are_those_that_are_inferred() -> None:
     general = function(CONTROL)
     inferences = Inferences([general], ["b"])
     for b in (2, 5, 100):
-        inferences.check({"b": b})
-        made = numbered(general, {"b": b})
+        made = inferences.numbered(general, {"b": b})
         verify_function(made)
         assert print_function(made) == print_function(specialized(general, {"b": b}))
 
@@ -65,7 +64,8 @@ def test_numbers_are_those_that_are_inferred() -> None:
 def test_nodes_without_names_are_shared() -> None:
     """But not those with regions: a gradient in a graph is known by its node."""
     general = function(CONTROL)
-    one, other = numbered(general, {"b": 2}), numbered(general, {"b": 3})
+    inferences = Inferences([general], ["b"])
+    one, other = (inferences.numbered(general, {"b": b}) for b in (2, 3))
     shared = set(walk(one.body)) & set(walk(other.body))
     assert sorted(node.op.name for node in shared) == ["greater", "greater", "mul", "tanh"]
     assert all(not node.regions for node in shared)
@@ -74,6 +74,6 @@ def test_nodes_without_names_are_shared() -> None:
 def test_a_size_that_an_op_cannot_have() -> None:
     general = function(IMAGES)
     inferences = Inferences([general], ["b", "h"])
-    inferences.check({"b": 4, "h": 3})
+    inferences.numbered(general, {"b": 4, "h": 3})
     with pytest.raises(ValueError, match="no larger than"):
-        inferences.check({"b": 4, "h": 2})
+        inferences.numbered(general, {"b": 4, "h": 2})

@@ -23,7 +23,7 @@ from adjoint.ir.core import Function, Module, Region, Value, walk
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.types import NamedSizes, Poly, TensorType, substituted, symbol, tensor
-from adjoint.passes.specialize import Inferences, numbered, specialized
+from adjoint.passes.specialize import Inferences, specialized
 from adjoint.runtime.graphs.graph import Graph, site_key
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
@@ -150,8 +150,7 @@ class AnySize:
         """Return the graph for these sizes, and what it runs alone; None if an op cannot have them: parsing says where."""
         known = self.lowered
         try:
-            self._inferences.check(sizes)
-            alone = Alone(numbered(self._optimised, sizes), self._differentiates, self._nodes)
+            alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes)
         except (ValueError, TypeError, CompileError):
             return None
         outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
@@ -203,8 +202,7 @@ class SizedGraph(Graph):
             return None
         graph, optimised, inferences = found
         try:
-            inferences.check(self._sizes)
-            return SizedGraph(graph, self._sizes, {}), numbered(optimised, self._sizes)
+            return SizedGraph(graph, self._sizes, {}), inferences.numbered(optimised, self._sizes)
         except (ValueError, TypeError, CompileError):
             return None
 

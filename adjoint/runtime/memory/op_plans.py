@@ -84,8 +84,8 @@ class _OpPlans(Table[tuple[Any, ...], OpPlan]):
 
 _every = _OpPlans("plans")
 
-_prepared: dict[tuple[Any, ...], tuple[KernelText, KernelText]] = {}
-"""The kernels of plans that are to be made next."""
+_prepared: dict[tuple[Any, ...], tuple[tuple[Type, ...], tuple[KernelText, KernelText]]] = {}
+"""The result types and the kernels of plans that are to be made next."""
 
 _better: dict[tuple[Any, ...], tuple[KernelText, Callable[[], None]]] = {}
 """For plans that were made just now, of plain kernels: the tuned one, and what replaces the plan when that is compiled."""
@@ -127,7 +127,8 @@ def check_fits(name: str, type_: TensorType) -> None:
 
 
 def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
-    result_types: tuple[TensorType, ...] = op.result_types(types, ())  # pyright: ignore[reportAssignmentType] - ops on tensors give tensors
+    inferred, prepared = _prepared.pop((op, *types), None) or (op.result_types(types, ()), None)
+    result_types: tuple[TensorType, ...] = inferred  # pyright: ignore[reportAssignmentType] - ops on tensors give tensors
     for type_ in result_types:
         check_fits(type(op).__name__, type_)
     if getattr(op, "aliases", False):
@@ -138,7 +139,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
     if here.kernels is None or not op.can_lower:
         return _interpreted(op, tuple(types), result_types, here)
     try:
-        return _compiled(op, types, result_types, here)
+        return _compiled(op, types, result_types, here, prepared)
     except InternalError as fault:
         if forbids_interpreter():
             raise
@@ -199,7 +200,9 @@ def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
         key = (op, *types)
         if key not in plans and key not in _every and key not in _prepared and op.can_lower and not getattr(op, "aliases", False):
             with suppress(Exception):
-                _prepared[key] = pair = _kernels(kernels, op, types, op.result_types(types, ()))
+                result_types = op.result_types(types, ())
+                pair = _kernels(kernels, op, types, result_types)
+                _prepared[key] = result_types, pair
                 missing.append(pair[0])
     if missing:
         kernels.prepare(missing, waited_for=True)
@@ -218,10 +221,11 @@ def _kernels(
     return tuned, tuned
 
 
-def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
-    """Return a plan that launches kernels."""
+def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine,
+              prepared: tuple[KernelText, KernelText] | None) -> OpPlan:
+    """Return a plan that launches kernels, those `prepared` if there are any."""
     assert here.kernels is not None
-    kernel, tuned = _prepared.pop((op, *types), None) or _kernels(here.kernels, op, types, result_types)
+    kernel, tuned = prepared or _kernels(here.kernels, op, types, result_types)
     plan = _launching(op, types, result_types, here, kernel)
     if kernel.plain and background_compile() is True:
         _better[op, *types] = tuned, functools.partial(_tuned, op, tuple(types), result_types, here, tuned)

@@ -147,4 +147,4 @@ def _planned(function: Function) -> Plan:
     """Return the plan of an optimised function, where the sizes are known by now."""
     smaller = attending(function)
     # What computes scores again reads its operands again, later.
-    return planned(smaller if reads_survive(smaller) else function, identities=True, accesses=True)
+    return planned(smaller if smaller is function or reads_survive(smaller) else function, identities=True, accesses=True)
