@@ -5,7 +5,6 @@ Runs of such steps are differentiated as wholes, until a hook does more than loo
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.diagnostics import InternalError
-from adjoint.runtime.graphs.running import cells, departing
+from adjoint.runtime.graphs.running import cells, departing, repeating
 from tests.hook_events import recorded
 
 X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
@@ -253,17 +252,17 @@ def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(mon
 
 MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
-        departing._Observation, "is_as_it_was", lambda self: self._again is None)),
+        departing.ObservedRun, "is_as_it_was", lambda self: self._again is None)),
     "what is before a late hook runs it": ("a forward pre hook before", lambda patch: patch.setattr(
-        departing, "CellAsItWas", cells.GraphCell)),
+        repeating, "CellAsItWas", cells.GraphCell)),
     "a late backward hook of an earlier call runs": ("a backward hook before", lambda patch: patch.setattr(
         departing.CellCall, "latest", property(lambda self: None, lambda self, latest: None))),
     "tensors that hooks have kept are others": ("a sum of what was kept", lambda patch: patch.setattr(
-        departing._Again, "same", lambda self, shown, recorded: None)),
+        repeating.Repetition, "same", lambda self, shown, recorded: None)),
     "what hooks wait on is read as it is by now": ("a hook of the step's argument", lambda patch: patch.setattr(
-        departing._Observation, "_as_it_was", lambda self: contextlib.nullcontext())),
+        departing.ObservedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
     "what a hook returns is taken to be what it was given": ("new values", lambda patch: patch.setattr(
-        departing._Observation, "depart", lambda self, returned: None)),
+        departing.ObservedRun, "depart", lambda self, returned: None)),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.runtime.graphs.running import tails
+from adjoint.diagnostics import InternalError
+from adjoint.runtime.execution.sequence import computing
+from adjoint.runtime.graphs.running import departing, gradients, repeating, tails
+from adjoint.runtime.tensor.random_keys import next_key
 from tests.hook_events import recorded
 from tests.hooks.training import LABELS, Layers, X, eager
 
@@ -25,7 +29,8 @@ class Nets:
     def __init__(self, place: str, change: Change):
         self.first, self.second, self.run, self.place, self.change = Layers(), Layers(), 0, place, change
         self.optimizers = [nn.Momentum(net.trainable_params(), 0.1, 0.9) for net in (self.first, self.second)]
-        self.loss = nn.CrossEntropyLoss()
+        self.loss, self.dropout = nn.CrossEntropyLoss(), nn.Dropout(p=0.25)
+        self.dropout.set_train()
         self.handles = dict[str, Any]()
         for name, net in (("first", self.first), ("second", self.second)):
             self.handles[f"{name} backward"] = net.act.register_backward_hook(self.hook(f"{name} backward"))
@@ -41,9 +46,9 @@ class Nets:
     def one_after_the_other(self, x: Tensor) -> Any:
         made = []
         for net, optimizer in zip((self.first, self.second), self.optimizers, strict=True):
-            value, gradients = ms.value_and_grad(lambda x, net=net: self.loss(net(x), LABELS), None, optimizer.parameters)(x)
+            value, gradients = ms.value_and_grad(lambda x, net=net: self.loss(net(self.dropout(x)), LABELS), None, optimizer.parameters)(x)
             optimizer(gradients)
-            made.append(value)
+            made += [value, gradients[0]]
         return tuple(made)
 
     def against_each_other(self, x: Tensor) -> Any:
@@ -95,6 +100,7 @@ RETURNED: dict[str, Change] = {**CHANGES, "new values": lambda nets, given: give
 
 
 def log_of(wrapped: Callable[..., Any], step: str, place: str, change: Change) -> list[Any]:
+    ms.set_seed(3)
     with recorded() as events:
         nets = Nets(place, change)
         if "forward" in place:
@@ -118,17 +124,42 @@ def test_a_step_is_that_of_eager_mode(step: str, place: str) -> None:
     assert not wrong
 
 
-def test_the_last_part_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list[bool]()
-    original = tails.HeadAndTail._is_as_it_was
+def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, again = list[bool](), list[bool]()
+    original, repeated = tails.HeadAndTail._is_as_it_was, departing.ObservedRun.again
     monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
+    monkeypatch.setattr(departing.ObservedRun, "again", lambda self: again.append(True) or repeated(self))
     log_of(ms.jit, "one after the other", "first backward", CHANGES["a forward hook"])
     assert whole[:3] == [True, True, False]
+    assert again
 
 
-@pytest.mark.parametrize("change", ["a forward hook", "a frozen weight"])
-def test_a_tail_that_ignores_changes_is_noticed(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    """A planted mistake."""
-    expected = log_of(eager, "one after the other", "first backward", CHANGES[change])
-    monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: True)
-    assert log_of(ms.jit, "one after the other", "first backward", CHANGES[change]) != expected
+MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "random numbers are drawn again": lambda patch: patch.setattr(
+        repeating, "_drawn", lambda bound: computing(lambda: (next_key(),), bound)),
+    "changes are not noticed": lambda patch: patch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: True),
+    "weights are not as they were when the head is repeated": lambda patch: patch.setattr(departing, "_set", lambda tensors: None),
+    "backward hooks are called again": lambda patch: patch.setattr(
+        repeating, "_answered", lambda run, *given: gradients._of_the_path(run, *given)),
+    "hooks have other answers": lambda patch: (
+        patch.setattr(repeating, "answer_of", lambda op, called: 0),
+        patch.setattr(repeating, "deque", lambda found: collections.deque(reversed(found))))[0],
+    "the head is left out": lambda patch: patch.setattr(departing.ObservedRun, "again", lambda self: []),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_planted_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    def change(nets: Nets, given: Any) -> Any:
+        nets.second.second.register_forward_hook(lambda cell, args, output: output.astype(ms.float64) * made[0].sum())
+        return (given[0] * 2,)
+
+    made = [X]
+    expected = log_of(eager, "one after the other", "first backward", change)
+    assert log_of(ms.jit, "one after the other", "first backward", change) == expected
+    MISTAKES[mistake](monkeypatch)
+    try:
+        found = log_of(ms.jit, "one after the other", "first backward", change)
+    except (InternalError, IndexError):
+        return
+    assert found != expected

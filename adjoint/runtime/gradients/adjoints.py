@@ -54,12 +54,22 @@ class Program:
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
         """Return the gradients of the leaves that have one.  Recording is off meanwhile, so that hooks may compute anything."""
+        return (self._sequence or self._bound()).quiet.run(self._given(tape, cotangents), Run(None, tape.hosts))
+
+    def _given(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Any]:
         values = tape.values
         if tape.extended:
             tape.fill(self.sources)
         memories = [values[slot].memory for slot in self.sources]
         memories += [x.memory for x in cotangents]
-        return (self._sequence or self._bound()).quiet.run(memories, Run(None, tape.hosts))
+        return memories
+
+    def repeated(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], maker: Callable[[dict[str, int]], Maker], run: Run,
+                 ) -> list[Tensor]:
+        """Return what `gradients` does where each host call is a step by `maker`, which is given the positions of the hosts."""
+        make = maker(self.hosts)
+        sequence = Sequence(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
+        return self._with_zeros(sequence.quiet.run(self._given(tape, cotangents), run), tape, wanted)
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
         """Return the same gradients, with every op recorded on the enclosing gradient's tape or added to the graph that is being made."""
@@ -78,7 +88,9 @@ class Program:
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
         """Return a gradient for each of the wanted slots, zeros where nothing flows."""
-        found = self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents)
+        return self._with_zeros(self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents), tape, wanted)
+
+    def _with_zeros(self, found: list[Tensor], tape: Tape, wanted: Listed[int]) -> list[Tensor]:
         if not any(self.missing):
             return found
         left = iter(found)

@@ -87,7 +87,7 @@ class Entry:
             return self.sequence.run_fitting(tensors, run)
         if self._logged is None:
             # Two threads may both make it: the parts are equal.
-            self._logged = head_and_tail(self.lowered.graph) or self.sequence
+            self._logged = head_and_tail(self.lowered.graph, first=self._observed is None) or self.sequence
         if isinstance(self._logged, HeadAndTail):
             return self._logged.run_fitting(tensors, run, log)
         return self._logged.run_fitting(tensors, run)

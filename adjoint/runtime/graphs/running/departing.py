@@ -11,17 +11,17 @@ A hook that asks for the tape while it runs gets one that is recorded up to ther
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.core import Literal, tensor_type, walk
+from adjoint.ir.core import tensor_type, walk
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.host import Apply, Observe
+from adjoint.ir.ops.host import Observe
 from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, Step
+from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Faster
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.gradients.awaited import AwaitedTape
@@ -29,19 +29,17 @@ from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.running.binding import makers_of, plan_of
-from adjoint.runtime.graphs.running.cells import CellAsItWas, cell_makers
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
-from adjoint.runtime.graphs.running.hosts import apply
 from adjoint.runtime.graphs.running.observing import Argument, Observing, State, observing
 from adjoint.runtime.graphs.running.optimised import faster
-from adjoint.runtime.hooks.handles import TensorHooks, ids
+from adjoint.runtime.graphs.running.repeating import Answers, Repetition, answering, drawing, repeated
+from adjoint.runtime.hooks.handles import ids
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import set_tracer, state
-from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Observed", "observed"]
+__all__ = ["ObservedRun", "Observed", "observed"]
 
 _DEPARTURES: Final = 3
 """Departures of one graph after which its runs are along the path from the beginning."""
@@ -55,17 +53,22 @@ class Observed:
     """A graph that is differentiated as a whole, with forward hooks that are expected to change nothing.
 
     watched  the tensors whose values hooks must leave as they are
+    repeats  True if runs keep what is needed to run them again after they have run; `kept` are the tensors of the state that this takes
     trained  the parameters that gradients are taken by
     """
 
-    def __init__(self, graph: Graph, found: Observing, form: Faster):
-        self.graph, self.hooks, self.state = graph, found.hooks, graph.state
+    def __init__(self, graph: Graph, found: Observing, form: Faster, again: bool):
+        nodes = [*walk(graph.function.body)]
+        self.graph, self.found, self.state = graph, found, graph.state
         self.watched = [graph.state[symbol] for symbol in found.read]
-        self.trained: list[Any] = [graph.state[symbol] for node in walk(graph.function.body) if isinstance(node.op, Differentiated)
-                        for symbol in node.op.by]
+        used = dict.fromkeys(node.op.symbol for node in nodes if again and isinstance(node.op, (Read, Write)))
+        self.repeats, self.kept = again, [graph.state[symbol] for symbol in used]
+        self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self._cells: list[Callable[[], Cell | None]] = [site.reference for site in found.sites if site.pattern.forward]
         positions, hosts = hosts_of_runs(found.graph)
-        makers = {**makers_of(found.graph, positions), Draw: _draw, Observe: functools.partial(_observe, self)}
+        makers = {**makers_of(found.graph, positions), Draw: drawing, Observe: functools.partial(_observe, self)}
+        if again:
+            makers = {**makers, **answering(makers, positions)}
         self._sequence = Sequenced(
             functools.partial(plan_of, found.graph), makers, graph.state, explanations=graph.hosts, faster=form, hosts=hosts)
         self._again: Sequenced | None = None
@@ -92,44 +95,42 @@ class Observed:
 
         Deviation if what a hook has returned does not fit the graph; the log ends with that.
         """
-        run = _Observation(self, arguments, log)
-        try:
-            return self._sequence.run_fitting(arguments, run)
-        except _Departed:
-            self._departures += 1
-            return None
-        finally:
-            if run.awaited is not None:
-                set_tracer(None)
-                state.tracer = None
+        return self.begun(arguments, log).run()
 
-    def again(self, run: _Again) -> Deviation:
-        """Run the graph up to a hook once more, on a tape; return the exception that has left it there."""
-        sequence = self._again
-        if sequence is None:
+    def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
+        """Return a run."""
+        return ObservedRun(self, arguments, log)
+
+    def run_whole(self, run: ObservedRun) -> list[Tensor]:
+        """Return the results of a run, unless it departs."""
+        return self._sequence.run_fitting(run.arguments, run)
+
+    def has_departed(self) -> None:
+        """Count a departure; after some all runs are along the path."""
+        self._departures += 1
+
+    def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
+        """Run the graph once more, on a tape; Deviation where the repetition ends."""
+        if self._again is None:
             # Two threads may both make it: they are equal.
-            makers = {**makers_of(self.graph, {}), **cell_makers(self.graph, CellAsItWas), Draw: _drawn,
-                      Apply: functools.partial(_answer, self)}
-            sequence = self._again = Sequenced(
-                functools.partial(plan_of, self.graph), makers, self.graph.state, explanations=self.graph.hosts)
-        try:
-            sequence.run_fitting(run.arguments, run)
-        except Deviation as deviation:
-            return deviation
-        raise InternalError("a hook was not reached again")
+            self._again = repeated(self.graph, self.found)
+        self._again.run_fitting(arguments, run)
 
 
-def observed(graph: Graph) -> Observed | None:
-    """Return a graph with its forward hooks observed; None if it cannot be differentiated as a whole."""
-    found = observing(graph)
+def observed(graph: Graph, *, again: bool = False) -> Observed | None:
+    """Return a graph with its forward hooks observed; None if it cannot be differentiated as a whole.
+
+    again  True if runs are to be run again after they have run
+    """
+    found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
     plan = None if form is None else form.plan()
     if found is None or form is None or plan is None:
         return None
-    return Observed(graph, found, Faster(lambda: plan, form.fits))
+    return Observed(graph, found, Faster(lambda: plan, form.fits), again)
 
 
-class _Observation(Run):
+class ObservedRun(Run):
     """One run.
 
     of, arguments  what is run on what
@@ -137,11 +138,14 @@ class _Observation(Run):
     given    by object the tensor that stands for it
     called   the symbols of the hooks that have been called, the last one of which may be running
     keys     the keys of random numbers that have been drawn
+    answers  those of backward hooks
     memories those of the watched tensors
+    before   the tensors to keep, with their types and memory
     awaited  the tape while hooks of the gradient may still run
     """
 
-    __slots__ = ("_again", "arguments", "awaited", "called", "epoch", "given", "keys", "latest", "log", "memories", "of")
+    __slots__ = ("_again", "answers", "arguments", "awaited", "before", "called", "epoch", "given", "keys", "latest", "log", "memories",
+                 "of")
 
     def __init__(self, of: Observed, arguments: Sequence[Tensor], log: list[Any]):
         super().__init__(None)
@@ -149,10 +153,35 @@ class _Observation(Run):
         self.given: dict[Hashable, Tensor] = {}
         self.called: list[str] = []
         self.keys: list[Tensor] = []
+        self.answers: Answers = {}
         self.memories: list[Any] = [x.memory for x in of.watched]
+        self.before = [(x, x.type, x.memory) for x in (*of.kept, *arguments)] if of.repeats else []
         self.epoch, self.latest = epoch.now, ids.last
         self.awaited: AwaitedTape | None = None
         self._again: tuple[Tape, Deviation] | None = None
+
+    def run(self) -> list[Tensor] | None:
+        """Return the results; None if the run has departed."""
+        try:
+            return self.of.run_whole(self)
+        except _Departed:
+            self.of.has_departed()
+            return None
+        finally:
+            if self.awaited is not None:
+                set_tracer(None)
+                state.tracer = None
+
+    def again(self) -> list[Any]:
+        """Return the log of a run that has run, as if it had been along the path."""
+        log: list[Any] = []
+        self._repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
+        return log
+
+    def forget(self) -> None:
+        """Drop what is needed to run this again."""
+        self.before = []
+        self.answers.clear()
 
     def tensor(self, key: Hashable) -> Tensor | None:
         """Return the tensor that stands for an object; None if there is none yet."""
@@ -186,7 +215,7 @@ class _Observation(Run):
             self.log.append(observed)
             left = Deviation(node, observed)
             left.unwind = deviation.unwind
-            self.of._departures += 1
+            self.of.has_departed()
             raise left
         self.log.append(made)
         raise _Departed
@@ -204,81 +233,54 @@ class _Observation(Run):
     def _tape(self) -> tuple[Tape, Deviation]:
         """Return the tape, recorded up to the hook that is running or has run last, and the exception that ended its recording there."""
         if self._again is None:
-            run = _Again(self)
-            around, no_grad = state.tracer, state.no_grad
-            state.tracer, state.no_grad = None, []
+            run = Repetition(self.log, self.tensor, self.called[-1], self.keys, self.answers)
             try:
-                with self._as_it_was():
-                    deviation = self.of.again(run)
-            finally:
-                state.tracer, state.no_grad = around, no_grad
-            tape = run.left
-            assert tape is not None
-            for call in (*tape.calls, *tape.hosts):
-                if isinstance(call, CellCall):
-                    call.latest = self.latest
-            tape.depth += 1
-            self._again = tape, deviation
+                self._repeat(run, [(x, x.type, memory) for x, memory in zip(self.of.watched, self.memories, strict=True)])
+            except Deviation as deviation:
+                tape = run.left
+                assert tape is not None
+                for call in (*tape.calls, *tape.hosts):
+                    if isinstance(call, CellCall):
+                        call.latest = self.latest
+                tape.depth += 1
+                self._again = tape, deviation
+            else:
+                raise InternalError("a hook was not reached again")
         return self._again
 
-    @contextmanager
-    def _as_it_was(self) -> Iterator[None]:
-        """Undo for a while what the hook has changed of the tensors from outside."""
-        watched = [*zip(self.of.watched, self.memories, strict=True)]
-        hooked = [*self.arguments, *self.of.state.values()]
-        changed = [(x, x.memory, memory) for x, memory in watched if x.memory is not memory]
-        hooks = [(x, x._hooks) for x in hooked if x._hooks is not None]
-        for x, _, memory in changed:
-            x.memory = memory
+    def _repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
+        """Repeat this run with tensors from outside as they were: `before` has what may have changed, with types and memory."""
+        now = [(x, x.type, x.memory) for x, _, _ in before]
+        hooks = [(x, x._hooks) for x in (*self.arguments, *self.of.state.values()) if x._hooks is not None]
         frozen = [x for x in self.of.trained if not x.requires_grad]
-        for x, _ in hooks:
-            x._hooks = None
-        for x in frozen:
-            x.requires_grad = True
+        around, no_grad = state.tracer, state.no_grad
         try:
-            yield
+            state.tracer, state.no_grad = None, []
+            _set(before)
+            for x, _ in hooks:
+                x._hooks = None
+            for x in frozen:
+                x.requires_grad = True
+            self.of.again(self.arguments, run)
         finally:
-            for x, memory, _ in changed:
-                x.memory = memory
+            _set(now)
             for x, own in hooks:
                 x._hooks = own
             for x in frozen:
                 x.requires_grad = False
+            state.tracer, state.no_grad = around, no_grad
 
 
-class _Again(LoggedRun):
-    """The run on a tape that repeats a run up to the hook that it has called last.
-
-    left  the tape at the hook
-    """
-
-    __slots__ = ("arguments", "keys", "left", "of")
-
-    def __init__(self, of: _Observation):
-        super().__init__(None, of.log)
-        self.of, self.arguments, self.keys = of, of.arguments, iter(of.keys)
-        self.left: Tape | None = None
-
-    def same(self, shown: Tensor, recorded: Tensor) -> None:
-        """Make a tensor that a hook was given another name of the one on the tape."""
-        tape = self.tape
-        if shown is recorded or tape.slots.get(id(shown)) is not None:
-            return
-        slot = tape.slots.get(id(recorded))
-        if slot is not None:
-            tape.slots[id(shown)] = slot
-        tape.keep[id(shown)] = shown
-        tape.named.append((shown, recorded))
-        if shown._hooks is None:
-            shown._hooks = TensorHooks()
-        recorded._hooks = shown._hooks
+def _set(tensors: Sequence[tuple[Tensor, Any, Any]]) -> None:
+    for x, type_, memory in tensors:
+        x.type, x.memory = type_, memory
 
 
 # -- steps -----------------------------------------------------------------------------------------------------------------
 def _observe(of: Observed, bound: Bound) -> Step:
     """Return the step of forward hooks."""
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol
-    hooked, hosts = of.hooks[symbol], of.graph.hosts
+    hooked, hosts = of.found.hooks[symbol], of.graph.hosts
     operands = tuple(zip(hooked.objects, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
     count, last = len(operands) - hooked.results, hooked.last
 
@@ -327,50 +329,3 @@ def _unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
-
-
-def _draw(bound: Bound) -> Step:
-    """Return the step of a key of the random stream, which is kept."""
-    op, out = bound.node.op, bound.results.start
-    assert isinstance(op, Draw)
-    seed = op.seed or None
-
-    def draw(values: list[Any], run: Any) -> None:
-        values[out] = key = next_key(seed)
-        run.keys.append(key)
-
-    return draw
-
-
-def _drawn(bound: Bound) -> Step:
-    """Return the step of a key that was drawn before."""
-    out = bound.results.start
-
-    def drawn(values: list[Any], run: Any) -> None:
-        values[out] = next(run.keys)
-
-    return drawn
-
-
-def _answer(of: Observed, bound: Bound) -> Step:
-    """Return the step of forward hooks that have been called before: it does what they have done, or leaves the run at the last one."""
-    node, symbol, operands, results = bound.node, bound.node.op.symbol, bound.operands, bound.results
-    hooked = of.hooks.get(symbol)
-    if hooked is None:
-        return apply(bound, of.graph.hosts)
-    literal = [isinstance(atom, Literal) for atom in node.operands]
-
-    def answer(values: list[Any], run: Any) -> None:
-        observation: _Observation = run.of
-        tensors: list[Any] = [observation.tensor(key) for key in hooked.objects]
-        for x, i, constant in zip(tensors, operands, literal, strict=True):
-            if not constant:
-                run.same(x, values[i])
-        if symbol == observation.called[-1]:
-            run.left = run.tape
-            raise Deviation(node, ())
-        values[results.start : results.stop] = tensors[len(tensors) - hooked.results :]
-
-    return answer
-
-

@@ -20,13 +20,21 @@ from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["gradient_makers"]
+__all__ = ["RunsAdjoint", "gradient_makers"]
 
 
-def gradient_makers(symbols: Mapping[str, Tensor]) -> dict[type[Op], Maker]:
-    """Return the makers of the steps of a graph's gradients; `symbols` are the tensors of its state."""
+RunsAdjoint = Callable[[Run, Tape, TrieStep, Sequence[int], Sequence[int], Sequence[Tensor]], list[Tensor]]
+"""Returns what `adjoints.gradients` does, for a run."""
+
+
+def _of_the_path(run: Run, *given: Any) -> list[Tensor]:
+    return gradients(*given)
+
+
+def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_the_path) -> dict[type[Op], Maker]:
+    """Return the makers of the steps of a graph's gradients; `symbols` are the tensors of its state, `adjoint` runs an adjoint."""
     return {
-        Gradient: lambda bound: _gradient(bound, symbols),
+        Gradient: lambda bound: _gradient(bound, symbols, adjoint),
         Record: lambda bound: _record(bound, symbols),
         Pull: _pull,
     }
@@ -74,7 +82,7 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 
 
 def _differentiated(
-    bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]]
+    bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], Run, bool], tuple[Any, ...]]
 ) -> Step:
     """Return the step of a region that is recorded; `closed` returns the results, given whether the tape was started for it."""
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
@@ -97,7 +105,7 @@ def _differentiated(
             block.run(values, run)
             made = run.taken(tuple)
             if made is None:
-                made = run.keep(called_at(site, closed, opened, values, outer is None))
+                made = run.keep(called_at(site, closed, opened, values, run, outer is None))
             values[results.start : results.stop] = made
         finally:
             tape.depth = depth
@@ -107,13 +115,13 @@ def _differentiated(
     return differentiated
 
 
-def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
+def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint) -> Step:
     """Return the step of a region and its gradient, as `grad.differentiate` computes it."""
     op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
     assert isinstance(op, Gradient)
     count = len(bound.params)
 
-    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+    def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
         tape = opened.tape
         outs, sens = [values[i] for i in yielded], [values[i] for i in operands[count:]]
         slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
@@ -121,7 +129,7 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
         if tape.depth == 1:
             # Recording is off while the outermost gradient is computed, so that hooks may compute anything.
             state.tracer = None
-        found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
+        found = dict(zip(wanted, adjoint(run, tape, opened.start, slots, wanted, cotangents), strict=True))
         return (*outs, *_by_leaf(op, opened, found))
 
     return _differentiated(bound, symbols, closed)
@@ -132,7 +140,7 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
     op, (yielded,) = bound.node.op, bound.yields
     assert isinstance(op, Record)
 
-    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+    def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
         outs = [values[i] for i in yielded]
         pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
         return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))

@@ -26,7 +26,7 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Observe, Outputs
 from adjoint.ir.ops.random import Draw
-from adjoint.ir.ops.state import Read
+from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.plan import Plan
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
@@ -74,12 +74,16 @@ class Observing:
     graph  it
     hooks  what is known of them, by symbol
     read   the symbols of the state that may have been read before the last of them
+    pre    the symbols of the `outputs` whose cells have backward pre hooks
+    again  True if all of it can be run again after it has run
     sites  the calls of cells that have hooks
     """
 
     graph: Graph
     hooks: Mapping[str, Watching]
     read: tuple[str, ...]
+    pre: frozenset[str]
+    again: bool
     sites: tuple[CellSite, ...]
 
 
@@ -90,31 +94,36 @@ def observed_plan(graph: Graph) -> Plan | None:
     return None if form is None else form.plan()
 
 
-def observing(graph: Graph) -> Observing | None:
-    """Return the graph whose forward hooks only look at values; None if that is not possible.
+def observing(graph: Graph, *, again: bool = False) -> Observing | None:
+    """Return the graph whose forward hooks only look at values; None if that is not possible, or if it has none.
 
-    It is if the hooks stand in one gradient, outside of branches and loops, and if nothing before the last of them has an effect: then
-    what is before can be run again to go on along the path.
+    again  True if it must be possible to run it again after it has run; it need not have forward hooks then
+
+    It is possible if the hooks stand in one gradient, outside of branches and loops, and if nothing before the last of them has an effect:
+    then what is before can be run again to go on along the path.
     """
     symbols = {node.op.symbol for node in returning(graph)}
     body, steps = graph.function.body, list(walk(graph.function.body))
     last = max((i for i, node in enumerate(steps) if _is_hook(node, symbols)), default=-1)
-    if last < 0 or any(isinstance(node.op, Call) for node in steps):
+    repeatable = all(_may_be_repeated(node, symbols) for node in steps)
+    if (not repeatable if again else last < 0) or any(isinstance(node.op, Call) for node in steps):
         return None
     before, hooks = steps[: last + 1], [node for node in steps if _is_hook(node, symbols)]
     gradient = _gradient_in(body)
-    if gradient is None or _in_cells(gradient.regions[0], symbols) != hooks or not all(map(_returns_the_last, hooks)):
+    inside = [] if gradient is None else _in_cells(gradient.regions[0], symbols)
+    if gradient is None or inside != hooks or not all(map(_returns_the_last, hooks)):
         return None
     if not all(node is gradient or _may_run_again(node, symbols) for node in before):
         return None
-    known = _Tape(graph, symbols).hooks(body, steps[last])
+    known = _Tape(graph, symbols).hooks(body, steps[last]) if hooks else {}
     if known is None:
         return None
     rewriter = _Observing(graph, symbols)
     function = replace(graph.function, body=rewriter.body(body))
     read = dict.fromkeys(node.op.symbol for node in before if isinstance(node.op, Read))
     made = replace(graph, module=graph.module.with_function(function), sites=rewriter.sites)
-    return Observing(made, known, tuple(read), tuple(site for site in graph.sites.values() if any(site.pattern)))
+    pre = frozenset(node.op.symbol for node in steps if isinstance(node.op, Outputs) and _has_pre_hooks(graph, node.op))
+    return Observing(made, known, tuple(read), pre, repeatable, tuple(site for site in graph.sites.values() if any(site.pattern)))
 
 
 def _is_hook(node: Node, symbols: set[str]) -> bool:
@@ -130,6 +139,14 @@ def _may_run_again(node: Node, symbols: set[str]) -> bool:
         return False
     seen = op.effect in (Effect.WRITES, Effect.HOST)
     return not seen or _is_hook(node, symbols) or isinstance(op, (Attach, Check, Draw))
+
+
+def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
+    """Return True if a node does the same once more when the state is as it was, and hooks of cells answer as they did."""
+    op = node.op
+    if isinstance(op, Gradient):
+        return not any(isinstance(inner.op, Differentiated) for inner in walk(node.regions[0]))
+    return isinstance(op, Write) or (not isinstance(op, (Attach, Hook)) and _may_run_again(node, symbols))
 
 
 def _gradient_in(region: Region) -> Node | None:

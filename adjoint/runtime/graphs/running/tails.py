@@ -18,11 +18,11 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
 from adjoint.passes.optimising import parameters_among
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.run import LoggedRun, Run
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.graphs.graph import Graph, Slots
 from adjoint.runtime.graphs.running.binding import bind
-from adjoint.runtime.graphs.running.departing import Observed, observed
+from adjoint.runtime.graphs.running.departing import Observed, ObservedRun, observed
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returns_anything, runs_user_code
 from adjoint.runtime.tensor.tensor import Tensor
@@ -38,11 +38,12 @@ class HeadAndTail:
 
     head  the nodes up to some of the user's code; its results are the values that the others use
     tail  the others
+    first what runs in the place of the head, if it need not run along its path
     whole what runs in the place of the tail: as a whole, or as long as forward hooks change nothing
     """
 
-    def __init__(self, head: Graph, tail: Graph, whole: Sequenced | Observed):
-        self._head, self._tail, self._whole = bind(head), bind(tail), whole
+    def __init__(self, head: Graph, tail: Graph, first: Observed | None, whole: Sequenced | Observed):
+        self._head, self._tail, self._first, self._whole = bind(head), bind(tail), first, whole
         nodes = [*walk(tail.function.body)]
         sites = [tail.site(node) for node in nodes if isinstance(node.op, CellOp)]
         self._cells = [(site.reference, site.pattern) for site in sites if site is not None]
@@ -53,13 +54,36 @@ class HeadAndTail:
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
         """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
-        between, whole = self._head.run_fitting(arguments, run), self._whole
+        first, whole = self._first, self._whole
+        if first is not None and not run.replaying and first.fits(arguments):
+            return self._run_whole(first.begun(arguments, log), log)
+        between = self._head.run_fitting(arguments, run)
         if run.replaying or not self._is_as_it_was(between) or not whole.fits(between):
             return self._tail.run_fitting(between, run)
         if isinstance(whole, Observed):
             return whole.run(between, log)
         run.forget()
         return whole.run_fitting(between, Run(None))
+
+    def _run_whole(self, begun: ObservedRun, log: list[Any]) -> list[Tensor] | None:
+        """Return the same where the head is not run along its path: its log is made when it is needed."""
+        between, whole, rest = begun.run(), self._whole, list[Any]()
+        if between is None:
+            return None
+        if self._is_as_it_was(between) and whole.fits(between):
+            if not isinstance(whole, Observed):
+                begun.forget()
+                return whole.run_fitting(between, Run(None))
+            try:
+                results = whole.run(between, rest)
+            except Deviation:
+                log += [*begun.again(), *rest]
+                raise
+            if results is not None:
+                return results
+        begun.of.has_departed()
+        log += [*begun.again(), *rest]
+        return None
 
     def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
         """Return True if the user's code has changed nothing that the tail was made for."""
@@ -74,19 +98,23 @@ def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
     return cell is not None and Slots.of(cell) == pattern
 
 
-def head_and_tail(graph: Graph) -> HeadAndTail | None:
-    """Return a graph in two parts, with as long a tail as possible; None if it has no tail that is worth it."""
+def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
+    """Return a graph in two parts; None if it has no tail that is worth it.
+
+    Both run as wholes if that is possible and `first` is True.  Otherwise the tail is as long as possible.
+    """
     nodes = graph.function.body.nodes
     with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
-    for begin in sorted({*with_code[1:], *(i + 1 for i in with_code)}):
-        found = _parted(graph, begin)
+    begins = sorted({*with_code[1:], *(i + 1 for i in with_code)})
+    for begin in reversed(begins) if first and len(with_code) > 1 else ():
+        found = _parted(graph, begin, first=True)
         if found is not None:
             return found
-    return None
+    return next((found for begin in begins if (found := _parted(graph, begin, first=False)) is not None), None)
 
 
-def _parted(graph: Graph, begin: int) -> HeadAndTail | None:
-    """Return a graph in two parts, the second of which begins with a node."""
+def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
+    """Return a graph in two parts, the second of which begins with a node; with `first` only if both may run as wholes."""
     function = graph.function
     nodes, results = function.body.nodes, function.body.results
     after = Region((), nodes[begin:], results)
@@ -98,7 +126,8 @@ def _parted(graph: Graph, begin: int) -> HeadAndTail | None:
     if not written.isdisjoint(parameters_among(head.function)):
         return None  # such a value changes with the parameter
     whole = observed(tail) if returns_anything(tail) else _whole(tail)
-    return None if whole is None else HeadAndTail(head, tail, whole)
+    before = observed(head, again=True) if first and whole is not None else None
+    return None if whole is None or (first and before is None) else HeadAndTail(head, tail, before, whole)
 
 
 def _whole(graph: Graph) -> Sequenced | None:
