@@ -42,6 +42,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Twenty thousand tests are no garbage: without this each `gc.collect()` of a test looks through all of them.
     gc.collect()
     gc.freeze()
+    # What tests keep grows to millions of objects: all of them are looked through seldom, the young ones as often as in any program.
+    gc.set_threshold(*gc.get_threshold()[:2], 100)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
