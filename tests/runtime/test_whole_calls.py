@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from typing import Any
@@ -15,6 +16,7 @@ from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.budget import budget
 from adjoint.runtime.execution import tables
 from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.graphs.entry import parsed
 from adjoint.runtime.graphs.guards.places import OwnAttribute
 
 RUNS = 6
@@ -252,8 +254,17 @@ def test_a_call_that_is_recorded(general: list[int]) -> None:
     x = floats(2)
     warm(function, x)
     general.clear()
-    assert float(ms.grad(function)(x)) == 12 and float(ms.grad(ms.grad(function))(x)) == 12
+    for _ in range(2):
+        assert float(ms.grad(function)(x)) == 12 and float(ms.grad(ms.grad(function))(x)) == 12
     assert general
+    around = ms.grad(lambda x, y: (function(x) * y).sum(), (0, 1))
+    around(x, x)
+    general.clear()
+    by_x, by_y = around(x, floats(3))
+    assert float(by_x) == 36 and float(by_y) == 8 and not general, "a recorded call is one function, too"
+    assert [float(g) for g in around(x, floats(5))] == [60, 8]
+    by_x, by_y = around(floats(1, 2), floats(1, 1))
+    assert list(by_x.asnumpy()) == [3, 12] and general, "a call of another size"
 
 
 def test_a_hook_on_an_argument_of_a_gradient() -> None:
@@ -375,6 +386,35 @@ def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyP
     cell.n = True
     cell(x)
     assert cell.n == 2 and type(cell.n) is int
+
+
+def test_no_count_is_lost_while_another_thread_lowers() -> None:
+    """While a function is lowered the places that it counts in hold symbols, and are restored at the end."""
+
+    class Counting(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n = 0
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.n += 1
+            return x * 2
+
+    cell, x, done, seen = Counting(), floats(1, 2), threading.Event(), 0
+    counted = jit(cell)
+    warm(counted, x)
+    thread = threading.Thread(target=lambda: ([parsed(cell, x) for _ in range(40)], done.set()))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while not done.is_set():
+            counted(x)
+            seen += 1
+    finally:
+        sys.setswitchinterval(before)
+        thread.join()
+    assert cell.n == RUNS + seen
 
 
 def test_a_counter_is_seen_by_graphs_that_read_it() -> None:

@@ -116,6 +116,7 @@ class Sequence:
         self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
         self.sited, self._faster, self._hosts, self._call = sited, faster, hosts, call
         self.whole: Callable[..., Any] | None = None
+        self._recorded: Callable[..., Any] | None = None
         self._quiet: Runnable | None = None
         self._fastest: Runnable | None = None
         self._emitting: Form | None = None
@@ -197,6 +198,14 @@ class Sequence:
         fits = None if self._faster is None else self._faster.fits
         if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
             self.whole = form.whole(self._call, fits, None if self._faster is None else self._hosts)
+
+    @property
+    def recorded(self) -> Callable[..., Any] | None:
+        """Return what `whole` is, but for calls that are recorded; None if it is not known how the sequence is called."""
+        if self._recorded is None and self._call is not None:
+            form = self.recording
+            self._recorded = whole_call(form.run, form.takes, len(form.results), self._call, None, None, recorded=True)
+        return self._recorded
 
     @property
     def emitting(self) -> Form:

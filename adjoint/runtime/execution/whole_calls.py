@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from adjoint.dataclass import dataclass
 from adjoint.runtime.execution.run import Run
+from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["RunConditions", "WholeCall", "code_of", "whole_call"]
@@ -52,23 +53,24 @@ class WholeCall:
 
 def whole_call(
     run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: WholeCall,
-    fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None,
+    fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None, *, recorded: bool = False,
 ) -> Callable[..., Any]:
     """Return the function that is given the arguments, and returns what the call returns, or None if it may not run on these now.
 
-    run      runs the graph and records nothing
+    run      runs the graph
     takes    the arguments that it takes as tensors, the others as memory; None: all are tensors
     results  how many tensors it returns
     fits     True if it may run on these arguments now; None: it always may
     hosts    makes what the host calls of one run call, if there are any
+    recorded True: the run is recorded on the tape of the thread
     """
     conditions, objects = call.conditions.as_text()
     given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))
     leaves = "".join(f"leaf{i}, " for i in range(results))
-    made = {**call.objects, **objects, "Run": Run, "graph": run, "fits": fits, "hosts": hosts}
+    made = {**call.objects, **objects, "Run": Run, "graph": run, "fits": fits, "hosts": hosts, "thread": thread}
     body = [*call.arguments, *conditions,
             *([f"if not fits(({''.join(f'{name}, ' for name in call.tensors)})): return None"] if fits is not None else ()),
-            "run = Run(None)", *(["run.hosts = hosts()"] if hosts is not None else ()),
+            f"run = Run({'thread.tracer' if recorded else None})", *(["run.hosts = hosts()"] if hosts is not None else ()),
             f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
     exec(code_of("\n".join([f"def {call.header}:", *(f"    {line}" for line in body)]), __file__), made)
     return made.pop("function")

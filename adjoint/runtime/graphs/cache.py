@@ -60,7 +60,7 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "gradients", "others", "quick")
+    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "gradients", "others", "quick", "recorded")
 
     def __init__(self, call: Callable[..., Any], count: int | None = None) -> None:
         super().__init__()
@@ -76,6 +76,8 @@ class Graphs(dict[Template, _Entries]):
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None
         """Fastest path: given the arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
+        self.recorded: Callable[..., Any] | None = None
+        """The same where calls are recorded on a tape."""
         self.others: dict[int, Callable[..., Any]] = {}
         """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
@@ -125,13 +127,13 @@ class Graphs(dict[Template, _Entries]):
             others = {known: other for known, other in self.others.items() if known != kind}
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
         """Return the result of one of the graphs used last; None if another may be needed."""
-        last = self.quick
+        last = self.recorded if recorded else self.quick
         if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
             return None
         given = (args, kwargs) if self.count is None else args
-        if (result := last(*given)) is not None:
+        if (result := last(*given)) is not None or recorded:
             return result
         for quick in self.others.values():  # no thread changes this dict
             if quick is not last and (result := quick(*given)) is not None:
@@ -163,7 +165,7 @@ class Graphs(dict[Template, _Entries]):
         self._forget_quick()
 
     def _forget_quick(self) -> None:
-        self.quick, self.others, self.gradients = None, {}, {}
+        self.quick, self.recorded, self.others, self.gradients = None, None, {}, {}
 
 
 class GraphsOfCells(dict[int, Graphs]):

@@ -119,10 +119,12 @@ class Entry:
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
         if self._fill is not None:
-            whole = self.sequence.whole
+            tape, whole = state.tracer, self.sequence.whole
             if whole is not None:
                 known.use(self._kind, whole)
-            return self._fill(*self.sequence.run_fitting(tensors, Run(state.tracer)))
+            if tape is not None:
+                known.recorded = self.sequence.recorded
+            return self._fill(*self.sequence.run_fitting(tensors, Run(tape)))
         if self.lowered.written:
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):

@@ -153,7 +153,8 @@ def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call):
 
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not tracing and (result := known.run(args, kwargs)) is not None:
+    recorded = bool(tracing) and state.tracer is not None
+    if (result := known.run(args, kwargs, recorded)) is not None:
         return result
     plain = False
     if not kwargs:
