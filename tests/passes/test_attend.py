@@ -86,14 +86,15 @@ USES = {
     "  m: f32[2, 5, 6] = transpose(p, permutation=[0, 2, 1])\n  return y, m": "f32[2, 5, 6]",
     "  m: f32[2, 6, 6] = matmul(p, s, tb=true)\n  return y, m": "f32[2, 6, 6]",
     "  m: f32[2, 3, 5] = matmul(t, p)\n  return y, m": "f32[2, 3, 5]",
+    f"  m: {P} = if c {{\n    n: {P} = neg(p)\n    yield n\n  }} else {{\n    yield s\n  }}\n  return y, m": P,
 }
 """By the uses of scores, the type of the second result."""
 
 
 @pytest.mark.parametrize("use", USES)
 def test_scores_that_something_else_uses_are_stored(use: str) -> None:
-    """Hooks, callers, state, a mean, a product with other scores, and a product whose rows are not those of the scores."""
-    module = after(PLAIN + use, f"q: {Q}, k: {K}, v: {V}, t: f32[2, 3, 6]", f"({Y}, {USES[use]})")
+    """Hooks, callers, state, a mean, a product with other scores, a product whose rows are not those of the scores, and a branch."""
+    module = after(PLAIN + use, f"q: {Q}, k: {K}, v: {V}, t: f32[2, 3, 6], c: bool", f"({Y}, {USES[use]})")
     assert all(len(ops) == 1 for ops in held(module))
 
 
@@ -121,6 +122,19 @@ def test_square_results_are_no_scores() -> None:
   z: {square} = matmul(u, y)
   return z""", f"x: {square}", square)
     assert held(module) == [["matmul", "softmax", "matmul"]] * 2
+
+
+def test_what_is_differentiated_stays() -> None:
+    """It is recorded node by node."""
+    module = after(f"""
+  z: {Q}, q': {Q} = gradient of=1 carry (x: {Q} = q) {{
+    s: {P} = matmul(x, k, tb=true)
+    p: {P} = softmax(s, axis=2)
+    y: {Q} = matmul(p, k)
+    yield y
+  }}
+  return z""", results=Q)
+    assert [node.op.name for node in nodes(module)[0].regions[0].nodes] == ["matmul", "softmax", "matmul"]
 
 
 def test_inside_of_a_loop() -> None:
