@@ -180,6 +180,62 @@ def test_training_with_batches_of_several_sizes(parsed: list[Any]) -> None:
     assert len(parsed) == 2
 
 
+def with_hooks(wrap: Callable[[Any], Any], batches: Iterable[int]) -> list[Any]:
+    """Return what hooks see and what comes out of training steps; hooks come and go between them, and one waits on a parameter."""
+    ms.set_seed(1)
+    net, seen = Net(), []
+
+    def halved(cell: Any, grad_input: Any, grad_output: Any) -> Any:
+        seen.append((cell.title, text(grad_input), text(grad_output)))
+        return tuple(None if g is None else g * 0.5 for g in grad_input)
+
+    net.dense.register_backward_hook(halved)
+    net.pool.register_backward_hook(lambda cell, grad_input, grad_output: seen.append((cell.title, text(grad_input), text(grad_output))))
+    removed = net.flat.register_backward_pre_hook(lambda cell, grad_output: seen.append((cell.title, text(grad_output))))
+    optimiser = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    gradient = ms.value_and_grad(lambda x: (net(x) * net(x)).mean(), None, optimiser.parameters)
+
+    def step(x):
+        value, gradients = gradient(x)
+        optimiser(gradients)
+        return value
+
+    run = wrap(step)
+    for number, n in enumerate(batches):
+        if number == 5:
+            removed.remove()
+        if number == 8:
+            removed = net.conv.weight.register_hook(lambda grad: seen.append(text(grad)))
+        if number == 10:
+            removed.remove()
+        seen.append(text(run(Tensor(np.random.default_rng(n).normal(size=(n, 1, 8, 8)).astype(np.float32)))))
+    return [*seen, *[text(p.copy()) for p in net.get_parameters()]]
+
+
+def test_hooks_of_cells_see_the_gradients_of_each_size(parsed: list[Any]) -> None:
+    """Where they are all that is the user's, a graph is parsed for two sizes, once more when one is removed, and for a single row."""
+    batches = (4, 6, 3, 8, 7, 4, 6, 9, 2, 5, 6, 1)
+    assert with_hooks(jit, batches) == with_hooks(lambda step: step, batches)
+    assert len(parsed) == 4
+
+
+def test_a_hook_that_knows_a_size_is_parsed_for_each() -> None:
+    """It is made by the function that is parsed: a name in place of the size would reach Python."""
+    def scaled(x: Any) -> Any:
+        rows = x.shape[0]
+
+        def f(z: Any) -> Any:
+            z = z * 2
+            z.register_hook(lambda grad: grad * rows)
+            return (z * z).sum()
+
+        return ms.grad(f)(x)
+
+    run = jit(scaled)
+    for n in SIZES:
+        assert outcome(run, x_of(n)) == outcome(scaled, x_of(n))
+
+
 def test_training_with_a_last_batch_of_one_row_or_none() -> None:
     for batches in ((4, 4, 1, 4, 1), (4, 6, 0, 3, 0, 1, 6), (1, 4, 1, 6, 3)):
         assert trained(jit, batches, "sum") == trained(lambda step: step, batches, "sum")
@@ -228,8 +284,8 @@ def test_a_gradient_of_a_jitted_function_is_made_for_two_sizes(has_aux: bool, mo
         made.append(graph)
         return optimised_alone(graph)
 
-    monkeypatch.setattr(sizes, "optimised_alone", counted)
-    monkeypatch.setattr(whole_gradients, "optimised_alone", counted)
+    for module, name in ((sizes, "optimised_for_any_size"), (sizes, "optimised_alone"), (whole_gradients, "optimised_alone")):
+        monkeypatch.setattr(module, name, counted)
     ms.set_seed(1)
     net, loss = Net(), nn.CrossEntropyLoss(reduction="sum")
     weights = net.trainable_params()

@@ -29,7 +29,7 @@ from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
 from adjoint.runtime.graphs.outline import OutlineSlot, Remade
-from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
+from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.tensor.structure import mapped
 
@@ -125,6 +125,7 @@ class AnySize:
         self.types, self.lowered, self._optimised = types, lowered, optimised
         nodes = [node for function in lowered.graph.module.functions.values() for node in walk(function.body)]
         self._differentiates, self._nodes = any(isinstance(node.op, Differentiated) for node in nodes), len(nodes)
+        self._hooked = None if runs_alone(lowered.graph) else lowered.graph
         names = {name for type_ in types for size in type_.shape if isinstance(size, Poly) for name in size.names()}
         self._inferences = Inferences([*lowered.graph.module.functions.values(), optimised], names)
         self._derived: _Derived = {}
@@ -138,10 +139,10 @@ class AnySize:
         graph = lowered.graph
         calls = [part for site in graph.sites.values() for part in (site.arguments, site.output)]
         outlined = [leaf for leaf in _leaves(lowered.outline) if not isinstance(leaf, (OutlineSlot, GraphSize))]
-        if not runs_alone(graph) or any(map(_knows_sizes, (*graph.hosts.values(), *calls, *outlined))):
+        if any(map(_knows_sizes, (*graph.hosts.values(), *calls, *outlined))):
             return None
         try:
-            optimised = optimised_alone(graph)
+            optimised = optimised_for_any_size(graph)
         except NamedSizes:
             return None
         return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
@@ -150,7 +151,7 @@ class AnySize:
         """Return the graph for these sizes, and what it runs alone; None if an op cannot have them: parsing says where."""
         known = self.lowered
         try:
-            alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes)
+            alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes, self._hooked)
         except (ValueError, TypeError, CompileError):
             return None
         outline = mapped(known.outline, functools.partial(_with_numbers, sizes))

@@ -28,7 +28,8 @@ def bind(graph: Graph, *, guarded: bool = False, call: WholeCall | None = None, 
     alone    what is known of a graph that runs alone: it is then looked at when it runs in another way for the first time
     """
     known = faster(graph, alone) if guarded else None
-    positions, hosts = ({}, None) if known is None or alone is not None else hosts_of_runs(graph)
+    hooked = graph if alone is None else alone.hooked
+    positions, hosts = ({}, None) if known is None or hooked is None else hosts_of_runs(hooked)
     return Sequence(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
                     hosts=hosts, call=call)
 

@@ -28,10 +28,17 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.sequence import Faster
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.user_code import Obstacle, UserCode, has_user_code, obstacle, parameters_are_read_before
+from adjoint.runtime.graphs.running.user_code import (
+    Obstacle,
+    UserCode,
+    has_user_code,
+    obstacle,
+    only_hooks_of_cells,
+    parameters_are_read_before,
+)
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Alone", "faster", "optimised_alone", "quiet_plan", "reason", "runs_alone"]
+__all__ = ["Alone", "faster", "optimised_alone", "optimised_for_any_size", "quiet_plan", "reason", "runs_alone"]
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,13 @@ class Alone:
     function        its optimised function
     differentiates  True if it takes gradients
     nodes           how many nodes it has
+    hooked          the graph that has the calls of cells whose backward hooks run in it; None if there are none
     """
 
     function: Function
     differentiates: bool
     nodes: int
+    hooked: Graph | None = None
 
 
 def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
@@ -67,7 +76,7 @@ def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
         user = UserCode(graph)
         if obstacle(graph, user) is not None:
             return None
-        make, around = functools.partial(_plan_of, graph, user.function, user.runs), [site.reference for site in user.around]
+        make, around = functools.partial(_plan_of, graph, user), [site.reference for site in user.around]
     return Faster(make, _fits(graph.state, around) if differentiated or around else None)
 
 
@@ -120,6 +129,19 @@ def optimised_alone(graph: Graph) -> Function | None:
     return optimised_alike(inlined(graph.function, graph.module), graph.module)
 
 
+def optimised_for_any_size(graph: Graph) -> Function | None:
+    """Return the optimised function of a graph that runs alone, or in which backward hooks of cells run and nothing else of the user's.
+
+    None if it must run as it is.
+    """
+    if runs_alone(graph):
+        return optimised_alone(graph)
+    if any(map(_is_fixed, _nodes(graph))) or not only_hooks_of_cells(graph):
+        return None
+    user = UserCode(graph)
+    return None if user.around or obstacle(graph, user) is not None else _optimised(graph, user)
+
+
 def _nodes(graph: Graph) -> list[Node]:
     return [node for function in graph.module.functions.values() for node in walk(function.body)]
 
@@ -136,11 +158,14 @@ def _plan(graph: Graph) -> Plan | None:
 
 
 @collector.paused(lasting=False)
-def _plan_of(graph: Graph, function: Function, calls_the_user: bool) -> Plan | None:
-    made = optimised_alike(function, graph.module)
-    if made is None or (calls_the_user and not parameters_are_read_before(made)):
-        return None
-    return _planned(made)
+def _plan_of(graph: Graph, user: UserCode) -> Plan | None:
+    made = _optimised(graph, user)
+    return None if made is None else _planned(made)
+
+
+def _optimised(graph: Graph, user: UserCode) -> Function | None:
+    made = optimised_alike(user.function, graph.module)
+    return None if made is None or (user.runs and not parameters_are_read_before(made)) else made
 
 
 def _planned(function: Function) -> Plan:

@@ -14,13 +14,13 @@ from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, While
 from adjoint.ir.ops.conversion import StopGradient
-from adjoint.ir.ops.host import Apply, Attach, Outputs
+from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
 from adjoint.runtime.graphs.graph import CellSite, Graph, LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.running.gradient_hosts import has_hosts
 
-__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "parameters_are_read_before", "returning",
+__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "only_hooks_of_cells", "parameters_are_read_before", "returning",
            "returns_anything", "runs_user_code"]
 
 
@@ -95,6 +95,13 @@ def has_user_code(graph: Graph) -> bool:
     """Return True if some node of a graph, or its gradient, calls the user's code."""
     return any(_calls_user(node.op, graph) or has_hosts(node.op) for function in graph.module.functions.values()
                for node in walk(function.body))
+
+
+def only_hooks_of_cells(graph: Graph) -> bool:
+    """Return True if no code of the user's runs in a graph but backward hooks of cells that the graph has not made."""
+    return not graph.cells and not any(
+        _calls_user(node.op, graph) or isinstance(node.op, (Hook, Attach)) or (isinstance(node.op, Cell) and bool(node.op.rule))
+        for function in graph.module.functions.values() for node in walk(function.body))
 
 
 @dataclass(frozen=True)
