@@ -212,6 +212,9 @@ def test_a_function_of_plain_parameters_takes_its_arguments_as_python_does(gener
         with pytest.raises(TypeError) as raised:
             difference(*args, **kwargs)
         assert str(raised.value) == str(expected.value)
+    named = jit(lambda id, tracing, call, graphs, made: id + tracing * call - graphs / made)
+    for _ in range(RUNS):
+        assert list(named(y, made=x, call=x, tracing=y, graphs=x).asnumpy()) == [5, 13], "names that the library may use itself"
 
 
 def test_what_a_graph_depends_on_is_looked_at(general: list[int]) -> None:

@@ -97,7 +97,7 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 
     # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
     if names is not None:
-        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call)
+        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call, id)
         jitted = functools.wraps(function)(made)
     else:
 
@@ -130,17 +130,20 @@ def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 @functools.lru_cache(maxsize=256)
 def _with_parameters(names: tuple[str, ...]) -> Callable[..., Callable[..., Any]]:
-    """Return what makes the function `jitted` with these parameters: Python puts arguments by name in their places."""
+    """Return what makes the function `jitted` with these parameters: Python puts arguments by name in their places.
+
+    All other names in its text begin with `jit_`: a parameter may be called `id`.
+    """
     first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
     text = f"""\
-def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call):
+def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id):
     def jitted({given}):
         if not jit_tracing:
             jit_quick = jit_graphs.quick
             if jit_quick is not None:
                 if (jit_result := jit_quick({given})) is not None:
                     return jit_result
-            elif (jit_known := jit_of_cells.get(id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
+            elif (jit_known := jit_of_cells.get(jit_id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
                     and not {first}._inputs and (jit_result := jit_quick({rest})) is not None:
                 return jit_result
         return jit_call(({given},), {{}})
