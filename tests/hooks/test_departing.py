@@ -250,6 +250,12 @@ def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(mon
     assert departures(monkeypatch, "new values") == [False] * departing._DEPARTURES
 
 
+def test_hooks_that_seldom_change_something_do_not_cost_the_whole_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(departing, "_DEPARTURES", 1)
+    monkeypatch.setattr(departing, "_RUNS", 2)
+    assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
+
+
 MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
         departing.ObservedRun, "is_as_it_was", lambda self: self._again is None)),

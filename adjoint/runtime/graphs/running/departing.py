@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import tensor_type, walk
@@ -41,8 +41,8 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["ObservedRun", "Observed", "observed"]
 
-_DEPARTURES: Final = 3
-"""Departures of one graph after which its runs are along the path from the beginning."""
+_DEPARTURES, _RUNS = 3, 64
+"""Departures of one graph after which its runs are along the path from the beginning, and the number of runs that allows for one more."""
 
 
 class _Departed(Exception):
@@ -72,12 +72,12 @@ class Observed:
         self._sequence = Sequenced(
             functools.partial(plan_of, found.graph), makers, graph.state, explanations=graph.hosts, faster=form, hosts=hosts)
         self._again: Sequenced | None = None
-        self._departures = 0
+        self._departures = self._runs = 0
         self._without_always: tuple[int, int] | None = None
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
         """Return True if a run may begin now."""
-        return self._departures < _DEPARTURES and self._sequence.fits(arguments) and not self._any_always()
+        return self._departures < _DEPARTURES + self._runs // _RUNS and self._sequence.fits(arguments) and not self._any_always()
 
     def _any_always(self) -> bool:
         """Return True if some forward hook is to be called even if a cell's construct raises: these are calls that the function lacks."""
@@ -99,6 +99,7 @@ class Observed:
 
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
         """Return a run."""
+        self._runs += 1
         return ObservedRun(self, arguments, log)
 
     def run_whole(self, run: ObservedRun) -> list[Tensor]:
@@ -106,7 +107,7 @@ class Observed:
         return self._sequence.run_fitting(run.arguments, run)
 
     def has_departed(self) -> None:
-        """Count a departure; after some all runs are along the path."""
+        """Count a departure; where too many runs depart, all are along the path."""
         self._departures += 1
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
