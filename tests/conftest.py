@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Generator
 
 import pytest
 
@@ -38,12 +39,18 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    # Twenty thousand tests are no garbage: without this each `gc.collect()` of a test looks through all of them.
-    gc.collect()
-    gc.freeze()
-    # What tests keep grows to millions of objects: all of them are looked through seldom, the young ones as often as in any program.
-    gc.set_threshold(*gc.get_threshold()[:2], 100)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while twenty thousand tests are found, and never look through these."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        # What tests keep grows to millions of objects: all of them are looked through seldom, the young ones as often as in any program.
+        gc.set_threshold(*gc.get_threshold()[:2], 100)
+        gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
