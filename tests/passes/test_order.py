@@ -89,6 +89,10 @@ IN_A_GRADIENT = """
       yield s
     }
     r: f32 = mul(u', u)"""
+A_CELL_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = cell "k" carry (a: f32 = v) {
+        n: f32 = mul(a, a)
+        yield n
+      }""")
 A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (a: f32 = v) {
         n: f32 = mul(a, a)
         yield n
@@ -98,7 +102,8 @@ A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = f
 @pytest.mark.parametrize(("region", "may"), [
     (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (PYTHON_IN_A_BRANCH.replace("apply! @h(n)", ""), True),
     (USED_AFTER_THE_LOOP, False), (CAPTURED, False), (TWO_NAMES, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
-    (PYTHON_IN_A_BRANCH, False), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False), (OLD_VALUE, False)])
+    (PYTHON_IN_A_BRANCH, False), (A_CELL_IN_A_GRADIENT, False), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False),
+    (OLD_VALUE, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:
     assert expanded(REGION.format(region)) is may
 

@@ -283,6 +283,29 @@ def test_gradients_of_gradients_and_what_is_recorded(tapes: list[Any]) -> None:
         once(X)
 
 
+class Twice(nn.Cell):
+    """Calls a cell twice, which gives a function of its weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Dense(3, 3, Tensor(np.random.default_rng(3).standard_normal((3, 3)).astype(np.float32)), "ones")
+
+    def construct(self, x: Tensor) -> Tensor:
+        first = ops.sin(self.inner(x))
+        return first * ops.sin(self.inner(first))
+
+
+def test_second_gradients_through_a_cell_that_is_called_twice() -> None:
+    net = Twice()
+    weights = [*net.get_parameters()]
+    once = ms.grad(net, 0, weights)
+    twice = ms.value_and_grad(lambda x: sum((g * g).sum() for g in leaves(once(x), Tensor)), 0, weights)
+    expected = bits(twice(ROWS))
+    graph = jit(lambda x: twice(x))
+    for _ in range(3):
+        assert bits(graph(ROWS)) == expected
+
+
 def test_another_thread_that_records() -> None:
     taken, x = ms.grad(jit(lambda x: (x * x).sum())), floats(1, 2)
     for _ in range(6):
