@@ -1,12 +1,13 @@
-"""Training steps whose forward hooks have changed nothing so far, and then change something: each run goes on as in eager mode.
+"""Steps whose forward hooks have changed nothing so far, and then change something: each run goes on as in eager mode.
 
-Runs of such steps are differentiated as wholes, until a hook does more than look at values.
+Training steps are differentiated as wholes, and networks without gradients run as wholes, until a hook does more than look at values.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.diagnostics import InternalError
 from adjoint.runtime.graphs.running import cells, departing, repeating
+from adjoint.runtime.graphs.running.observing import places_of
 from tests.hook_events import recorded
 
 X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
@@ -83,20 +85,41 @@ class Training:
         self.optimizer(gradients[1] if self.by_argument else gradients)
         return value, gradients[0]
 
+    def seen(self, made: tuple[Any, ...]) -> list[Any]:
+        """Return which of the tensors that hooks have kept are one object."""
+        return [[a is b for a in self.kept] for b in self.kept if not isinstance(b, tuple)]
+
+
+class Running(Training):
+    """The same network, run without gradients; a hook on the network itself is given what the step returns."""
+
+    def __init__(self, change: Change, place: str):
+        super().__init__(change, place)
+        self.net.register_forward_hook(self.hook("net"))
+
+    def step(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Any]:
+        before = x * 3
+        made = self.net(x)
+        return made, (made - x) * before
+
+    def seen(self, made: tuple[Any, ...]) -> list[Any]:
+        return [*super().seen(made), [[a is b for a in self.kept] for b in made]]
+
 
 Change = Callable[[Training, Any, Any, Any], Any]
 
 
-def log_of(wrapped: Callable[..., Any], change: Change, place: str) -> list[Any]:
+def log_of(wrapped: Callable[..., Any], change: Change, place: str, kind: type[Training] = Training) -> list[Any]:
     """Return the calls of hooks, values and parameters of all steps."""
     with recorded() as events:
-        training = Training(change, place)
+        training = kind(change, place)
         step = wrapped(training.step)
         for training.run in range(RUNS):
             training.kept.clear()
             x = training.x = X.copy()
             try:
-                events.append(("made", *map(_bits, step(x, LABELS))))
+                made = step(x, LABELS)
+                events.append(("made", *map(_bits, made), training.seen(made)))
             except (AttributeError, TypeError, ValueError, RuntimeError) as raised:
                 events.append(("raised", type(raised).__name__, str(raised).splitlines()[0]))
             events += [("value", p.dtype, p.asnumpy().tobytes()) for p in (*training.optimizer.parameters, x)]
@@ -154,6 +177,9 @@ CHANGES: dict[str, Change] = {
     "the value is written": lambda training, cell, args, value: done(value.add_(1.0)),
     "the argument is written": lambda training, cell, args, value: done(args[0].add_(args[0])),
     "an earlier value is written": lambda training, cell, args, value: done(training.kept[0].add_(1.0)),
+    "a value that is used later is written": lambda training, cell, args, value: done(
+        training.kept[min(1, len(training.kept) - 1)].add_(1.0)),
+    "the step's argument is written": lambda training, cell, args, value: done(training.x.add_(1.0)),
     "a weight is set": lambda training, cell, args, value: done(
         training.net.first.weight.set_data(training.net.first.weight * 0.5)),
     "a later weight is set": lambda training, cell, args, value: done(
@@ -202,11 +228,11 @@ STRUCTURES: dict[str, Change] = {
 }
 
 
-def same(change: Change, place: str, plant: Callable[[], None] = lambda: None) -> None:
+def same(change: Change, place: str, plant: Callable[[], None] = lambda: None, kind: type[Training] = Training) -> None:
     """Check that a change at a place means what it means in eager mode; before the graph runs a mistake may be planted."""
-    expected = log_of(lambda function: function, change, place)
+    expected = log_of(lambda function: function, change, place, kind)
     plant()
-    found = log_of(ms.jit, change, place)
+    found = log_of(ms.jit, change, place, kind)
     first = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected)))
     assert found == expected, f"event {first}: {found[first : first + 1]} instead of {expected[first : first + 1]}"
 
@@ -221,18 +247,33 @@ def test_a_hook_returns_what_the_graph_was_not_made_for(change: str) -> None:
     same(STRUCTURES[change], "extra")
 
 
+@pytest.mark.parametrize("change", [*CHANGES, *STRUCTURES])
+def test_a_hook_changes_something_where_no_gradient_is_taken(change: str) -> None:
+    if change in CHANGES:
+        same(CHANGES[change], "act", kind=Running)
+        same(CHANGES[change], "net", kind=Running)
+    else:
+        same(STRUCTURES[change], "extra", kind=Running)
+
+
+@pytest.mark.parametrize("place", ["first pre", "extra", "last"])
+def test_some_hooks_where_no_gradient_is_taken(place: str) -> None:
+    for change in ("new values", "the argument is written", "the value is written", "a forward hook around", "it raises"):
+        same(CHANGES[change], place, kind=Running)
+
+
 @pytest.mark.parametrize("place", ["first pre", "last"])
 def test_the_first_and_the_last_hook(place: str) -> None:
     for change in ("new values", "hooks of all values", "a forward hook around", "it raises late"):
         same(CHANGES[change], place)
 
 
-def departures(monkeypatch: pytest.MonkeyPatch, change: str) -> list[bool]:
+def departures(monkeypatch: pytest.MonkeyPatch, change: str, kind: type[Training] = Training) -> list[bool]:
     """Return for each run that began as a whole whether it ended so."""
     whole = list[Any]()
     original = departing.Observed.run
     monkeypatch.setattr(departing.Observed, "run", lambda *given: whole.append(made := original(*given)) or made)
-    log_of(ms.jit, CHANGES[change], "act")
+    log_of(ms.jit, CHANGES[change], "act", kind)
     return [made is not None for made in whole]
 
 
@@ -243,6 +284,12 @@ def test_hooks_that_look_at_values_do_not_cost_the_whole_form(monkeypatch: pytes
 
 def test_runs_depart_where_a_hook_changes_something(monkeypatch: pytest.MonkeyPatch) -> None:
     assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
+
+
+def test_statistics_do_not_cost_the_whole_form_where_no_gradient_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert departures(monkeypatch, "a statistic", Running) == [True] * RUNS
+    monkeypatch.undo()
+    assert departures(monkeypatch, "new values", Running) == [i not in CHANGING for i in range(RUNS)]
 
 
 def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,6 +317,25 @@ MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "what a hook returns is taken to be what it was given": ("new values", lambda patch: patch.setattr(
         departing.ObservedRun, "depart", lambda self, returned: None)),
 }
+
+
+MISTAKES_WITHOUT_GRADIENTS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "writes are not noticed": ("an earlier value is written", "act", lambda patch: patch.setattr(
+        departing.UnrecordedRun, "is_as_it_was", lambda self: True)),
+    "tensors that hooks have kept are others": ("the argument is written", "extra", lambda patch: patch.setattr(
+        repeating.Repetition, "shown_in", lambda self, entry: entry)),
+    "arguments are read as they are by now": ("the step's argument is written", "act", lambda patch: patch.setattr(
+        departing.UnrecordedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
+    "the result is another object": ("numbers", "act", lambda patch: patch.setattr(
+        departing, "places_of", lambda found, arguments: replace(places_of(found, arguments), results=()))),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_WITHOUT_GRADIENTS)
+def test_planted_mistakes_are_noticed_where_no_gradient_is_taken(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    change, place, plant = MISTAKES_WITHOUT_GRADIENTS[mistake]
+    with pytest.raises((AssertionError, InternalError)):
+        same(CHANGES[change], place, lambda: plant(monkeypatch), Running)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -47,12 +47,11 @@ def plans(module: Module) -> str:
 def plan_of(graph: Graph) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it.
 
-    It begins with a line that says why the graph takes gradients along their paths, if it does, or may do so.
+    It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.
     """
-    why = reason(graph)
-    plan = None if why is None else observed_plan(graph)
+    why, plan = reason(graph), observed_plan(graph)
     if plan is not None:
-        return f"as long as forward hooks change nothing; then along its path: {why}\n{_text(plan)}"
+        return f"as long as forward hooks change nothing; then along its path{'' if why is None else f': {why}'}\n{_text(plan)}"
     return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 

@@ -21,7 +21,7 @@ from adjoint.ir.ops.host import Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.run import Deviation, Run, Step
+from adjoint.runtime.execution.run import Deviation, Run, Step, unfolded
 from adjoint.runtime.execution.sequence import Bound, Faster
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.gradients.awaited import AwaitedTape
@@ -30,7 +30,7 @@ from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.running.binding import makers_of, plan_of
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
-from adjoint.runtime.graphs.running.observing import Argument, Observing, State, observing
+from adjoint.runtime.graphs.running.observing import Argument, Observing, State, observing, places_of
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.repeating import Answers, Repetition, answering, drawing, repeated
 from adjoint.runtime.hooks.handles import ids
@@ -55,6 +55,8 @@ class Observed:
     watched  the tensors whose values hooks must leave as they are
     repeats  True if runs keep what is needed to run them again after they have run; `kept` are the tensors of the state that this takes
     trained  the parameters that gradients are taken by
+    types    those of the arguments
+    places   where a run without gradients keeps the tensors that hooks are given
     """
 
     def __init__(self, graph: Graph, found: Observing, form: Faster, again: bool):
@@ -63,10 +65,13 @@ class Observed:
         self.watched = [graph.state[symbol] for symbol in found.read]
         used = dict.fromkeys(node.op.symbol for node in nodes if again and isinstance(node.op, (Read, Write)))
         self.repeats, self.kept = again, [graph.state[symbol] for symbol in used]
+        self.types = [value.type for value in graph.function.params]
+        self.places = places_of(found, len(self.types))
         self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self._cells: list[Callable[[], Cell | None]] = [site.reference for site in found.sites if site.pattern.forward]
         positions, hosts = hosts_of_runs(found.graph)
-        makers = {**makers_of(found.graph, positions), Draw: drawing, Observe: functools.partial(_observe, self)}
+        observe = functools.partial(_observe if found.records else _look, self)
+        makers = {**makers_of(found.graph, positions), Draw: drawing, Observe: observe}
         if again:
             makers = {**makers, **answering(makers, positions)}
         self._sequence = Sequenced(
@@ -100,7 +105,7 @@ class Observed:
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
         """Return a run."""
         self._runs += 1
-        return ObservedRun(self, arguments, log)
+        return ObservedRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
 
     def run_whole(self, run: ObservedRun) -> list[Tensor]:
         """Return the results of a run, unless it departs."""
@@ -205,9 +210,7 @@ class ObservedRun(Run):
 
     def depart(self, returned: Any) -> None:
         """Leave the run after a hook has run: _Departed, or Deviation if what it has returned does not fit."""
-        tape, deviation = self._tape()
-        tape.depth -= 1
-        state.tracer = None
+        deviation = self._left()
         node, types = deviation.node, [value.type for value in deviation.node.results]
         made = () if returned is None else (returned,) if isinstance(returned, Tensor) else tuple(returned)
         fits = len(made) == len(types) and all(isinstance(x, Tensor) and x.type is t for x, t in zip(made, types))
@@ -220,6 +223,13 @@ class ObservedRun(Run):
             raise left
         self.log.append(made)
         raise _Departed
+
+    def _left(self) -> Deviation:
+        """Fill the log up to the hook that has run last, and return the exception that ended this."""
+        tape, deviation = self._tape()
+        tape.depth -= 1
+        state.tracer = None
+        return deviation
 
     def failed(self) -> None:
         """Clean up after a hook has raised."""
@@ -272,6 +282,62 @@ class ObservedRun(Run):
             state.tracer, state.no_grad = around, no_grad
 
 
+class UnrecordedRun(ObservedRun):
+    """One run of a graph without gradients: while hooks run there is no tape.
+
+    What a hook computes with the tensors that it is given is no part of the graph.  A tensor that hooks have been given is the one that the
+    function returns.
+
+    objects  the tensors at their places, None for one that is not made yet
+    watched  the tensors whose memory, in `memories`, hooks must leave as it is
+    """
+
+    __slots__ = ("objects", "watched")
+
+    def __init__(self, of: Observed, arguments: Sequence[Tensor], log: list[Any]):
+        Run.__init__(self, None)
+        self.of, self.arguments, self.log = of, arguments, log
+        self.objects: list[Tensor | None] = [*arguments, *of.places.made]
+        self.watched = [*of.watched, *arguments]
+        self.memories = [x.memory for x in self.watched]
+        self.called, self.keys = [], []
+        self.epoch, self.latest = epoch.now, ids.last
+
+    def run(self) -> list[Tensor] | None:
+        try:
+            results = self.of.run_whole(self)
+        except _Departed:
+            self.of.has_departed()
+            return None
+        for i, place in self.of.places.results:
+            x = self.objects[place]
+            if x is not None:
+                results[i] = x
+        return results
+
+    def tensor(self, key: Hashable) -> Tensor | None:
+        return self.of.state[key.symbol] if isinstance(key, State) else self.objects[self.of.places.known[key]]
+
+    def is_as_it_was(self) -> bool:
+        return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
+
+    def failed(self) -> None:
+        if ids.last != self.latest:  # hooks that are always called may have been added to the cells around
+            self._left().abandon()
+
+    def _left(self) -> Deviation:
+        of, begin, read = self.of, len(self.log), len(self.of.watched)
+        run = Repetition(self.log, self.tensor, self.called[-1], self.keys, {})
+        before = [*zip(of.watched, [x.type for x in of.watched], self.memories, strict=False),
+                  *zip(self.arguments, of.types, self.memories[read:], strict=False)]
+        try:
+            self._repeat(run, before)
+        except Deviation as deviation:
+            self.log[begin:] = [run.shown_in(entry) for entry in unfolded(self.log[begin:])]
+            return deviation
+        raise InternalError("a hook was not reached again")
+
+
 def _set(tensors: Sequence[tuple[Tensor, Any, Any]]) -> None:
     for x, type_, memory in tensors:
         x.type, x.memory = type_, memory
@@ -317,6 +383,39 @@ def _observe(of: Observed, bound: Bound) -> Step:
             run.awaited = state.tracer = None
 
     return observe
+
+
+def _look(of: Observed, bound: Bound) -> Step:
+    """Return the step of forward hooks in a graph without gradients."""
+    node, site, symbol = bound.node, bound.site, bound.node.op.symbol
+    hooked, function, known, objects_of_state = of.found.hooks[symbol], of.graph.hosts[symbol], of.places.known, of.graph.state
+    places = [(None, objects_of_state[key.symbol]) if isinstance(key, State) else (known[key], None) for key in hooked.objects]
+    operands = tuple(zip(places, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
+    count = len(operands) - hooked.results
+
+    def look(values: list[Any], run: Any) -> None:
+        objects, tensors = run.objects, []
+        for (place, x), plain, type_, i, held in operands:
+            if x is None:
+                x = objects[place]
+                if x is None:
+                    memory = values[i].memory if held else values[i]
+                    x = objects[place] = wrap(type_, memory)
+                    if not plain:
+                        x._takes_gradient = False
+                    run.watched.append(x)
+                    run.memories.append(memory)
+            tensors.append(x)
+        run.called.append(symbol)
+        try:
+            returned = called_at(site, function, *tensors)
+        except Exception:
+            run.failed()
+            raise
+        if not _unchanged(returned, tensors[count:]) or not run.is_as_it_was():
+            run.depart(returned)
+
+    return look
 
 
 def _unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:

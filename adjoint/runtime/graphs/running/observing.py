@@ -2,8 +2,8 @@
 
     y1 = apply! @relu.forward(a, y0)     observe! @relu.forward(a, y0)     y1 := y0
 
-Such a function can be differentiated as a whole, and its pieces between the hooks are optimised as those of any graph.  A hook that does
-anything else is found out when it has run, and the run goes on along its path (`departing.py`).
+Such a function can be differentiated as a whole, and its pieces between the hooks are optimised as those of any graph, with gradients or
+without them.  A hook that does anything else is found out when it has run, and the run goes on along its path (`departing.py`).
 
 What Python is given must be the tensor objects of eager mode, as far as it can tell them apart: it may keep one, and compute with it,
 write to it or register a hook on it later.  A tape gives tensors that it knows new names at each boundary of a cell, and knows an operand
@@ -34,7 +34,7 @@ from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returning
 from adjoint.runtime.hooks.handles import CellHooks
 
-__all__ = ["Argument", "Watching", "Observing", "State", "observed_plan", "observing"]
+__all__ = ["Argument", "Observing", "Places", "State", "Watching", "observed_plan", "observing", "places_of"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ class Observing:
 
     graph  it
     hooks  what is known of them, by symbol
+    results  what stands for the tensor objects that are its results
+    records  True if the hooks stand in a gradient: eager mode has a tape while they run
     read   the symbols of the state that may have been read before the last of them
     pre    the symbols of the `outputs` whose cells have backward pre hooks
     again  True if all of it can be run again after it has run
@@ -81,10 +83,37 @@ class Observing:
 
     graph: Graph
     hooks: Mapping[str, Watching]
+    results: tuple[Hashable, ...]
+    records: bool
     read: tuple[str, ...]
     pre: frozenset[str]
     again: bool
     sites: tuple[CellSite, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run without gradients keeps tensor objects: those that hooks are given, and those that are returned.
+
+    known    the place of each, by what stands for it; the arguments are first
+    made     None for each place of one that the graph makes
+    results  the positions among the results of those that hooks are given, with their places
+    """
+
+    known: Mapping[Hashable, int]
+    made: tuple[None, ...]
+    results: tuple[tuple[int, int], ...]
+
+
+def places_of(found: Observing, arguments: int) -> Places:
+    """Return the places for a graph with so many arguments."""
+    known: dict[Hashable, int] = {Argument(i): i for i in range(arguments)}
+    for hooked in found.hooks.values():
+        for key in hooked.objects:
+            if not isinstance(key, State):
+                known.setdefault(key, len(known))
+    results = tuple((i, known[key]) for i, key in enumerate(found.results) if not isinstance(key, Argument) and key in known)
+    return Places(known, (None,) * (len(known) - arguments), results)
 
 
 def observed_plan(graph: Graph) -> Plan | None:
@@ -99,8 +128,8 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
 
     again  True if it must be possible to run it again after it has run; it need not have forward hooks then
 
-    It is possible if the hooks stand in one gradient, outside of branches and loops, and if nothing before the last of them has an effect:
-    then what is before can be run again to go on along the path.
+    It is possible if the hooks stand in one gradient, or if there is none, outside of branches and loops, and if nothing before the last
+    of them has an effect: then what is before can be run again to go on along the path.
     """
     symbols = {node.op.symbol for node in returning(graph)}
     body, steps = graph.function.body, list(walk(graph.function.body))
@@ -110,20 +139,24 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
         return None
     before, hooks = steps[: last + 1], [node for node in steps if _is_hook(node, symbols)]
     gradient = _gradient_in(body)
-    inside = [] if gradient is None else _in_cells(gradient.regions[0], symbols)
-    if gradient is None or inside != hooks or not all(map(_returns_the_last, hooks)):
+    if gradient is None and (again or any(isinstance(node.op, Differentiated) for node in steps)):
+        return None
+    if _in_cells(body if gradient is None else gradient.regions[0], symbols) != hooks or not all(map(_returns_the_last, hooks)):
         return None
     if not all(node is gradient or _may_run_again(node, symbols) for node in before):
         return None
-    known = _Tape(graph, symbols).hooks(body, steps[last]) if hooks else {}
-    if known is None:
+    tape = _Tape(graph, symbols)
+    known = tape.hooks(body, steps[last]) if hooks else {}
+    results = () if gradient is not None or known is None else tape.results(body)
+    if known is None or results is None:
         return None
     rewriter = _Observing(graph, symbols)
     function = replace(graph.function, body=rewriter.body(body))
     read = dict.fromkeys(node.op.symbol for node in before if isinstance(node.op, Read))
     made = replace(graph, module=graph.module.with_function(function), sites=rewriter.sites)
     pre = frozenset(node.op.symbol for node in steps if isinstance(node.op, Outputs) and _has_pre_hooks(graph, node.op))
-    return Observing(made, known, tuple(read), pre, repeatable, tuple(site for site in graph.sites.values() if any(site.pattern)))
+    sites = tuple(site for site in graph.sites.values() if any(site.pattern))
+    return Observing(made, known, results, gradient is not None, tuple(read), pre, repeatable, sites)
 
 
 def _is_hook(node: Node, symbols: set[str]) -> bool:
@@ -236,6 +269,11 @@ class _Tape:
         # A hook that the graph attaches to such a tensor, and one that a hook registers there, would be on two objects.
         unknown = _OTHER in shown or _OTHER in self._attached
         return None if unknown or shown & self._attached else self._found
+
+    def results(self, body: Region) -> tuple[Hashable, ...] | None:
+        """Return what stands for the objects that a function returns, after `hooks`; None if it is not known."""
+        found = tuple(map(self._object, body.results))
+        return None if _OTHER in found else found
 
     def _new(self, values: Sequence[Value], known: bool) -> None:
         for value in values:

@@ -14,7 +14,7 @@ from adjoint.ir.core import Literal, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Apply, Callback, CellCallback, Outputs
 from adjoint.ir.ops.random import Draw
-from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, Step
+from adjoint.runtime.execution.run import Deviation, Entered, LoggedRun, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.gradients.adjoints import program_for
@@ -44,9 +44,10 @@ class Repetition(LoggedRun):
     keys     the keys of random numbers
     answers  those of backward hooks
     left     the tape where the run ended
+    shown    without a tape: the tensors that stand for others, by their ids
     """
 
-    __slots__ = ("answers", "given", "keys", "left", "until")
+    __slots__ = ("answers", "given", "keys", "left", "shown", "until")
 
     def __init__(self, log: list[Any], given: Callable[[Hashable], Tensor | None] | None, until: str | None, keys: Iterable[Tensor],
                  answers: Answers):
@@ -54,10 +55,22 @@ class Repetition(LoggedRun):
         self.given, self.until, self.keys = given, until, iter(keys)
         self.answers = {key: deque(found) for key, found in answers.items()}
         self.left: Tape | None = None
+        self.shown: dict[int, Tensor] = {}
+
+    def shown_in(self, entry: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return an entry of the log with the tensors that hooks were given in place of those that they stand for."""
+        made: Any = type(entry)(self.shown.get(id(x), x) for x in entry)
+        if not isinstance(entry, Entered):
+            return made
+        made.rule, made.hooked = entry.rule, entry.hooked
+        return made
 
     def same(self, shown: Tensor, recorded: Tensor) -> None:
-        """Make a tensor that a hook was given another name of the one on the tape."""
+        """Make a tensor that a hook was given another name of the one on the tape; without a tape it stands for that one."""
         tape = self.tape
+        if tape is None:
+            self.shown[id(recorded)] = shown
+            return
         if shown is recorded or tape.slots.get(id(shown)) is not None:
             return
         slot = tape.slots.get(id(recorded))
