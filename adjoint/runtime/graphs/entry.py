@@ -50,7 +50,8 @@ class Entry:
     lowered  the function, lowered to a graph
     sequence the graph, bound
     logs     True if the user's Python code may return unforeseen values in it: a run is then logged, and can go on in another graph
-    _fill    makes the result of the tensors, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
+    _filled  makes the result of the tensors, if nothing is written
+    _fill    the same, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
     _kind    the hash of the template
     _around  the cells in whose calls the user's code runs
@@ -72,8 +73,11 @@ class Entry:
         self._observed: Observed | None = None
         self._may_observe = self.logs
         self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
-        result = None if lowered.written or self.logs or self._around else expression_of(lowered.outline, converts=True)
-        self._fill = None if result is None else filling(result, len(self.slots), _CONVERTING)
+        result = None if lowered.written else expression_of(lowered.outline, converts=True)
+        self._filled = None if result is None else filling(result, len(self.slots), _CONVERTING)
+        if self.logs or self._around:
+            result = None
+        self._fill = None if result is None else self._filled
         given = None if result is None else argument_text(template, count)
         self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
             given.header, given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
@@ -129,7 +133,15 @@ class Entry:
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):
             return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
-        return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
+        log: list[Any] = []
+        whole = self.observed(tensors)
+        try:
+            results = None if whole is None else whole.run(tensors, log)
+        except Deviation as deviation:
+            return _followed(known, self, template, named, tensors, log, deviation)
+        if results is None:
+            return _followed(known, self, template, named, tensors, log)
+        return self.returned(results, tensors)
 
     def _may_be_hooked(self) -> bool:
         """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
@@ -146,6 +158,8 @@ class Entry:
     def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
         """Return what the function returns, and write the arguments that it wrote in place."""
         lowered, slots = self.lowered, self.slots
+        if self._filled is not None:
+            return self._filled(*results)
         for i, value in zip(lowered.written, results[len(slots) :], strict=True):
             tensors[i].overwrite(value)
         leaves = [x if slot.category == "tensor" else _CONVERTING[f"{slot.category}_of"](x)
@@ -180,31 +194,39 @@ def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None 
     return entry
 
 
-def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tensors: Sequence[Tensor]) -> Any:
-    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it."""
-    log: list[Any] = []
-    replay: list[Any] | None = None
-    whole = entry.observed(tensors)
+def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any, tensors: Sequence[Tensor], begun: list[Any],
+              deviation: Deviation | None = None) -> Any:
+    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it.
+
+    begun      the log of a run of the graph that has departed; empty: it has not begun
+    deviation  how that run has left the graph
+    """
+    log: list[Any] = begun if deviation is not None else []
+    replay = None if deviation is not None else unfolded(begun)
     while True:
-        run = LoggedRun(state.tracer, log, replay)
         try:
-            results = entry.logged(tensors, run, log) if whole is None else whole.run(tensors, log)
+            if deviation is not None:
+                found, deviation = deviation, None
+                raise found
+            run = LoggedRun(state.tracer, log, replay)
+            results = entry.logged(tensors, run, log)
             if results is None:
-                whole, log, replay = None, [], unfolded(log)
+                log, replay = [], unfolded(log)
                 continue
             if run.replaying:
                 raise InternalError("the run that is replayed was longer than the graph")
             return entry.returned(results, tensors)
-        except Deviation as deviation:
-            decisions = _decided(entry, deviation)
+        except Deviation as left:
+            decisions = _decided(entry, left)
             try:
                 with lowering_lock:
-                    subject = _subject(known.call, template, named, known.constant)
-                    entry = _kept(known, template, continued(subject, entry.lowered, decisions))
+                    kind = flatten((tuple(tensors), {}))[0] if template is None else template
+                    subject = _subject(known.call, kind, named, known.constant)
+                    entry = _kept(known, kind, continued(subject, entry.lowered, decisions))
             except BaseException:
-                deviation.abandon()
+                left.abandon()
                 raise
-            whole, log, replay = None, [], unfolded(log)
+            log, replay = [], unfolded(log)
 
 
 def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
