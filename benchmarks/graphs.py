@@ -154,7 +154,10 @@ def call_cases() -> dict[str, Cases]:
 
 
 def small_networks() -> dict[str, Cases]:
-    """A Dense on one row, and a training step of two of them: the gradient in a graph and the optimiser in eager mode, and both in one."""
+    """A Dense on one row, two with hooks that look, and a training step.
+
+    The step of two of them: the gradient in a graph and the optimiser in eager mode, and both in one.
+    """
     import numpy as np
 
     import adjoint as ms
@@ -165,6 +168,10 @@ def small_networks() -> dict[str, Cases]:
     wanted = Tensor(random.standard_normal((8, 4)).astype(np.float32))
     dense = nn.Dense(16, 4)
     quick = jit(dense)
+    watched = nn.SequentialCell(nn.Dense(16, 16), nn.Dense(16, 4))
+    for cell in watched.cells():
+        cell.register_forward_hook(lambda cell, args, output: None)
+    quick_watched = jit(watched)
 
     def step_of(way: Callable[[Any], Any], whole: Callable[[Any], Any]) -> Callable[[], Any]:
         net, loss_of = nn.SequentialCell(nn.Dense(16, 16), nn.ReLU(), nn.Dense(16, 4)), nn.MSELoss()
@@ -181,6 +188,7 @@ def small_networks() -> dict[str, Cases]:
 
     return {
         "Dense, a row": {"eager": lambda: dense(row), "jit": lambda: quick(row), "GRAPH_MODE": lambda: dense(row)},
+        "two with forward hooks": {"eager": lambda: watched(row), "jit": lambda: quick_watched(row), "GRAPH_MODE": lambda: watched(row)},
         "MLP with Adam, 8": {"eager": step_of(lambda f: f, lambda f: f), "jit": step_of(jit, lambda f: f),
                              "inside": step_of(lambda f: f, jit), "GRAPH_MODE": step_of(lambda f: f, lambda f: f)},
     }

@@ -422,6 +422,8 @@ def _unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
     """Return True if hooks have returned these very tensors."""
     if isinstance(returned, Tensor):
         return len(tensors) == 1 and returned is tensors[0]
+    if type(returned) is list and len(returned) == 1 == len(tensors):  # fast path
+        return returned[0] is tensors[0]
     if returned is None:
         return not tensors
     return not isinstance(returned, Unfitting) and len(returned) == len(tensors) and all(map(_is, returned, tensors))
