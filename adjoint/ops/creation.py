@@ -150,6 +150,6 @@ def tuple_to_array(input_x: Any) -> Tensor:
     if not isinstance(input_x, tuple):
         raise wrong("TupleToArray", "input_x", "a tuple of numbers", repr(input_x), TypeError)
     values = [number("TupleToArray", "input_x", item) for item in input_x]
-    if len({type(value) for value in values}) > 1:
+    if len({getattr(value, "python_type", type(value)) for value in values}) > 1:
         raise wrong("TupleToArray", "input_x", "numbers of one kind", repr(input_x), TypeError)
-    return as_tensor(values, F32 if any(isinstance(value, float) for value in values) else I32)
+    return as_tensor(values, F32 if any(getattr(value, "python_type", type(value)) is float for value in values) else I32)

@@ -107,7 +107,7 @@ def scalar_cast(input_x: Any, input_y: DType) -> bool | int | float:
 def scalar_to_array(input_x: Any) -> Tensor:
     """Return a number as a tensor without dimensions: Float32 for a float, else Int64."""
     value = number("scalar_to_array", "input_x", input_x)
-    return scalar_to_tensor(value, F32 if isinstance(value, float) else I64)
+    return scalar_to_tensor(value, F32 if getattr(value, "python_type", type(value)) is float else I64)
 
 
 def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[int, ...]:

@@ -26,9 +26,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     original = entry.make
 
-    def counted(known: Any, template: Any, named: Any) -> Any:
+    def counted(known: Any, template: Any, tensors: Any, named: Any) -> Any:
         made.append(named)
-        return original(known, template, named)
+        return original(known, template, tensors, named)
 
     monkeypatch.setattr(entry, "make", counted)
     return made

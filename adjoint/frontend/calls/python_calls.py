@@ -137,6 +137,9 @@ class PythonCalls:
             self.objects.check_key(args[0], self.world.loc)
         if getattr(function, "__name__", "") in _GO_ON:
             self.iterators.check(owner)
+        if _is_of_numpy(function, owner) and any(map(self._has_number, (*args, *kwargs.values()))):
+            raise errors.VALUE_NEEDED.at(self.world.loc, "NumPy needs to know a number that is known when the graph runs",
+                                         help="use operations on tensors")
         for x in (*args, *kwargs.values()):
             self.iterators.check(x)
             for item in x if type(x) in (list, tuple) else ():
@@ -149,6 +152,11 @@ class PythonCalls:
                 self.objects.journal.touch(ContentsPlace(x))
         if isinstance(kwargs.get("out"), CONTAINERS):
             self.objects.journal.touch(ContentsPlace(kwargs["out"]))
+
+    def _has_number(self, x: Any) -> bool:
+        if type(x) in (list, tuple):
+            return any(map(self._has_number, x))
+        return self.world.is_dynamic(x) and not self.world.is_tensor(x)
 
     def _called_back(self, x: Any) -> Any:
         """Return an argument for Python: a function of the user's is replaced by one that parses it."""
@@ -171,6 +179,10 @@ class PythonCalls:
             name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
             raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
                                         help="call it outside the function, and pass the result as an argument")
+
+
+def _is_of_numpy(function: Any, owner: Any) -> bool:
+    return any((getattr(x, "__module__", None) or "").partition(".")[0] == "numpy" for x in (function, type(function), type(owner)))
 
 
 def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:

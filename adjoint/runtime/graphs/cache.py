@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from adjoint.budget import Cache, budget
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.changing_floats import ChangingFloats
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
 
@@ -60,7 +61,9 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which must be held to add an entry.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "gradients", "others", "quick", "recorded")
+    __slots__ = (
+        "__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "floats", "gradients", "others", "quick", "recorded",
+    )
 
     def __init__(self, call: Callable[..., Any], count: int | None = None) -> None:
         super().__init__()
@@ -72,6 +75,8 @@ class Graphs(dict[Template, _Entries]):
         """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
         self.any_size: dict[Template, Any] = {}
         """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
+        self.floats = ChangingFloats()
+        """Which floats among the arguments are inputs."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None
@@ -157,6 +162,7 @@ class Graphs(dict[Template, _Entries]):
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
         self.any_size.clear()
+        self.floats.clear()
         self._forget_quick()
 
     def begin_period(self) -> None:

@@ -13,14 +13,16 @@ identity, such as the `self` of a method, is held weakly.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import F64, TensorType, scalar
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.graphs.templates import Template, is_taken_apart
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.graphs.templates import Template, is_input_float, is_taken_apart
+from adjoint.runtime.memory.machine import ffi, machine
+from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["ArgumentText", "argument_text", "filling"]
 
@@ -91,6 +93,13 @@ class ArgumentText:
         if kind is dict:
             self.unless(f"type({value}) is dict")
             return self.named_parts(value, node[1], node[2:])
+        if is_input_float(node):
+            self.unless(f"type({value}) is float")
+            (name,) = self.variables(1)
+            self.objects["float_input"] = _float_input
+            self.statements.append(f"{name} = float_input({value})")
+            self.tensors.append(name)
+            return True
         if is_taken_apart(kind):
             return False
         return self.constant(value, kind, node[1:], next(self._leaves))
@@ -108,6 +117,16 @@ class ArgumentText:
         else:
             return False
         return True
+
+
+_DOUBLE = struct.Struct("=d")
+
+
+def _float_input(number: float) -> Tensor:
+    """Return a float as the tensor that a graph is given: quicker than by NumPy."""
+    memory = machine().allocate(_DOUBLE.size)
+    ffi.memmove(memory, _DOUBLE.pack(number), _DOUBLE.size)
+    return wrap(scalar(F64), memory)
 
 
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:

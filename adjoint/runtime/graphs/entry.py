@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import types
 import weakref
@@ -26,10 +27,10 @@ from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.departing import Observed, observed
-from adjoint.runtime.graphs.running.optimised import Alone
+from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
 from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
-from adjoint.runtime.graphs.sizes import for_these_sizes
+from adjoint.runtime.graphs.sizes import SizedGraph, for_these_sizes
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.graphs.whole_gradients import GradientOf, WholeGradient, whole_gradient
@@ -176,11 +177,36 @@ _CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools
 
 
 @collector.paused(lasting=False)
-def make(known: Graphs, template: Template, named: Any) -> Entry:
-    """Make a graph for these arguments and cache it: from one for any size, if only sizes are new."""
-    subject = _subject(known.call, template, named, known.constant)
-    made, alone = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
-    return _kept(known, template, made, alone)
+def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
+    """Make a graph for these arguments and cache it; return it with the arguments as it is given them.
+
+    It is made from one for any size, if only sizes are new, and for any float, where floats change.
+    """
+    found = known.floats.tried(template, tensors, functools.partial(_made_for_any_float, known, named))
+    if found is not None:
+        (made, alone), template, tensors = found
+    else:
+        subject = _subject(known.call, template, named, known.constant)
+        made, alone = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    return _kept(known, template, made, alone), template, tensors
+
+
+def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph for a template with floats as inputs; None if it cannot be made or runs the user's code.
+
+    It could be left for another one then, which might need to know the floats.
+    """
+    constant = set(known.constant)
+    subject = dataclasses.replace(_subject(known.call, template, named, constant), tries_numbers=True)
+    try:
+        found = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    except Exception:
+        return None  # of the user's code as well: it raises again where the floats are constants
+    graph = found[0].graph
+    if not runs_alone(graph.general if isinstance(graph, SizedGraph) else graph):
+        return None
+    known.constant |= constant
+    return found
 
 
 def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:

@@ -70,8 +70,7 @@ class Compiled:
 
     def graph_of(self, *args: Any, **kwargs: Any) -> Any:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
-        template, _ = flatten((args, kwargs))
-        return _entry(self.graphs, template, self.function).lowered
+        return _found(self.graphs, *flatten((args, kwargs)), self.function)[0].lowered
 
 
 class CompiledCell:
@@ -168,28 +167,41 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             entry = known.find_plain(types_)
             if entry is not None:
                 return entry.run(known, None, named, args)
-    template, tensors = flatten((args, kwargs))
-    return _entry(known, template, named, plain).run(known, template, named, tensors)
+    entry, template, tensors = _found(known, *flatten((args, kwargs)), named, plain)
+    return entry.run(known, template, named, tensors)
 
 
-def _entry(known: Graphs, template: Template, named: Any, plain: bool = False) -> Any:
+_Found = tuple[Any, Template, Sequence[Tensor]]
+"""A graph, and the arguments as it is given them."""
+
+
+def _found(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any, plain: bool = False) -> _Found:
     """Return the graph for these arguments: one whose guards hold, else a new one."""
-    entry = known.find(template, plain)
-    if entry is not None:
-        return entry
+    found = _cached(known, template, tensors, plain)
+    if found is not None:
+        return found
     with lowering_lock:
         # Another thread may have made it in the meantime.
-        entry = known.find(template)
-        return entry if entry is not None else _made(known, template, named)
+        return _cached(known, template, tensors) or _made(known, template, tensors, named)
 
 
-def _made(known: Graphs, template: Template, named: Any) -> Any:
+def _cached(known: Graphs, template: Template, tensors: Sequence[Tensor], plain: bool = False) -> _Found | None:
+    entry = known.find(template, plain)
+    if entry is not None:
+        return entry, template, tensors
+    given = known.floats.given(template, tensors)
+    if given is not None and (entry := known.find(given[0])) is not None:
+        return entry, *given
+    return None
+
+
+def _made(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> _Found:
     check_declared(getattr(named.construct, "__func__", None) if isinstance(named, Cell) else named, template)
     # The frontend is imported with the first function that is parsed.
     with collector.paused():
         from adjoint.runtime.graphs.entry import make
 
-    return make(known, template, named)
+    return make(known, template, tensors, named)
 
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------
@@ -266,12 +278,12 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
         return result
     if get_context("save_graphs"):
         return None  # an adjoint of a tape is a file of its own
-    template, tensors = flatten((given, kwargs))
+    entry, template, tensors = _found(known, *flatten((given, kwargs)), named)
     places, before = template.places(), len(args) - len(given)
     leaves = [places[position - before] for position in positions if position >= before]
     if None in leaves or len(leaves) < len(positions):
         return None
-    made = _entry(known, template, named).gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
+    made = entry.gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
     if made is None:
         return None
     if (whole := made.sequence.whole) is not None:

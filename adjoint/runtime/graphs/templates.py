@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from typing import Any
 
 from adjoint.ir.types import BOOL, F64, I64, TensorType
@@ -20,7 +20,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import items, made
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Template", "flatten", "is_taken_apart"]
+__all__ = ["Template", "flatten", "is_input_float", "is_taken_apart", "with_floats"]
 
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of a number that is an input."""
@@ -46,6 +46,17 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
         raise ValueError(f"a {type(value).__name__} cannot be an argument of a graph: "
                          "it contains itself, or is nested too deeply") from None
     return Template(node, taken.leaves, taken.held, tuple([x.type for x in taken.tensors]), taken.numbers), taken.tensors
+
+
+def with_floats(template: Template, tensors: Sequence[Tensor], chosen: Container[int]) -> tuple[Template, list[Tensor], list[Hashable]]:
+    """Return a template and tensors with some of the floats as inputs, as if `mutable` marked them, and the keys of all floats.
+
+    chosen  numbers of floats, in the order of the structure
+    """
+    taken = _WithFloats(template.leaves, tensors, chosen)
+    node = taken.again(template.node)
+    made = Template(node, taken.leaves, template.held, tuple([x.type for x in taken.tensors]), taken.numbers)
+    return made, taken.tensors, taken.floats
 
 
 class Template:
@@ -78,6 +89,11 @@ class Template:
         if self._leaves is None:
             raise ValueError("a lasting template has let go of its leaves: it cannot be built")
         return self._leaves
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """Return the objects that the template compares by identity."""
+        return self._held
 
     @property
     def is_alive(self) -> bool:
@@ -202,6 +218,48 @@ class _Taken:
         self.numbers[len(self.tensors)] = kind
         self.tensors.append(Tensor(kind(value), _NUMBERS[kind]))
         return _Input, kind
+
+
+class _WithFloats(_Taken):
+    """The parts of a template some of whose floats become inputs.
+
+    floats  the keys of all of its floats that are no inputs
+    """
+
+    __slots__ = ("_chosen", "_given", "_left", "floats")
+
+    def __init__(self, leaves: Sequence[Any], tensors: Sequence[Tensor], chosen: Container[int]) -> None:
+        super().__init__()
+        self._left, self._given, self._chosen = iter(leaves), iter(tensors), chosen
+        self.floats: list[Hashable] = []
+
+    def again(self, node: Any) -> Hashable:
+        """Return the node for a node of the template."""
+        if isinstance(node, TensorType):
+            self.tensors.append(next(self._given))
+            return node
+        kind = node[0]
+        if kind is _Input:
+            self.numbers[len(self.tensors)] = node[1]
+            self.tensors.append(next(self._given))
+            return node
+        if not is_taken_apart(kind):
+            leaf = next(self._left)
+            if kind is float:
+                self.floats.append(node)
+                if len(self.floats) - 1 in self._chosen:
+                    return self._number(leaf, float)
+            self.leaves.append(leaf)
+            return node
+        if issubclass(kind, dict):
+            self.leaves.append(next(self._left))
+            return (*node[:2], *[self.again(part) for part in node[2:]])
+        return (kind, *[self.again(part) for part in node[1:]])
+
+
+def is_input_float(node: Any) -> bool:
+    """Return True for the node of a float that is an input."""
+    return node == (_Input, float)
 
 
 def is_taken_apart(kind: Any) -> bool:

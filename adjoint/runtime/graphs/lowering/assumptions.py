@@ -25,10 +25,12 @@ class Assumptions:
     guessed  True once something was assumed that no run has shown
     state    the places of Python state whose numbers and tensors differ from run to run
     sizes    True if sizes of the arguments do
+    numbers  True if it is tried whether numbers among the arguments may do
     """
 
-    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = (), sizes: bool = False):
-        self.known, self.asks, self.state, self.sizes = known, asks, state, sizes
+    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = (), sizes: bool = False,
+                 numbers: bool = False):
+        self.known, self.asks, self.state, self.sizes, self.numbers = known, asks, state, sizes, numbers
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

@@ -53,6 +53,7 @@ class Owner:
     attach       register a hook on a tensor
     either       emit an `if` between two functions
     check        check values when the graph runs
+    tries        True if another graph is made with constants where a number cannot be exactly what it is in eager mode
     """
 
     regions: Regions
@@ -65,6 +66,7 @@ class Owner:
     attach: Callable[[Any, Callable[..., Any]], Any]
     either: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
     check: Callable[[Callable[..., Any], Sequence[Any]], None]
+    tries: bool
 
     def end(self) -> None:
         """Drop the parts: the graph is made."""
@@ -281,6 +283,8 @@ class GraphNumber:
     # -- arithmetic ---------------------------------------------------------------------------------------------------
     def _wider(self, other: Any) -> str | None:
         """Return the category that both are computed in; None if the other is no number."""
+        if isinstance(other, np.generic) and self.owner.tries:
+            raise self.owner.unknown("NumPy makes a scalar of its own of a number")
         theirs = other.category if isinstance(other, GraphNumber) else _category(other)
         if theirs is None:
             return None

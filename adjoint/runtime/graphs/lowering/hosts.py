@@ -74,8 +74,9 @@ class Hosts:
     def raises_late(self) -> bool:
         """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it."""
         # A run that continues in this graph has already executed everything before the error.
-        # Where Python state or sizes are no constants, Python may have failed on that: another graph is made with constants.
-        if self._assumptions.known or self._assumptions.state or self._assumptions.sizes:
+        # Where Python state, sizes or numbers are no constants, Python may have failed on that: another graph is made with constants.
+        known = self._assumptions
+        if known.known or known.state or known.sizes or known.numbers:
             return False
         return self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect
 

@@ -82,6 +82,7 @@ class Subject:
     symbol     the name of the graph's function, `loc` its definition
     names      names of the tensors among the arguments
     constant   keys of places of Python state that are constants of the graphs, as has been found; found anew, keys are added
+    tries_numbers  True if another graph, with constants, is made where Python fails on numbers among the arguments
     """
 
     call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
@@ -90,6 +91,7 @@ class Subject:
     loc: Loc
     names: Sequence[str] = ()
     constant: set[Any] = field(default_factory=set)
+    tries_numbers: bool = False
 
 
 def lowered(subject: Subject) -> Lowered:
@@ -169,7 +171,8 @@ class _Attempt:
             for asks in (False, True):
                 restless = False
                 while True:
-                    assumptions = Assumptions(decisions, asks, self._state, not all(t.is_static for t in subject.arguments.types))
+                    assumptions = Assumptions(decisions, asks, self._state, not all(t.is_static for t in subject.arguments.types),
+                                              subject.tries_numbers)
                     state.tracer = lowering = Lowering(subject, assumptions, restless)
                     try:
                         made = lowering.run()
@@ -250,6 +253,7 @@ class Lowering:
         world.connect(values, hosts, numbers, reads, python, objects, instances, cells)
         owner.regions, owner.made, owner.aliases = regions, made, frontend.aliases
         owner.atom, owner.rewritten, owner.attach = values.atom, cuts.rewritten, hooks.attach
+        owner.tries = subject.tries_numbers
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
 
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn

@@ -1,0 +1,151 @@
+"""Floats among the arguments of a graph that change from call to call become inputs, and give what eager mode gives."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, nn, ops
+from adjoint.runtime.process.jitted import graphs_of
+from adjoint.runtime.tensor.structure import leaves
+
+VALUES = (0.1, 0.2, 0.3, 0.4, -0.0, 0.0, math.nan, math.inf, -math.inf, 65505.0, 1e40, 1e-50, 1 + 2.0**-40)
+TABLE = {0.1: 1.0, 0.4: 2.0}
+SCALE = np.float64(2)
+
+
+def scaled(x: Tensor, rate: float) -> Any:
+    return x * rate, rate - x, x / rate
+
+
+def returned(x: Tensor, rate: float) -> Any:
+    return rate, [-rate], {"twice": rate + rate}, type(rate) is float
+
+
+def chosen(x: Tensor, rate: float) -> Tensor:
+    return x * rate if rate > 0.25 else x - rate
+
+
+def key(x: Tensor, rate: float) -> Tensor:
+    return x * TABLE.get(rate, 9.0)
+
+
+def asked(x: Tensor, rate: float) -> Any:
+    return np.isscalar(rate), x
+
+
+def of_numpy(x: Tensor, rate: float) -> Any:
+    return SCALE * rate
+
+
+def divided(x: Tensor, rate: float) -> Any:
+    return x * (rate / 3)
+
+
+def bits(x: Any) -> list[Any]:
+    found: list[Any] = []
+    for leaf in leaves(x, object):
+        if isinstance(leaf, Tensor):
+            array = leaf.asnumpy()
+            found.append((leaf.dtype, np.where(np.isnan(array), np.nan, array).tobytes()))
+        else:
+            found.append((type(leaf), "nan" if leaf != leaf else struct.pack("d", leaf)))
+    return found
+
+
+def inputs_of(graph: Any) -> list[int]:
+    known: Any = graphs_of(graph)
+    return [len(seen.chosen) for seen in known.graphs.floats.values()]
+
+
+@pytest.mark.parametrize(("function", "inputs"), [
+    (scaled, 1), (returned, 1), (chosen, 1), (key, 0), (asked, 0), (of_numpy, 0), (divided, 0)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+def test_values_are_those_of_eager_mode(function: Callable[..., Any], inputs: int, dtype: str) -> None:
+    x, graph = Tensor(np.array([1, 2, 3])).astype(dtype), ms.jit(function)
+    for value in VALUES:
+        assert bits(graph(x, value)) == bits(function(x, value)), value
+    assert inputs_of(graph) == [inputs]
+
+
+def test_new_values_make_no_graph_and_old_ones_keep_theirs() -> None:
+    x, graph = Tensor([1.0, 2.0]), ms.jit(scaled)
+    first = graph.graph_of(x, 0.1)
+    made = [graph.graph_of(x, value) for value in (0.2, 0.3, 0.4, 0.5)]
+    assert made[1] is made[2] is made[3] is not made[0]
+    assert graph.graph_of(x, 0.1) is first
+
+
+def test_kinds_of_numbers_are_apart() -> None:
+    x, graph = Tensor([1, 2]), ms.jit(scaled)
+    for value in (0.1, 0.2, 0.3, 1, True, 1.0, np.float64(0.4), 2):
+        assert bits(graph(x, value)) == bits(scaled(x, value))
+
+
+def test_floats_anywhere_in_the_arguments_with_sizes_that_change() -> None:
+    def nested(x: Tensor, *, options: dict[str, Any]) -> Any:
+        return x * options["a"] + options["b"][0] + TABLE.get(options["key"], 3.0)
+
+    graph = ms.jit(nested)
+    for i, value in enumerate(VALUES):
+        x, options = Tensor(np.ones(2 + i % 3, np.float32)), {"a": value, "b": [value + 1, 2], "key": value}
+        assert bits(graph(x, options=options)) == bits(nested(x, options=options))
+    assert set(inputs_of(graph)) == {2}  # not the key
+
+
+def test_gradients_of_graphs_and_of_cells() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = ms.Parameter(Tensor([0.5, 2.0]), name="w")
+
+        def construct(self, x: Tensor, rate: float) -> Tensor:
+            return (ops.tanh(x * self.w) * rate).sum()
+
+    def function(x: Tensor, rate: float) -> Tensor:
+        return (ops.tanh(x) * rate / x).sum()
+
+    x, graph = Tensor([1.0, 2.0]), ms.jit(function)
+    net = Net()
+    by_mode: list[Any] = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        try:
+            by_mode.append([bits(ms.value_and_grad(net, 0, net.trainable_params())(x, value)) for value in VALUES])
+        finally:
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert by_mode[0] == by_mode[1]
+    for value in VALUES:
+        assert bits(ms.grad(graph)(x, value)) == bits(ms.grad(function)(x, value))
+
+
+def test_hooks_are_given_the_floats() -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Tensor, rate: float) -> Tensor:
+            return x * rate
+
+    net, seen = Net(), []
+    net.register_forward_pre_hook(lambda cell, given: seen.append(given[1]))
+    graph = ms.jit(net)
+    for value in (0.1, 0.2, 0.3, 0.4):
+        graph(Tensor([1.0]), value)
+    assert seen == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_a_graph_that_begins_to_need_the_number() -> None:
+    def perhaps(x: Tensor, rate: float) -> Tensor:
+        return x * (TABLE[rate] if NEEDED[0] else rate)
+
+    NEEDED, x, graph = [False], Tensor([1.0]), ms.jit(perhaps)
+    for value in (0.1, 0.2, 0.3, 0.4):
+        graph(x, value)
+    NEEDED[0] = True
+    assert graph(x, 0.4) == 2.0
+    NEEDED[0] = False
+    assert graph(x, 0.5) == 0.5
