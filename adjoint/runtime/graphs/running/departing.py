@@ -11,7 +11,7 @@ A hook that asks for the tape while it runs gets one that is recorded up to ther
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from adjoint.diagnostics import InternalError
@@ -30,7 +30,7 @@ from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.running.binding import makers_of, plan_of
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
-from adjoint.runtime.graphs.running.observing import Argument, Observing, State, observing, places_of
+from adjoint.runtime.graphs.running.observing import Argument, Observing, Places, State, observing, places_of
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.repeating import Answers, Repetition, answering, drawing, repeated
 from adjoint.runtime.hooks.handles import ids
@@ -70,7 +70,8 @@ class Observed:
         self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self._cells: list[Callable[[], Cell | None]] = [site.reference for site in found.sites if site.pattern.forward]
         positions, hosts = hosts_of_runs(found.graph)
-        observe = functools.partial(_observe if found.records else _look, self)
+        # The steps do not refer to this object: so a graph is freed when it is let go.
+        observe = functools.partial(_observe, found, graph.hosts) if found.records else functools.partial(_look, found, graph, self.places)
         makers = {**makers_of(found.graph, positions), Draw: drawing, Observe: observe}
         if again:
             makers = {**makers, **answering(makers, positions)}
@@ -344,10 +345,10 @@ def _set(tensors: Sequence[tuple[Tensor, Any, Any]]) -> None:
 
 
 # -- steps -----------------------------------------------------------------------------------------------------------------
-def _observe(of: Observed, bound: Bound) -> Step:
+def _observe(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
     """Return the step of forward hooks."""
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol
-    hooked, hosts = of.found.hooks[symbol], of.graph.hosts
+    hooked = found.hooks[symbol]
     operands = tuple(zip(hooked.objects, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
     count, last = len(operands) - hooked.results, hooked.last
 
@@ -385,10 +386,10 @@ def _observe(of: Observed, bound: Bound) -> Step:
     return observe
 
 
-def _look(of: Observed, bound: Bound) -> Step:
+def _look(found: Observing, graph: Graph, at: Places, bound: Bound) -> Step:
     """Return the step of forward hooks in a graph without gradients."""
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol
-    hooked, function, known, objects_of_state = of.found.hooks[symbol], of.graph.hosts[symbol], of.places.known, of.graph.state
+    hooked, function, known, objects_of_state = found.hooks[symbol], graph.hosts[symbol], at.known, graph.state
     places = [(None, objects_of_state[key.symbol]) if isinstance(key, State) else (known[key], None) for key in hooked.objects]
     operands = tuple(zip(places, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
     count = len(operands) - hooked.results
