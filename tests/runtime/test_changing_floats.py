@@ -40,6 +40,10 @@ def asked(x: Tensor, rate: float) -> Any:
     return np.isscalar(rate), x
 
 
+def made(x: Tensor, rate: float) -> Any:
+    return Tensor([rate, 1]), ops.scalar_to_array(rate)
+
+
 def of_numpy(x: Tensor, rate: float) -> Any:
     return SCALE * rate
 
@@ -65,7 +69,7 @@ def inputs_of(graph: Any) -> list[int]:
 
 
 @pytest.mark.parametrize(("function", "inputs"), [
-    (scaled, 1), (returned, 1), (chosen, 1), (key, 0), (asked, 0), (of_numpy, 0), (divided, 0)])
+    (scaled, 1), (returned, 1), (chosen, 1), (made, 1), (key, 0), (asked, 0), (of_numpy, 0), (divided, 0)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
 def test_values_are_those_of_eager_mode(function: Callable[..., Any], inputs: int, dtype: str) -> None:
     x, graph = Tensor(np.array([1, 2, 3])).astype(dtype), ms.jit(function)
