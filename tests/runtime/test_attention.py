@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,10 @@ BATCH, HEADS, LENGTH, SIZE = 2, 3, 7, 12
 
 
 @pytest.fixture(autouse=True)
-def quickly_compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quickly_compiled(without_fusion: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """All scores count as large; kernels are plain, which have the same bits."""
     monkeypatch.setattr(attention, "LARGE", 0)
-    before = ms.get_context("background_compile")
     ms.set_context(background_compile="plain")
-    yield
-    ms.set_context(background_compile=before)
 
 
 @pytest.fixture

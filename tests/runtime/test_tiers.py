@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,8 @@ from adjoint.runtime.inspection import stages
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
 
-pytestmark = pytest.mark.skipif(machine().kernels is None, reason="without a compiler nothing is fused")
-
-
-@pytest.fixture(autouse=True)
-def setting() -> Iterator[None]:
-    """At first nothing is fused."""
-    before = ms.get_context("background_compile")
-    ms.set_context(background_compile=False)
-    yield
-    ms.set_context(background_compile=before)
+pytestmark = [pytest.mark.skipif(machine().kernels is None, reason="without a compiler nothing is fused"),
+              pytest.mark.usefixtures("without_fusion")]
 
 
 @pytest.fixture

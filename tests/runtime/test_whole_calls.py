@@ -391,18 +391,18 @@ def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyP
     assert cell.n == 2 and type(cell.n) is int
 
 
+class Counting(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.n += 1
+        return x * 2
+
+
 def test_no_count_is_lost_while_another_thread_lowers() -> None:
     """While a function is lowered the places that it counts in hold symbols, and are restored at the end."""
-
-    class Counting(nn.Cell):
-        def __init__(self) -> None:
-            super().__init__()
-            self.n = 0
-
-        def construct(self, x: Tensor) -> Tensor:
-            self.n += 1
-            return x * 2
-
     cell, x, done, seen = Counting(), floats(1, 2), threading.Event(), 0
     counted = jit(cell)
     warm(counted, x)
@@ -421,15 +421,6 @@ def test_no_count_is_lost_while_another_thread_lowers() -> None:
 
 
 def test_a_counter_is_seen_by_graphs_that_read_it() -> None:
-    class Counting(nn.Cell):
-        def __init__(self) -> None:
-            super().__init__()
-            self.n = 0
-
-        def construct(self, x: Tensor) -> Tensor:
-            self.n += 1
-            return x * 2
-
     cell, x = Counting(), floats(1, 2)
     counted, read = jit(cell), jit(lambda x: x * cell.n)
     warm(counted, x)

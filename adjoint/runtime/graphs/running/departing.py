@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from adjoint.diagnostics import InternalError
@@ -427,8 +428,4 @@ def _unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
         return returned[0] is tensors[0]
     if returned is None:
         return not tensors
-    return not isinstance(returned, Unfitting) and len(returned) == len(tensors) and all(map(_is, returned, tensors))
-
-
-def _is(a: Any, b: Any) -> bool:
-    return a is b
+    return not isinstance(returned, Unfitting) and len(returned) == len(tensors) and all(map(is_, returned, tensors))
