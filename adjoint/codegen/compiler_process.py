@@ -33,8 +33,9 @@ SLICE: Final = 0.5
 _GUARD: Final = """
 exec 3<&0 </dev/null
 ulimit -S -t "$1" 2>/dev/null
-[ "$2" = 0 ] || renice -n "$2" -p $$ >/dev/null 2>&1
+lower=$2
 shift 2
+if [ "$lower" != 0 ] && command -v nice >/dev/null; then set -- nice -n "$lower" "$@"; fi
 { read _ <&3; kill -9 0; } >/dev/null 2>&1 &
 watcher=$!
 "$@" 3<&-
