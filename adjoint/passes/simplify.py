@@ -111,6 +111,7 @@ RULES = (
     Rewrite("identity(x)", "x"),
     Rewrite("reshape(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
     Rewrite("reshape(reshape(x), to=t)", "reshape(x, to=t)"),
+    Rewrite("reshape(x, to=t)", "broadcast(x, to=t)", lambda m: m["x"].type.rank == 0, "ops that broadcast take the number itself"),
     Rewrite("broadcast(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
     Rewrite("broadcast(broadcast(x), to=t)", "broadcast(x, to=t)"),
     Rewrite("transpose(x, permutation=p)", "x", lambda m: m["p"] == tuple(range(len(m["p"]))), "axes that stay"),

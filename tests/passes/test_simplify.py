@@ -90,7 +90,8 @@ def same_bits(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 # NumPy says nothing of the sign of a zero in a matrix product: tests/codegen/test_matmul.py compares the bits of the kernels.
-OF_SCALARS = [rule for rule in RULES if rule.root != "matmul"]
+# A number that is given axes has a test of its own.
+OF_SCALARS = [rule for rule in RULES if rule.root != "matmul" and (rule.root, rule.replacement) != ("reshape", "broadcast(x, to=t)")]
 
 
 @pytest.mark.parametrize("rule", OF_SCALARS, ids=lambda rule: rule.pattern.replace(" ", ""))
@@ -326,6 +327,27 @@ def test_a_reduction_that_is_given_its_axes_back_keeps_them() -> None:
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5) / 7
     expected, got = (Interpreter(Module()).call(f, [x, np.int64(2)]) for f in (module.functions["f"], after))
     assert all(same_bits(np.asarray(a), np.asarray(b)) for a, b in zip(expected, got, strict=True))
+
+
+def test_a_number_that_is_given_axes_is_an_operand_itself() -> None:
+    """Not where its axes are those of the result."""
+    module = parse_module("""
+        func @f(x: f32[3], s: f32) -> (f32[3], f32[1], f32[1, 1]) {
+          r: f32[1] = reshape(s, to=f32[1])
+          m: f32[3] = mul(r, x)
+          n: f32[1] = neg(r)
+          again: f32[1, 1] = reshape(n, to=f32[1, 1])
+          return m, r, again
+        }
+    """)
+    after = simplified(module.functions["f"])
+    nodes = {node.result.hint: node for node in walk(after.body)}
+    assert {hint: node.op.name for hint, node in nodes.items()} == {"r": "broadcast", "m": "mul", "n": "neg", "again": "reshape"}
+    assert nodes["m"].operands[0] is after.body.params[1]
+    for number in (2.5, -0.0, np.nan):
+        arguments = [np.array([-0.0, 3, np.inf], np.float32), np.float32(number)]
+        expected, got = (Interpreter(Module()).call(f, arguments) for f in (module.functions["f"], after))
+        assert all(same_bits(np.asarray(a), np.asarray(b)) for a, b in zip(expected, got, strict=True))
 
 
 def _with_flags(op: Op) -> str:
