@@ -104,7 +104,7 @@ class Sequence:
     faster  what runs instead when nothing is recorded or logged, if there is such a function
     hosts   makes for each run what the host calls of expanded gradients call, if there are any
     call    how it is called: then there may be a `whole`
-    whole   a call in which nothing is recorded or logged: given the arguments it returns the result, or None if it may
+    whole   a call in which nothing is recorded or logged: given the arguments it returns the result, or NOT_RUN if it may
             not run on these now; None until it is made
     """
 

@@ -39,7 +39,7 @@ from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
-from adjoint.runtime.execution.whole_calls import WholeCall, code_of
+from adjoint.runtime.execution.whole_calls import WholeCall, compiled
 from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
@@ -87,8 +87,6 @@ def table_function(
     call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None,
 ) -> Callable[..., Any] | None:
     """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
-
-    It is given the arguments of a call, and returns what the call returns, or None if it may not run on these now.
 
     template  the constants, at their positions
     results   the positions of the results
@@ -418,7 +416,7 @@ class _Table:
         self.call()
         own = {slot for entry in self.piece.entries for slot in entry.results}
         freed = [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
-        return self.compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)])
+        return compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)], self.made, __file__)
 
     def function(self, results: Results, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any]:
         """Return the function that is a whole call; for the arguments see `table_function`."""
@@ -431,16 +429,12 @@ class _Table:
             leaves += [f"leaf{number} = new(Tensor)", f"leaf{number}.type = type_leaf{number}",
                        f"leaf{number}.memory = {self.name(position)}"]
         self.call(alone=True)
-        conditions, objects = call.conditions.as_text()
-        self.made |= {**call.objects, **objects, "fits": fits}
-        given = "".join(f"{name}, " for name in call.tensors)
         body = [*self.statements(), *leaves, f"return {call.result}"]
         if self.piece.entries:
             self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node}
             body = ["run = None", "try:", *(f"    {line}" for line in body), "except Deviation:", "    raise",
                     "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"]
-        return self.compiled(call.header, [
-            *call.arguments, *conditions, *([f"if not fits(({given})): return None"] if fits is not None else ()), *body])
+        return call.function(fits, body, self.made, __file__)
 
     def call(self, *, alone: bool = False) -> None:
         """Append the C call.
@@ -505,10 +499,6 @@ class _Table:
     def statements(self) -> list[str]:
         """Return the statements of a run: what comes before the call and the call, the writes of state, and what comes after."""
         return [*self.before, *(statement for _, statement in self.done), *self.after]
-
-    def compiled(self, header: str, body: Sequence[str]) -> Callable[..., Any]:
-        exec(code_of("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])]), __file__), self.made)
-        return self.made.pop(header.partition("(")[0])
 
     def packed(self) -> list[TableStep]:
         """Return the stages as steps of a table of the run-time library."""

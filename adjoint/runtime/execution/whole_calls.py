@@ -8,14 +8,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from adjoint.dataclass import dataclass
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["RunConditions", "WholeCall", "code_of", "whole_call"]
+__all__ = ["NOT_RUN", "RunConditions", "WholeCall", "compiled", "whole_call"]
+
+NOT_RUN: Final = object()
+"""What the function of a whole call returns if it may not run on its arguments now: nothing has happened then."""
 
 
 class RunConditions(Protocol):
@@ -27,7 +30,7 @@ class RunConditions(Protocol):
         ...
 
     def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return statements that return None unless all is as it was, and what their variables stand for."""
+        """Return statements that return NOT_RUN unless all is as it was, and what their variables stand for."""
         ...
 
 
@@ -36,7 +39,7 @@ class WholeCall:
     """How a function is called, from the arguments to what the caller gets, as text.
 
     header      the function and its parameters: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
-    arguments   statements that are given these, and return None for other arguments than the function was made for
+    arguments   statements that are given these, and return NOT_RUN for other arguments than the function was made for
     tensors     the variables that then hold the function's arguments
     result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
     objects     what other variables in these texts stand for
@@ -50,33 +53,50 @@ class WholeCall:
     objects: Mapping[str, Any]
     conditions: RunConditions
 
+    def function(
+        self, fits: Callable[[Sequence[Tensor]], bool] | None, body: Sequence[str], objects: Mapping[str, Any], file: str
+    ) -> Callable[..., Any]:
+        """Return the function that is given the arguments, and returns NOT_RUN if it may not run on these now.
+
+        fits  True if it may run on these arguments now; None: it always may
+        body  what it does then, with the variables `tensors`; `objects` are what other variables stand for
+        file  the module that has written the body
+        """
+        conditions, known = self.conditions.as_text()
+        asked = [] if fits is None else [f"if not fits(({''.join(f'{name}, ' for name in self.tensors)})): return NOT_RUN"]
+        made = {**self.objects, **known, **objects, "fits": fits, "NOT_RUN": NOT_RUN}
+        return compiled(self.header, [*self.arguments, *conditions, *asked, *body], made, file)
+
 
 def whole_call(
     run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: WholeCall,
     fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None, *, recorded: bool = False,
 ) -> Callable[..., Any]:
-    """Return the function that is given the arguments, and returns what the call returns, or None if it may not run on these now.
+    """Return the function of a whole call that runs a graph.
 
     run      runs the graph
     takes    the arguments that it takes as tensors, the others as memory; None: all are tensors
     results  how many tensors it returns
-    fits     True if it may run on these arguments now; None: it always may
     hosts    makes what the host calls of one run call, if there are any
     recorded True: the run is recorded on the tape of the thread
     """
-    conditions, objects = call.conditions.as_text()
     given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))
     leaves = "".join(f"leaf{i}, " for i in range(results))
-    made = {**call.objects, **objects, "Run": Run, "graph": run, "fits": fits, "hosts": hosts, "thread": thread}
-    body = [*call.arguments, *conditions,
-            *([f"if not fits(({''.join(f'{name}, ' for name in call.tensors)})): return None"] if fits is not None else ()),
-            f"run = Run({'thread.tracer' if recorded else None})", *(["run.hosts = hosts()"] if hosts is not None else ()),
+    body = [f"run = Run({'thread.tracer' if recorded else None})", *(["run.hosts = hosts()"] if hosts is not None else ()),
             f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
-    exec(code_of("\n".join([f"def {call.header}:", *(f"    {line}" for line in body)]), __file__), made)
-    return made.pop("function")
+    return call.function(fits, body, {"Run": Run, "graph": run, "hosts": hosts, "thread": thread}, __file__)
+
+
+def compiled(header: str, body: Sequence[str], objects: dict[str, Any], file: str) -> Callable[..., Any]:
+    """Return the function of a header such as `f(x)` and the statements below; functions of the same text share their code.
+
+    objects  its namespace: what variables stand for that are not assigned
+    """
+    exec(_code("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])]), file), objects)
+    return objects.pop(header.partition("(")[0])
 
 
 @functools.lru_cache(maxsize=256)
-def code_of(text: str, file: str) -> CodeType:
-    """Return the code of a text, as one of this file of the package; functions of the same form share it."""
+def _code(text: str, file: str) -> CodeType:
+    """Return the code of a text, as one of this file of the package."""
     return compile(text, file, "exec")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from adjoint.budget import Cache, budget
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.changing_floats import ChangingFloats
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
@@ -80,7 +81,7 @@ class Graphs(dict[Template, _Entries]):
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None
-        """Fastest path: given the arguments it runs the graph used last, or returns None if another is needed (`Sequence.whole`)."""
+        """Fastest path: given the arguments it runs the graph used last, or returns NOT_RUN if another is needed (`Sequence.whole`)."""
         self.recorded: Callable[..., Any] | None = None
         """The same where calls are recorded on a tape."""
         self.others: dict[int, Callable[..., Any]] = {}
@@ -133,18 +134,18 @@ class Graphs(dict[Template, _Entries]):
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
-        """Return the result of one of the graphs used last; None if another may be needed."""
+        """Return the result of one of the graphs used last; NOT_RUN if another may be needed."""
         last = self.recorded if recorded else self.quick
         if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
-            return None
+            return NOT_RUN
         given = (args, kwargs) if self.count is None else args
-        if (result := last(*given)) is not None or recorded:
+        if (result := last(*given)) is not NOT_RUN or recorded:
             return result
         for quick in self.others.values():  # no thread changes this dict
-            if quick is not last and (result := quick(*given)) is not None:
+            if quick is not last and (result := quick(*given)) is not NOT_RUN:
                 self.quick = quick
                 return result
-        return None
+        return NOT_RUN
 
     def drop(self, entries: _Entries, entry: int) -> None:
         """Drop a graph, given by its id, whose guards can never hold again."""

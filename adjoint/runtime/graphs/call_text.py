@@ -1,9 +1,9 @@
 """The text of a call: statements that take arguments apart as `templates.flatten` does, but for one template alone.
 
-    f(x, (y, 2))    if kwargs or len(args) != 2: return None
+    f(x, (y, 2))    if kwargs or len(args) != 2: return NOT_RUN
                     a0, a1, = args
-                    if type(a0) is not Tensor or a0.type is not type0: return None
-                    if type(a1) is not tuple or len(a1) != 2: return None
+                    if type(a0) is not Tensor or a0.type is not type0: return NOT_RUN
+                    if type(a1) is not tuple or len(a1) != 2: return NOT_RUN
                     a2, a3, = a1
                     ...
 
@@ -34,7 +34,7 @@ class ArgumentText:
     """Statements that are given the arguments of a call.
 
     header      the name and the parameters of a function of these statements
-    statements  they end with `return None` where the arguments are not those of the template
+    statements  they end with `return NOT_RUN` where the arguments are not those of the template
     tensors     the variables that hold the tensors afterwards, in order
     objects     what the other variables stand for
     """
@@ -60,7 +60,7 @@ class ArgumentText:
 
     def unless(self, condition: str) -> None:
         """Append a condition that these arguments must meet."""
-        self.statements.append(f"if not ({condition}): return None")
+        self.statements.append(f"if not ({condition}): return NOT_RUN")
 
     def parts(self, value: str, nodes: Sequence[Any]) -> bool:
         """Append the taking apart of a tuple or list of known length; False if a part cannot be compared."""
@@ -132,7 +132,7 @@ def _float_input(number: float) -> Tensor:
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:
     """Return the text for the template of `(args, kwargs)`; None for one with constants that are not compared by value or identity.
 
-    count  None: the function is given `args` and `kwargs`; a number: so many arguments, one by one, and None for another template
+    count  None: the function is given `args` and `kwargs`; a number: so many arguments, one by one, and NOT_RUN for another template
     """
     found = ArgumentText(iter(template.leaves))
     node: Any = template.node

@@ -20,6 +20,7 @@ from typing import Any, TypeGuard
 from adjoint import collector
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
+from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.cache import Graphs, GraphsOfCells
 from adjoint.runtime.graphs.dynamic import check_declared
 from adjoint.runtime.graphs.lock import lowering_lock
@@ -96,7 +97,7 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 
     # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
     if names is not None:
-        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call, id)
+        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call, id, NOT_RUN)
         jitted = functools.wraps(function)(made)
     else:
 
@@ -105,10 +106,10 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
             if not tracing:
                 quick = graphs.quick
                 if quick is not None:
-                    if (result := quick(args, kwargs)) is not None:
+                    if (result := quick(args, kwargs)) is not NOT_RUN:
                         return result
                 elif args and (known := of_cells.get(id(args[0]))) is not None and (quick := known.quick) is not None \
-                        and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not None:
+                        and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not NOT_RUN:
                     return result
             return call(args, kwargs)
 
@@ -135,15 +136,15 @@ def _with_parameters(names: tuple[str, ...]) -> Callable[..., Callable[..., Any]
     """
     first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
     text = f"""\
-def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id):
+def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id, jit_not_run):
     def jitted({given}):
         if not jit_tracing:
             jit_quick = jit_graphs.quick
             if jit_quick is not None:
-                if (jit_result := jit_quick({given})) is not None:
+                if (jit_result := jit_quick({given})) is not jit_not_run:
                     return jit_result
             elif (jit_known := jit_of_cells.get(jit_id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
-                    and not {first}._inputs and (jit_result := jit_quick({rest})) is not None:
+                    and not {first}._inputs and (jit_result := jit_quick({rest})) is not jit_not_run:
                 return jit_result
         return jit_call(({given},), {{}})
     return jitted
@@ -156,7 +157,7 @@ def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id):
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recorded = bool(tracing) and state.tracer is not None
-    if (result := known.run(args, kwargs, recorded)) is not None:
+    if (result := known.run(args, kwargs, recorded)) is not NOT_RUN:
         return result
     plain = False
     if not kwargs:
@@ -213,7 +214,7 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a cell called in GRAPH_MODE."""
     if not tracing:
         known = _cells.get(id(cell))
-        if known is not None and (quick := known.quick) is not None and not cell._inputs and (result := quick(args, kwargs)) is not None:
+        if known is not None and (quick := known.quick) is not None and not cell._inputs and (result := quick(args, kwargs)) is not NOT_RUN:
             return result
     elif state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
@@ -274,7 +275,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
     trained = tuple([w.requires_grad for w in weights])
     key = (*positions, None, *map(id, weights), *trained, has_aux, valued)
     quick = known.gradients.get(key)
-    if quick is not None and (result := quick(given, kwargs)) is not None:
+    if quick is not None and (result := quick(given, kwargs)) is not NOT_RUN:
         return result
     if get_context("save_graphs"):
         return None  # an adjoint of a tape is a file of its own

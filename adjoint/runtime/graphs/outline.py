@@ -92,11 +92,11 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
 def expression_of(outline: Any, *, converts: bool = False) -> str | None:
     """Return the expression of an outline of tuples, lists, dicts, tensors, whole numbers and text, in terms of `leaf0`, `leaf1`, ...
 
-    None for any other, and for None itself.
+    None for any other.
 
     converts  True: the outline may have slots of numbers as well, `int_of(leaf0)`
     """
-    return None if outline is None else _expression(outline, count(), converts)
+    return _expression(outline, count(), converts)
 
 
 def _expression(outline: Any, numbers: Iterator[int], converts: bool) -> str | None:

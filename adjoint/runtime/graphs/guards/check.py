@@ -80,18 +80,18 @@ def compiled_check(
 
 
 def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict[str, Any]]:
-    """Return statements that return None where `guards`, which compare nothing by value, do not hold, and what their variables stand for.
+    """Return statements that return NOT_RUN where guards do not hold, and what their variables stand for, all but `guards` itself.
 
-    They call `guards.holds` only if a condition is false, or the epoch has moved.
+    These compare nothing by value.  The statements call `guards.holds` only if a condition is false, or the epoch has moved.
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
     objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life}
     objects.update({f"x{i}": x for i, x in enumerate(conditions.objects)})
     if not conditions.expressions:
-        return [f"if not ({compared}) and not guards.holds(): return None"], objects
+        return [f"if not ({compared}) and not guards.holds(): return NOT_RUN"], objects
     return ["try:", *[f"    {statement}" for statement in conditions.holders],
-            f"    if not ({compared}) and not guards.holds(): return None",
-            "except Exception:", "    if not guards.holds(): return None"], objects
+            f"    if not ({compared}) and not guards.holds(): return NOT_RUN",
+            "except Exception:", "    if not guards.holds(): return NOT_RUN"], objects
 
 
 _GIVEN = "epoch, getattr, id, life, watched, by_epoch, by_value, renew"

@@ -175,9 +175,9 @@ class Guards:
 
     # -- asking -------------------------------------------------------------------------------------------------------
     def as_text(self) -> tuple[list[str], dict[str, Any]]:
-        """Return statements that return None unless the guards hold, and what their variables stand for."""
+        """Return statements that return NOT_RUN unless the guards hold, and what their variables stand for."""
         if self._by_value:
-            return ["if not guards.holds(): return None"], {"guards": self}
+            return ["if not guards.holds(): return NOT_RUN"], {"guards": self}
         statements, objects = check_text(self._conditions, self._life)
         return statements, {**objects, "guards": self}
 
