@@ -4,9 +4,10 @@
     active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds numbers
     active(region)   a region's result is active when what it yields is; carried values are a fixed point
 
-Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that
-one leaf.  `attach!` in a branch or a loop is kept with the conditions it stands under: its callback runs as often as it ran.
-What is attached to the result of an `if` is attached to what the side taken yields, for that is the same value.
+Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that one leaf.
+Residuals of a cell that are one value inside of it are one leaf, too.  `attach!` in a branch or a loop is kept with the conditions it
+stands under: its callback runs as often as it ran.  What is attached to the result of an `if` is attached to what the side taken yields,
+for that is the same value.
 
 What is attached to a carried value of a loop, or to a result of one, is attached to what the round before has yielded, or to
 the initial value.  Where that has no other use its cotangent is complete there, by whatever name.  Elsewhere the rounds hand it
@@ -108,8 +109,8 @@ class Activity:
     called: tuple[str, ...] = ()
 
     active: set[Leaf] = field(default_factory=set)
-    reads: dict[Value, str] = field(default_factory=dict)
-    """The reads of active parameters: value to symbol."""
+    names: dict[Value, Leaf] = field(default_factory=dict)
+    """Values that are another name of a leaf: reads of active parameters, and residuals of cells (see `_bind_residuals`)."""
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """The callbacks of a leaf, in order of attachment."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
@@ -135,14 +136,14 @@ class Activity:
                 self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
-        """Return the value itself; for the read of an active parameter, the parameter's symbol."""
-        return self.reads.get(value, value)
+        """Return the value itself; for the read of an active parameter, its symbol; for another name of a value, that value."""
+        return self.names.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
         """Return the type and the name of a leaf."""
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
-        read = next(value for value, symbol in self.reads.items() if symbol == leaf)
+        read = next(value for value, named in self.names.items() if named == leaf)
         return read.type, read.hint
 
     def is_active(self, atom: Atom) -> bool:
@@ -156,7 +157,7 @@ class Activity:
                 self._walk_regions(node, op)
             elif isinstance(op, Read):
                 if op.symbol in active:
-                    self.reads[node.result] = op.symbol
+                    self.names[node.result] = op.symbol
                     active.add(node.result)
             elif isinstance(op, Attach):
                 self._attaches = True
@@ -179,6 +180,7 @@ class Activity:
                 self._bind(region.params, node.operands)
                 self._walk(region.nodes)
                 self._bind(node.results, region.results)
+                self._bind_residuals(node.results, region.results, op.residuals)
             case Call() if self._looks_into(op.symbol):
                 assert self.module is not None
                 body = self.module.functions[op.symbol].body
@@ -189,6 +191,21 @@ class Activity:
             case _:
                 if any(self.is_active(x) for x in node.operands):
                     self.active.update(value for value in node.results if differentiable(value.type))
+
+    def _bind_residuals(self, values: Sequence[Value], atoms: Sequence[Atom], residuals: int) -> None:
+        """Make residuals of a cell one leaf if they are the same value inside of it: one that two gradients use, or a parameter's.
+
+        The path that eager mode differentiates has one name for each value inside of a cell that is used outside, and none but its own for
+        a parameter.  Results have names of their own there, too.
+        """
+        first: dict[Leaf, Value] = {}
+        for value, atom in zip(values[len(values) - residuals :], atoms[len(atoms) - residuals :], strict=True):
+            if not isinstance(atom, Value):
+                continue
+            leaf = self.leaf(atom)
+            named = leaf if isinstance(leaf, str) else first.setdefault(leaf, value)
+            if named is not value:
+                self.names[value] = named
 
     def _looks_into(self, symbol: str) -> bool:
         """Return whether the activity of a call is found in its function: one without a pullback of its own, not called already."""

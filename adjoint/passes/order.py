@@ -11,10 +11,15 @@ one other name at a time.  A sum that is there on some paths only is never added
 loop only uses has one sum, through all rounds.
 
 Regions that are differentiated within another one that is hold no control flow: the gradient of a stack adds zeros for what has
-no cotangent.  They hold no cells: the gradient of a cell's gradient sums up in the cell what the path sums up in one row.  Nor do
-regions with hooks that are attached to a value: they run when the sum of all its names is complete.  No recorded function may be
-expanded, which is pulled elsewhere.  On the path a parameter that is read after it was written is the value that was written, with its
-gradient; in IR it is another value.
+no cotangent.  Nor do regions with hooks that are attached to a value: they run when the sum of all its names is complete.  No
+recorded function may be expanded, which is pulled elsewhere.  On the path a parameter that is read after it was written is the value
+that was written, with its gradient; in IR it is another value.
+
+They may hold cells.  The path and the expansion have the same names: a cell's arguments inside of it, its results outside, and one outside
+for each value inside that adjoints use, a residual (see `Activity`).  What uses a residual follows the cell, so its sum is complete there,
+and is added to that of the value inside after those of results.  A parameter has one name: its uses add to its sum in their order, those
+in a cell and those outside, of residuals that are reads.  So each sum of the expansion is one of the path.  It would not be if reads in
+cells had sums of their own: for a cell that is called twice w' would be (u + v) + (x + y), where the path has ((u + x) + v) + y.
 
 A parameter's value lives in the parameter: what is read must not be used after the parameter is written.  An adjoint uses its
 residuals late, so that this can come about by the expansion.
@@ -45,8 +50,6 @@ def _alike(node: Node) -> bool:
     if not isinstance(node.op, Gradient):
         return False
     inside = list(walk(region))
-    if any(isinstance(inner.op, Differentiated) for inner in inside) and any(isinstance(inner.op, Cell) for inner in inside):
-        return False
     if _straight([inner.op for inner in inside]):
         return True
     if any(isinstance(inner.op, (Attach, Differentiated, Write)) for inner in inside):

@@ -136,8 +136,8 @@ class Sweep:
 
     def take(self, value: Value) -> Cotangent | None:
         """Return the cotangent of a value whose definition is reached, after its callbacks have run."""
-        if value in self.activity.reads:
-            return None  # the sum belongs to the parameter
+        if value in self.activity.names:
+            return None  # the sum belongs to the parameter, or to the value by its first name
         if value in self.activity.attached or self.activity.handed:
             self.complete(value)
         if value in self.kept:

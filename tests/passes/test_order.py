@@ -102,7 +102,7 @@ A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = f
 @pytest.mark.parametrize(("region", "may"), [
     (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (PYTHON_IN_A_BRANCH.replace("apply! @h(n)", ""), True),
     (USED_AFTER_THE_LOOP, False), (CAPTURED, False), (TWO_NAMES, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
-    (PYTHON_IN_A_BRANCH, False), (A_CELL_IN_A_GRADIENT, False), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False),
+    (PYTHON_IN_A_BRANCH, False), (A_CELL_IN_A_GRADIENT, True), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False),
     (OLD_VALUE, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:
     assert expanded(REGION.format(region)) is may

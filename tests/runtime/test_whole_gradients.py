@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -295,15 +296,22 @@ class Twice(nn.Cell):
         return first * ops.sin(self.inner(first))
 
 
-def test_second_gradients_through_a_cell_that_is_called_twice() -> None:
-    net = Twice()
-    weights = [*net.get_parameters()]
-    once = ms.grad(net, 0, weights)
-    twice = ms.value_and_grad(lambda x: sum((g * g).sum() for g in leaves(once(x), Tensor)), 0, weights)
-    expected = bits(twice(ROWS))
-    graph = jit(lambda x: twice(x))
+@pytest.mark.parametrize("order", [2, 3])
+def test_gradients_of_higher_order_through_a_cell_that_is_called_twice(order: int, tapes: list[Any]) -> None:
+    """What two gradients use of a cell has one sum; so has its weight, in the order of all uses."""
+    function: Callable[..., Any] = Twice()
+    weights = [*function.get_parameters()]
+    for _ in range(order - 1):
+        once = ms.grad(function, 0, weights)
+        function = functools.partial(lambda once, x: sum((g * g).sum() for g in leaves(once(x), Tensor)), once)
+    taken = ms.value_and_grad(function, 0, weights)
+    expected = bits(taken(ROWS))
+    graph = jit(lambda x: taken(x))
     for _ in range(3):
         assert bits(graph(ROWS)) == expected
+        tapes.clear()
+    graph(ROWS)
+    assert not tapes
 
 
 def test_another_thread_that_records() -> None:
