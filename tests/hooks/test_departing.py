@@ -343,3 +343,40 @@ def test_planted_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: 
     change, plant = MISTAKES[mistake]
     with pytest.raises((AssertionError, InternalError)):
         same(CHANGES[change], "act", lambda: plant(monkeypatch))
+
+
+class Picking(nn.Cell):
+    """Fails if the numbers are large."""
+
+    def construct(self, x):
+        return ops.tanh(x) + ops.gather(x, (ops.abs(x).max() * 0.1).astype(ms.int32), 1)
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_a_hook_that_is_always_called_comes_between_runs(differentiated: bool) -> None:
+    """It is called where construct raises, in a graph that ran as a whole before."""
+
+    def log_of(wrapped: Callable[..., Any]) -> list[Any]:
+        seen: list[Any] = []
+        net = nn.SequentialCell(nn.Dense(3, 3, "ones", "zeros"), Picking(), nn.Dense(3, 3, "ones", "zeros"))
+        net[1].register_forward_hook(lambda cell, args, output: seen.append("looks"))
+        function = ms.grad(lambda x: net(x).sum()) if differentiated else net
+        step = wrapped(lambda x: function(x))
+
+        def call(number: float) -> None:
+            try:
+                seen.append(_bits(step(Tensor(np.full((1, 3), number, np.float32)))))
+            except IndexError as raised:
+                seen.append(str(raised).splitlines()[0])
+
+        call(1.0)
+        call(2.0)
+        handle = net[1].register_forward_hook(lambda cell, args, output: seen.append(output is None), always_call=True)
+        call(20.0)
+        call(1.0)
+        handle.remove()
+        call(20.0)
+        return seen
+
+    found = log_of(ms.jit)
+    assert found == log_of(lambda function: function) and True in found
