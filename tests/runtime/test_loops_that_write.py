@@ -53,6 +53,20 @@ LOOPS = {
     b: f32[3] = add(a, c)
     yield b, r
   }""",
+    "one that a branch reads and yields": """
+  y: f32[3], z: f32[3] = for i in range(0, n, 1) carry (a: f32[3] = x, c: f32[3] = x) {
+    first: bool = equal(i, 0_i64)
+    d: f32[3] = if first {
+      v: f32[3] = mul(a, 0.5_f32)
+      write! @w(v)
+      r: f32[3] = read @w
+      yield r
+    } else {
+      yield c
+    }
+    b: f32[3] = add(a, d)
+    yield b, d
+  }""",
     "one that a loop needs which writes": """
   y: f32[3] = for i in range(0, n, 1) carry (a: f32[3] = x) {
     r: f32[3] = read @w

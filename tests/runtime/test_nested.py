@@ -63,6 +63,18 @@ func @f(x: f32[3], n: i64) -> (f32[3], f32[3], f32[3], f32, f32[3]) {
   }
   return p, q, r, s, t
 }""",
+    "an alias of an alias, needed after another value": """
+func @f(x: f32[3], n: i64) -> f32[3] {
+  y: f32[3] = for i in range(0, n, 1) carry (a: f32[3] = x) {
+    b: f32[3] = mul(a, 0.5_f32)
+    c: f32[3] = identity(b)
+    d: f32[3] = reshape(c, to=f32[3])
+    e: f32[3] = add(a, 1.0_f32)
+    g: f32[3] = mul(e, d)
+    yield g
+  }
+  return y
+}""",
     "one value taken by two others": """
 func @f(x: f32[3], n: i64) -> (f32[3], f32[3], f32[3]) {
   y: f32[3] = abs(x)
