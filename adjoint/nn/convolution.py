@@ -18,8 +18,9 @@ from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.initializer import Uniform
+from adjoint.runtime.tensor.operators import promoted
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.tensor import Tensor, promoted
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 

@@ -33,9 +33,10 @@ from adjoint.ops.arguments import (
 from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, less_equal, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.operators import binary
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
-from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
     "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid",

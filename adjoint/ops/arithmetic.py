@@ -19,10 +19,11 @@ from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.ops.generated import *  # noqa: F403
+from adjoint.runtime.tensor.operators import binary, combined, divided, nearest_in
 from adjoint.runtime.tensor.promotion import scalar_dtype
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.structure import like
-from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
     "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value", "depend", "div",

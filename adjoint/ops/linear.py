@@ -31,7 +31,8 @@ from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.memory.op_plans import pairs_of
 from adjoint.runtime.process.tracer import tracing
-from adjoint.runtime.tensor.tensor import Tensor, apply, binary, promoted
+from adjoint.runtime.tensor.operators import binary, promoted
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "addbmm", "addmm", "addmv", "baddbmm", "batch_dot", "bias_add", "bmm", "dense", "dot", "embedding", "einsum", "ger",

@@ -26,7 +26,8 @@ from adjoint.ir.public import Public
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, float_tensor, floating, operand, real, sizes_argument, truth, whole, wrong
 from adjoint.ops.primitive import Primitive, plain
-from adjoint.runtime.tensor.tensor import apply, binary
+from adjoint.runtime.tensor.operators import binary
+from adjoint.runtime.tensor.tensor import apply
 
 __all__ = ["Names", "Parameters", "parameters", "published"]
 

@@ -7,7 +7,8 @@
     numpy_functions     tensors as operands of NumPy's functions
     random              seeds, and the streams of draws
     initializer         initialisers: the values of a new tensor
-    tensor              the Tensor, and `apply`, which runs an op
+    tensor              the Tensor: what it holds, reading and writing it; and `apply`, which runs an op
+    operators           Python's operators on tensors and numbers
     description         a tensor with a size of None, for `Cell.set_inputs`
     filled              tensors with one number in every element
     kinds               MindSpore's names for kinds of values

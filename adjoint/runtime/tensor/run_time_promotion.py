@@ -19,9 +19,10 @@ from adjoint.ir.ops.arithmetic import Maximum, Minimum
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.types import I64, U64, DType
 from adjoint.runtime.tensor.conversion import out_of_range
+from adjoint.runtime.tensor.operators import dtype_beside
 from adjoint.runtime.tensor.promotion import float_range, nearest, scalar_dtype, working_dtypes
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
-from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, dtype_beside
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = ["RunTimeNumber", "beside", "is_held", "nearest_in"]
 

@@ -1,4 +1,4 @@
-"""Tensor: dtype, shape and memory.  Its operators run at once, and are recorded when a gradient is being taken.
+"""Tensor: dtype, shape and memory; and `apply` and `update`, which run an op at once, and record it when a gradient is being taken.
 
 A tensor's memory is contiguous, row-major and its own or shared with tensors that hold the same numbers (`reshape`
 shares).  A write never changes memory that another holder can see: see `overwrite`.
@@ -19,37 +19,25 @@ import numpy as np
 from adjoint.budget import Refillable, budget
 from adjoint.diagnostics import check_flag
 from adjoint.ir.op import Op
-from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Pow, Sub
-from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from adjoint.ir.ops.conversion import Cast, Identity
-from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from adjoint.ir.storage import to_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
+from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
-from adjoint.runtime.memory.op_plans import check_fits, pairs, pairs_of, plan_for, plans
+from adjoint.runtime.memory.op_plans import check_fits, plan_for, plans
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import emitter, state, tracing
-from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range
+from adjoint.runtime.process.tracer import state, tracing
+from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype
 from adjoint.runtime.tensor.display import represented, written
 from adjoint.runtime.tensor.initializer import first_values
 from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
-from adjoint.runtime.tensor.promotion import common_dtype, nearest, scalar_dtype, working_dtype
-from adjoint.runtime.tensor.structure import leaves
 
 if TYPE_CHECKING:
     from adjoint.runtime.tensor.methods import Methods  # pyright: ignore[reportMissingModuleSource] - it is a stub alone
 else:
     Methods = object
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "initializer", "promoted", "unshared", "update", "wrap"]
-
-Number = (bool, int, float, np.bool_, np.integer, np.floating)
-
-_ADD, _SUB, _MUL, _DIV = Add(), Sub(), Mul(), Div()
-_SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
-
+__all__ = ["Tensor", "apply", "as_tensor", "constant", "initializer", "unshared", "update", "wrap"]
 
 class Tensor(Methods):
     """An n-dimensional array of one dtype, at most 8 dimensions.
@@ -393,131 +381,28 @@ class Tensor(Methods):
         tracer = state.tracer
         return tracer is not None and tracer.emits is False and tracer.slot_of(self) is not None
 
-    # -- set by `adjoint.ops` -----------------------------------------------------------------------------------------
+    # -- set by others --------------------------------------------------------------------------------------------------
     if TYPE_CHECKING:
-        # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators; `methods.pyi` has those that are one op each.
+        # `operators` gives Tensor those of Python.
+        def __add__(self, other: Any) -> Tensor: ...
+
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __add__
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = __add__
+
+        def __neg__(self) -> Tensor: ...
+
+        __pos__ = __abs__ = __invert__ = __neg__
+
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+
+        # `adjoint.ops` gives it indexing, `@` and the methods that stand for operators; `methods.pyi` has those that are one op each.
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...
         def __matmul__(self, other: Any) -> Tensor: ...
         def __getattr__(self, name: str) -> Any: ...
-
-    # -- operators --------------------------------------------------------------------------------------------------
-    def __add__(self, other: Any) -> Tensor:
-        if not tracing:
-            try:
-                plan = _SUMS[self.type][other.type]
-            except (KeyError, AttributeError):
-                pass  # what `binary` raises has nothing to do with this
-            else:
-                result = _new(Tensor)
-                result.type = plan.type
-                result.memory = plan.run(self.memory, other.memory)
-                return result
-        return binary(_ADD, self, other)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return binary(_SUB, self, other)
-
-    def __mul__(self, other: Any) -> Tensor:
-        if not tracing:
-            try:
-                plan = _PRODUCTS[self.type][other.type]
-            except (KeyError, AttributeError):
-                pass  # what `binary` raises has nothing to do with this
-            else:
-                result = _new(Tensor)
-                result.type = plan.type
-                result.memory = plan.run(self.memory, other.memory)
-                return result
-        return binary(_MUL, self, other)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return divided(self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return binary(_ADD, other, self)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return binary(_SUB, other, self)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return binary(_MUL, other, self)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return divided(other, self)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return binary(FloorDiv(), self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return binary(FloorDiv(), other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return binary(Mod(), self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return binary(Mod(), other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return binary(Pow(), self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return binary(Pow(), other, self)
-
-    def __neg__(self) -> Tensor:
-        return apply(Neg(), self)
-
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __abs__(self) -> Tensor:
-        return apply(Abs(), self)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return binary(Less(), self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return binary(LessEqual(), self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return binary(Greater(), self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return binary(GreaterEqual(), self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return binary(Equal(), self, other) if _comparable(other) else False
-
-    def __ne__(self, other: object) -> Any:
-        return binary(NotEqual(), self, other) if _comparable(other) else True
-
-    def __and__(self, other: Any) -> Tensor:
-        return logical(LogicalAnd(), BitwiseAnd(), self, other)
-
-    def __or__(self, other: Any) -> Tensor:
-        return logical(LogicalOr(), BitwiseOr(), self, other)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return logical(LogicalXor(), BitwiseXor(), self, other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __invert__(self) -> Tensor:
-        return apply(LogicalNot(), _as_dtype(self, BOOL))
-
-    def __iadd__(self, other: Any) -> Tensor:
-        return self + other
-
-    def __isub__(self, other: Any) -> Tensor:
-        return self - other
-
-    def __imul__(self, other: Any) -> Tensor:
-        return self * other
-
-    def __itruediv__(self, other: Any) -> Tensor:
-        return self / other
-
 
 def _sizes(shape: Any) -> tuple[int, ...]:
     """Return the argument `shape` of Tensor as a tuple; TypeError if it holds anything but ints."""
@@ -528,10 +413,6 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"For 'Tensor', the argument 'shape' must have no negative sizes, but got {shape!r}.")
     return sizes
-
-
-def _comparable(x: object) -> bool:
-    return isinstance(x, (Tensor, *Number, np.ndarray)) or _is_of_the_run(x)
 
 
 def unshared(x: Tensor) -> Memory:
@@ -601,195 +482,6 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
             target.memory = memory
 
 
-def binary(op: Any, a: Any, b: Any) -> Tensor:
-    """Run an op on two operands, tensors or numbers, cast to their common dtype; only an `Elementwise` op takes a number."""
-    tracer = state.tracer if tracing else None
-    if tracer is not None and tracer.emits is True:
-        return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
-    try:
-        plan = pairs[op][a.type][b.type]
-    except (KeyError, AttributeError):
-        plan = None
-    if plan is None:
-        first, second = promoted(op, a, b)
-        if first is not a and second is not b:
-            return _narrowed(op, a, b, apply(op, first, second))
-        a, b = first, second
-        plan = plan_for(op, (a.type, b.type))
-    result = _new(Tensor)
-    result.type = plan.type
-    result.memory = plan.run(a.memory, b.memory)
-    if tracer is not None:
-        tracer.record(op, (a, b), (result,))
-    return result
-
-
-def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return `compute(first, second)` on both operands as tensors of the dtype that `op` is computed in, cast to the result's dtype.
-
-    `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs.
-    TypeError if one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
-    """
-    if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
-        return _with_run_time_number(op, a, b, compute)
-    first, second = promoted(op, a, b)
-    return _narrowed(op, a, b, compute(first, second))
-
-
-_KNOWN = (Tensor, float, int)
-
-
-def _is_of_the_run(x: object) -> bool:
-    return getattr(x, "is_run_time_number", False)
-
-
-def _with_run_time_number(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    if isinstance(b, Tensor):
-        return a.beside(op, b, lambda x, number: compute(number, x))
-    if not isinstance(a, Tensor):
-        # Of two numbers the first one counts as a tensor.
-        if _is_of_the_run(a):
-            a = a.tensor()
-        else:
-            _check_number(op, a)
-            a = as_tensor(a)
-    if _is_of_the_run(b):
-        return b.beside(op, a, compute)
-    _check_number(op, b)
-    return combined(op, a, b, compute)
-
-
-def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Return both operands, whose values are known, as tensors of the dtype that `op` is computed in, as `combined` does."""
-    if isinstance(a, Tensor):
-        if isinstance(b, (float, int)):
-            return _beside(op, a, b)
-        if isinstance(b, Tensor):
-            if a.dtype is b.dtype:
-                return a, b
-            dtype = common_dtype(a.dtype, b.dtype)
-            return _as_dtype(a, dtype), _as_dtype(b, dtype)
-        if isinstance(b, (list, tuple)):
-            return promoted(op, a, _of_numbers(op, b))
-        if isinstance(b, np.ndarray):
-            return promoted(op, a, Tensor(b))
-        _check_number(op, b)
-        return _beside(op, a, b.item())
-    if isinstance(b, Tensor):
-        second, first = promoted(op, b, a)
-        return first, second
-    if isinstance(a, Number) and isinstance(b, Number):
-        return promoted(op, as_tensor(a), b)
-    _check_number(op, a)
-    _check_number(op, b)
-    raise TypeError(f"For '{type(op).__name__}', at least one operand must be a Tensor.")
-
-
-_numbers: dict[tuple[Any, ...], Tensor] = {}
-"""Numbers as tensors of the dtype that an op is computed in, by op, dtype of the other operand and number."""
-_NUMBER = 300
-"""Bytes of an entry, beside those of the constant."""
-
-Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
-
-
-def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
-    """Return a tensor and a number as tensors of the dtype that `op` is computed in."""
-    key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
-    found = _numbers.get(key)
-    if found is None:
-        if len(_numbers) > 512:
-            _numbers.clear()
-        found = _numbers[key] = _number_beside(op, x, number)
-        budget.charge(_NUMBER)
-    dtype = found.type.dtype
-    return (x if x.type.dtype is dtype else _as_dtype(x, dtype)), found
-
-
-def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
-    own = dtype_beside(op, x)
-    dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
-    if isinstance(number, int) and not own.is_float:
-        if op.beyond == "nearest":
-            number = nearest(dtype, number)
-        elif not -(2**63) <= number < (2**64 if own is U64 else 2**63):
-            raise out_of_range(op, number, U64 if own is U64 else I64)
-        elif own is U64 and dtype is I64:
-            raise out_of_range(op, number, U64)
-    try:
-        return constant(number, dtype)
-    except RuntimeError:
-        raise out_of_range(op, number, dtype) from None
-
-
-def nearest_in(dtype: DType, number: Any) -> Tensor:
-    """Return an int, also one known only when a graph runs, as a tensor of an integer dtype, clamped to its range."""
-    if _is_of_the_run(number):
-        return number.nearest_in(dtype)
-    return constant(nearest(dtype, number), dtype)
-
-
-def dtype_beside(op: Elementwise, x: Tensor) -> DType:
-    """Return the dtype that a tensor counts as in an op with a number: integers and bools divide as Float32."""
-    dtype = x.type.dtype
-    return F32 if isinstance(op, Div) and not dtype.is_float else dtype
-
-
-def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
-    """Return the result of an op on a tensor and a number, cast from the dtype of `promoted`."""
-    x, number = (a, b) if isinstance(a, Tensor) else (b, a)
-    # A list or an array is converted to a tensor first.
-    if not isinstance(number, Number) or not isinstance(x, Tensor) or op.yields is not None:
-        return result
-    return _as_dtype(result, scalar_dtype(dtype_beside(op, x), number))
-
-
-def divided(a: Any, b: Any) -> Tensor:
-    """Return the true quotient: integers and bools divide as Float32."""
-    try:
-        _QUOTIENTS[a.type][b.type]
-    except (KeyError, AttributeError):
-        pass  # what is wrong with the operands is told without this one as its context
-    else:
-        return binary(_DIV, a, b)
-    return combined(_DIV, a, b, _quotient)
-
-
-def _quotient(a: Tensor, b: Tensor) -> Tensor:
-    return binary(_DIV, a, b) if a.dtype.is_float else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
-
-
-def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:
-    """Run the logical op on bools, the bitwise one on integers."""
-    return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
-
-
-def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
-    return x if x.type.dtype is dtype else apply(Cast(dtype), x)
-
-
-def _check_number(op: Op, x: Any) -> None:
-    if _is_of_the_run(x):
-        raise x.owner.unknown("the number is used")  # after its graph has been made
-    if not isinstance(x, Number):
-        raise TypeError(
-            f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
-
-
-def _of_numbers(op: Op, items: Any) -> Tensor:
-    """Return a list operand as a tensor.  TypeError if it is empty or holds tensors, which would lose their gradient."""
-    if not items:
-        raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
-    known = True
-    for item in leaves(items):
-        if isinstance(item, Tensor):
-            raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
-                            "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
-        known = known and not _is_of_the_run(item)
-    graph = emitter()
-    return graph.convert(Tensor, (items,), {}) if graph is not None and not known else Tensor(items)
-
-
 _constants: dict[tuple[Any, ...], Tensor] = {}
 _CONSTANT = 500
 """Bytes."""
@@ -838,7 +530,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
     """Return `value` as a tensor: itself if it is one."""
     if isinstance(value, Tensor):
-        return value if dtype is None or value.dtype is dtype else _as_dtype(value, dtype)
+        return value if dtype is None or value.dtype is dtype else value.astype(dtype)
     return Tensor(value, dtype)
 
 
