@@ -2,7 +2,7 @@
 
 A run compiles into a directory of its own, so that no test passes because of an earlier build.  Set ADJOINT_TEST_CACHE to a directory to
 keep compiled kernels between runs while working on tests.  If Python is configured to write no bytecode next to the sources, the bytecode
-is kept in that directory too.
+is kept in that directory too.  With ADJOINT_TEST_CUT=1 threads share all launches.
 """
 
 from __future__ import annotations
@@ -32,11 +32,21 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["ADJOINT_CACHE_DIR"] = kept
     # Tests of fused kernels ask for them: else thousands of graphs that run a few times would have theirs compiled.
     os.environ.setdefault("ADJOINT_BACKGROUND_COMPILE", "0")
+    if os.environ.get("ADJOINT_TEST_CUT"):
+        _cut_all_launches()
     if sys.dont_write_bytecode:
         # Hundreds of processes are started, and each would compile what it imports: they keep it where nobody else sees it.
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.path.join(kept, "bytecode")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False
+
+
+def _cut_all_launches() -> None:
+    """Let threads share every launch that has two units, however small: made-up programs are too small to be shared otherwise."""
+    from adjoint.ir.kernel import Kernel
+
+    launches = Kernel.launches
+    Kernel.launches = lambda self: [(units, 1, *sizes) for units, _, *sizes in launches(self)]
 
 
 @pytest.hookimpl(wrapper=True)
