@@ -27,7 +27,7 @@ from adjoint.runtime.memory.machine import machine
 
 
 def made_up(seed: int) -> str:
-    """A program on the parameters w and v and the number r: reads, products, names, steps, writes, calls of Python, selections that fail.
+    """A program on the parameters w and v and the number r: reads, products, names, steps, writes, calls of Python, failures, branches.
 
     What was read from a parameter is not used once the parameter is written.
     """
@@ -70,6 +70,11 @@ def made_up(seed: int) -> str:
                     emit(f"callback! @h({some(scope)})")
                 case 2:
                     numbers[emit(f"gather({some(scope)}, k, axis=0)", "f32")] = None
+                case 3:
+                    small, given = emit(f"less({rate}, 0.4_f32)", "bool"), some(scope)
+                    a, b, c = (f"{name}{len(lines)}" for name in "abc")
+                    scope[emit(f"if {small} {{\n    {a}: f32[4] = read @{symbol}\n    {b}: f32[4] = add({a}, {given})\n    yield {b}\n"
+                               f"  }} else {{\n    {c}: f32[4] = mul({given}, {given})\n    yield {c}\n  }}")] = None
         elif choice == 6:
             scope[emit(f"add({some(scope)}, {some(scope)})")] = None
         elif choice == 7:
