@@ -21,6 +21,7 @@ __all__ = ["DIRECTORY", "FILES", "INCLUDES", "defined", "digest", "header_of", "
 DIRECTORY: Final = Path(__file__).parent / "c"
 
 INCLUDES: Final[dict[str, tuple[str, ...]]] = {
+    "fetch.h": (),
     "convert.h": (),
     "math_f32.h": (),
     "math_f64.h": (),

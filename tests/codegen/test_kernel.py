@@ -20,6 +20,7 @@ from adjoint.ir.kernel.c_ast import equal, less, negation
 from adjoint.ir.kernel.conversion import cast
 from adjoint.ir.op import Op
 from adjoint.ir.ops.optimizers import SgdUpdate
+from adjoint.ir.ops.softmax import Softmax, SoftmaxGradient
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, U8, scalar, symbol, tensor
 
 
@@ -193,6 +194,19 @@ def test_names_do_not_clash() -> None:
         "    return toy_f32_units(operand[0], operand[1], size, begin, end);\n"
         "}\n"
     )
+
+
+@pytest.mark.parametrize("op", [Softmax(axis=1), SoftmaxGradient(axis=1)], ids=["one matrix", "two"])
+def test_the_next_row_is_fetched_where_memory_would_wait(op: Op) -> None:
+    """Fetching costs time where a matrix is in the cache, and where rows are short or long."""
+
+    def ahead(*shape: int) -> int:
+        x = tensor(F32, shape)
+        kernel = lower(op, (x,) * len(op.samples[0].operands), (x,))
+        assert kernel.text.count("adjoint_fetch(") == len(op.samples[0].operands)
+        return kernel.stages[0].sizes[3]
+
+    assert [ahead(4096, 1024), ahead(256, 1024), ahead(4096, 512), ahead(4096, 4096)] == [4096, 0, 0, 0]
 
 
 def test_branches_loops_arrays_and_narrow_elements() -> None:

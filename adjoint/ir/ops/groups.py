@@ -42,6 +42,12 @@ CHUNKS = 32
 ROWS = 64
 """Terms of a column in a block."""
 
+NEAR, FAR = 2048, 8192
+"""Bytes of rows between which the next one is fetched ahead: in shorter ones, which they compute sooner, and within longer ones processors
+do so by themselves."""
+CACHED = 1 << 20
+"""Bytes of a matrix that a cache is taken to hold: nothing is fetched ahead of it."""
+
 Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
 """Maps the index of an element to the term that is added or compared."""
@@ -54,6 +60,17 @@ class Rows:
 
     def __init__(self, k: Kernel, first: Expr, n: Expr, most: int):
         self.k, self.first, self.n, self.most = k, first, n, most
+
+    def fetch_next(self, *matrices: Buffer) -> None:
+        """Have the next row of matrices, of which this is a row, fetched while this one is computed, where that pays.
+
+        A row is read and then computed in passes over what is in the cache; meanwhile memory would stand idle.
+        """
+        dtype = matrices[0].dtype
+        pays = NEAR < self.most * dtype.size <= FAR and matrices[0].count * dtype.size > CACHED
+        ahead = self.k.size(self.most * dtype.size if pays else 0, "ahead")
+        for matrix in matrices:
+            self.k.run("adjoint_fetch", matrix.at(self.first + self.n), ahead)
 
     def each(self, body: Callable[[Any], None]) -> None:
         """Do `body` for the index of each element, in order or in parallel."""
@@ -255,8 +272,11 @@ def reference_mean(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = Fa
 
 
 @contextmanager
-def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
-    """Begin a stage over the groups of `x` along `axis`; `work` is the number of elements per thread below which threads do not pay."""
+def groups(k: Kernel, axis: int, work: int, x: Buffer, *others: Buffer) -> Iterator[Groups]:
+    """Begin a stage over the groups of `x`, and of others that are read with it, along `axis`.
+
+    work  the number of elements per thread below which threads do not pay
+    """
     shape = x.shape
     length, inner = shape[axis], math.prod(shape[axis + 1:])
     outer = math.prod(shape[:axis])
@@ -264,7 +284,9 @@ def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
     if inner == 1:
         k.describe(x, "rows, n")
         with k.stage(outer, max(1, work // max(1, length)), "row") as row:
-            yield Rows(k, k.let(row * n, "first"), n, length)
+            group = Rows(k, k.let(row * n, "first"), n, length)
+            group.fetch_next(x, *others)
+            yield group
         return
     k.describe(x, "outer, n, inner")
     per_outer = -(-inner // COLUMNS)

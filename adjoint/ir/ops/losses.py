@@ -62,7 +62,9 @@ def _rows(k: Kernel, logits: Buffer) -> Iterator[tuple[Expr, Rows]]:
     n = k.size(classes, "n")
     k.describe(logits, "rows, n")
     with k.stage(examples, max(1, WORK // max(1, classes)), "row") as row:
-        yield row, Rows(k, k.let(row * n, "first"), n, classes)
+        group = Rows(k, k.let(row * n, "first"), n, classes)
+        group.fetch_next(logits)
+        yield row, group
 
 
 def _powers(k: Kernel, group: Rows, logits: Buffer) -> tuple[Expr, Expr]:

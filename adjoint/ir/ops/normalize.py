@@ -183,6 +183,7 @@ class LayerNorm(_LayerNormalization):
         k.describe(x, "rows, n")
         with k.stage(mean.count, max(1, WORK // max(1, length)), "row") as row:
             group = Rows(k, k.let(row * n, "first"), n, length)
+            group.fetch_next(x)
             count = k.let(k.cast(n, dtype), "count")
             average = k.let(group.sum(dtype, lambda i: x[i])() / count, "average")
             squares = group.sum(dtype, lambda i: (x[i] - average) * (x[i] - average), "squares")
@@ -255,6 +256,7 @@ class LayerNormGradient(_LayerNormalization):
             last = k.let(k.minimum_of(rows, part * ROWS + ROWS), "last")
             with k.loop(part * ROWS, last, "row") as row:
                 first = k.let(row * n, "first")
+                Rows(k, first, n, length).fetch_next(x, ct)
                 average, scale = k.let(mean[row], "average"), k.let(rstd[row], "scale")
 
                 def terms(j: Any) -> tuple[Any, Any]:

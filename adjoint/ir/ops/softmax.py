@@ -96,7 +96,7 @@ class Softmax(_AlongAxis):
         return powers / reference_sum(powers, self.axis, keepdims=True)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        with groups(k, x, self.axis, WORK) as group:
+        with groups(k, self.axis, WORK, x) as group:
             self.of_group(k, group, x, out)
 
     def of_group(self, k: Kernel, group: Groups, x: Buffer, out: Buffer) -> None:
@@ -127,7 +127,7 @@ class SoftmaxGradient(_AlongAxis):
         return y * (ct - reference_sum(ct * y, self.axis, keepdims=True))
 
     def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
-        with groups(k, y, self.axis, WORK) as group:
+        with groups(k, self.axis, WORK, y, ct) as group:
             self.of_group(k, group, y, ct, out)
 
     def of_group(self, k: Kernel, group: Groups, y: Buffer, ct: Buffer, out: Buffer) -> None:
@@ -163,7 +163,7 @@ class LogSoftmax(_AlongAxis):
         return shifted - np.log(reference_sum(np.exp(shifted), self.axis, keepdims=True))
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        with groups(k, x, self.axis, WORK) as group:
+        with groups(k, self.axis, WORK, x) as group:
             largest, total, _ = _powers(k, group, x, out)
             logarithm = group.value(x.dtype.compute, lambda: k.call("log", total()), "logarithm")
             group.each(lambda i: k.store(out, i, x[i] - largest() - logarithm()))
@@ -190,7 +190,7 @@ class LogSoftmaxGradient(_AlongAxis):
         return ct - np.exp(y) * reference_sum(ct, self.axis, keepdims=True)
 
     def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
-        with groups(k, y, self.axis, WORK) as group:
+        with groups(k, self.axis, WORK, y, ct) as group:
             total = group.sum(y.dtype.compute, lambda i: ct[i])
             group.each(lambda i: k.store(out, i, ct[i] - k.call("exp", y[i]) * total()))
 

@@ -2,9 +2,11 @@
 static int softmax_f32_units(
     const float *restrict x, float *restrict out, const int64_t *size, int64_t begin, int64_t end) {
     const int64_t n = size[2];
+    const int64_t ahead = size[3];
 
     for (int64_t row = begin; row < end; row++) {
         const int64_t first = row * n;
+        adjoint_fetch(&x[first + n], ahead);
         float largest = -INFINITY;
         if (n >= 16) {
             float largest_lane[64];
