@@ -13,8 +13,8 @@ from adjoint.ir.ops.arithmetic import Add, Mul
 from adjoint.ir.ops.comparison import Equal
 from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.linalg import MatMul as Product
-from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
+from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     ArgumentMistake,

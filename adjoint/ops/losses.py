@@ -12,8 +12,8 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
-from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, roomy, whole, wrong

@@ -7,8 +7,8 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
-from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F32, tensor
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import maximum, pow, rsqrt, square, stop_gradient

@@ -15,8 +15,8 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.extremes import ReduceMax, ReduceMin
-from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
 from adjoint.ir.ops.singular import SingularValues
+from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
     axes_argument,

@@ -27,7 +27,6 @@ from adjoint.ir.ops import (
     pooling,
     random,
     recurrent,
-    reduce,
     resample,
     scatter,
     shape,
@@ -36,6 +35,7 @@ from adjoint.ir.ops import (
     sort,
     stack,
     state,
+    sums,
     transcendental,
     tuples,
 )
@@ -67,7 +67,6 @@ __all__ = [
     "pooling",
     "random",
     "recurrent",
-    "reduce",
     "resample",
     "scatter",
     "shape",
@@ -76,6 +75,7 @@ __all__ = [
     "sort",
     "stack",
     "state",
+    "sums",
     "transcendental",
     "tuples",
 ]

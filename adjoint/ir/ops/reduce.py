@@ -28,15 +28,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.core import tensor_type
-from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
+from adjoint.ir.kernel.operands import Buffer
+from adjoint.ir.op import Op, family, mistake, sample
 from adjoint.ir.ops import trees
 from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, row_major
-from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
+from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
-    from adjoint.ir.core import Atom, Node
-    from adjoint.ir.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.core import Atom
+    from adjoint.ir.kernel import Expr, Kernel
     from adjoint.ir.kernel.c_ast import Operand
     from adjoint.ir.kernel.operands import LocalArray
 
@@ -50,7 +51,6 @@ NUMBERS = (*INTEGERS, *FLOATS)
 F32_23 = tensor(F32, (2, 3))
 F32_2345 = tensor(F32, (2, 3, 4, 5))
 I32_23 = tensor(I32, (2, 3))
-BOOL_23 = tensor(BOOL, (2, 3))
 
 SHAPES = (
     sample(F32_23, axes=(0,)),
@@ -151,19 +151,68 @@ class Reduction(Op):
         k.describe(x, "..., n")
         k.describe(out, "...")
         if length <= BLOCK:
-            with k.stage(rows, grain_of(length), "row") as row:
-                k.store(out, row, finish(self._block(k, x, k.let(row * n, "start"), n, length)))
+            self._reduce_blocks(
+                k, x, rows, length, lambda row: (k.let(row * n, "start"), n), lambda row, total: k.store(out, row, finish(total)))
             return
         blocks = -(-length // BLOCK)
         per_row = k.size(blocks, "blocks")
         partial = k.scratch(x.dtype.compute, rows * blocks, "block_total")
-        with k.stage(rows * blocks, grain_of(BLOCK), "unit") as unit:
+
+        def place(unit: Expr) -> tuple[Expr, Expr]:
             first = k.let(unit % per_row * BLOCK, "first")
             rest = k.let(k.minimum_of(n - first, k.literal(BLOCK, I64)), "rest")
-            k.store(partial, unit, self._block(k, x, k.let(unit / per_row * n + first, "start"), rest, BLOCK))
+            return k.let(unit / per_row * n + first, "start"), rest
+
+        self._reduce_blocks(k, x, rows * blocks, BLOCK, place, lambda unit, total: k.store(partial, unit, total))
         with k.stage(rows, grain_of(blocks), "row") as row:
             start = k.let(row * per_row, "start")
             k.store(out, row, finish(self._tree(k, per_row, lambda b: partial[start + b])))
+
+    def _reduce_blocks(
+        self, k: Kernel, x: Buffer, blocks: int, most: int, place: Callable[[Expr], tuple[Expr, Expr]], store: Callable[[Expr, Expr], None]
+    ) -> None:
+        """Emit the reduction of blocks of at most `most` elements; `place` returns where one begins and its length.
+
+        Two are reduced at a time, one from each half of x: their additions do not wait for each other, and processors, which fetch ahead
+        within a page, read two pages sooner than one after the other.
+        """
+        if most <= FEW_LANES or type(x) is not Buffer or x.dtype.size != 4:
+            with k.stage(blocks, grain_of(most), "unit") as unit:
+                store(unit, self._block(k, x, *place(unit), most))
+            return
+        units, half = k.size(blocks, "units"), -(-blocks // 2)
+        with k.stage(half, grain_of(2 * most), "unit") as unit:
+            other = k.let(unit + k.size(half, "half"), "other")
+            start, n = place(unit)
+            far, length = place(other)
+            there = k.let(k.select(k.less(other, units), length, k.literal(0, I64)), "there")
+            first, second = self._two_blocks(k, x, (start, far), (n, there))
+            store(unit, first)
+            with k.when(k.less(other, units)):
+                store(other, second)
+
+    def _two_blocks(self, k: Kernel, x: Buffer, starts: Sequence[Expr], lengths: Sequence[Expr]) -> list[Expr]:
+        """Return the reductions of two blocks: see `_block`."""
+        lanes = [k.array(x.dtype, LANES, "lane") for _ in starts]
+        with k.loop(0, LANES, "l") as here:
+            for lane in lanes:
+                k.set(lane[here], k.literal(self.neutral(x.dtype.compute), x.dtype.compute))
+        whole = [k.let(n / LANES * LANES, "full") for n in lengths]
+        both = k.let(k.minimum_of(*whole), "both")
+
+        def add(lane: LocalArray, start: Expr, i: Expr) -> None:
+            with k.loop(0, LANES, "l") as here:
+                k.set(lane[here], self.combined(k, lane[here], x[start + i + here]))
+
+        with k.loop(0, both, "i", step=LANES) as i:
+            for lane, start in zip(lanes, starts, strict=True):
+                add(lane, start, i)
+        for lane, start, full, n in zip(lanes, starts, whole, lengths, strict=True):
+            with k.loop(both, full, "i", step=LANES) as i:
+                add(lane, start, i)
+            with k.loop(full, n, "i") as i:
+                k.set(lane[i - full], self.combined(k, lane[i - full], x[start + i]))
+        return [self._joined(k, lane, LANES) for lane in lanes]
 
     def row(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Expr) -> Expr:
         """Return the reduction of the `n` elements of x from `start` on, at most LONGEST_ROW."""
@@ -192,6 +241,10 @@ class Reduction(Op):
                 add(k.let(start + at, "begin_at"), k.let(k.minimum_of(n - at, k.literal(WINDOW, I64)), "in_window"), WINDOW)
         else:
             add(start, n, most)
+        return self._joined(k, lane, lanes)
+
+    def _joined(self, k: Kernel, lane: LocalArray, lanes: int) -> Expr:
+        """Return the lanes combined: see the module's docstring."""
         if self.lanes and lane.dtype.is_float:
             return k.call(f"adjoint_{self.lanes}_of_lanes_{lane.dtype.name}", lane, k.literal(lanes, I32), dtype=lane.dtype)
         width = lanes // 2
@@ -369,239 +422,3 @@ def kept_shape(b: Builder, x: Atom, type_: TensorType, axes: tuple[int, ...]) ->
     """Return the result of a reduction of a value of `type_` with the reduced axes as 1."""
     to = tensor(tensor_type(x).dtype, reduced_shape(type_.shape, axes, keepdims=True))
     return x if x.type is to else b.reshape(x, to=to)
-
-
-def _spread(b: Builder, ct: Atom, type_: TensorType, axes: tuple[int, ...]) -> Atom:
-    """Return the cotangent of a reduction broadcast to each element that was reduced."""
-    kept = kept_shape(b, ct, type_, axes)
-    return kept if kept.type is type_ else b.broadcast(kept, to=type_)
-
-
-@operation
-class Sum(Reduction):
-    """The sum over `axes`, 0 over nothing; for bools whether one is true.
-
-    x         T[s], any dtype
-    result    T[s without axes], the axes as 1 if keepdims
-    gradient  ct for every element of its group
-    errors    TypeError: not a tensor; ValueError: axes out of range or not sorted
-    """
-
-    accepts = (BOOL, *NUMBERS)
-    lanes = "sum"
-    samples = (
-        *SHAPES,
-        sample(F32_2345, axes=(0, 2, 3)),
-        sample(F32_2345, axes=(1,), keepdims=True),
-        sample(F32_2345, axes=(1, 3)),
-        sample(tensor(F32, (0, 3)), axes=(0,)),
-        sample(tensor(F32, (3, 0)), axes=(0,)),
-        sample(tensor(F32, (2, 300)), axes=(1,)),
-        sample(tensor(F32, (300, 7)), axes=(0,)),
-        sample(I32_23, axes=(1,), domain=(-9, 9), smooth=False, note="integers"),
-        sample(tensor(U8, (9, 9)), axes=(0, 1), domain=(0, 9), smooth=False, note="integers, that wrap"),
-        sample(BOOL_23, axes=(1,), smooth=False, note="bools"),
-    )
-
-    def neutral(self, dtype: DType) -> bool | int | float:
-        return False if dtype is BOOL else -0.0 if dtype.is_float else 0
-
-    def empty(self, dtype: DType) -> bool | int | float:
-        return False if dtype is BOOL else 0
-
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        return a | b if a.dtype is BOOL else a + b
-
-    def reference(self, x: Array) -> Array:
-        if x.dtype.kind == "b":
-            return np.any(x, axis=self.axes, keepdims=self.keepdims)
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        return np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (_spread(b, ct, tensor_type(x), self.axes),)
-
-
-@operation
-class Mean(Reduction):
-    """The sum over `axes` divided by the number of elements; NaN over nothing.
-
-    x         T[s], T a floating point type
-    result    T[s without axes], the axes as 1 if keepdims
-    gradient  ct / n for every element of its group of n
-    errors    TypeError: not floating point; ValueError: axes out of range or not sorted
-    """
-
-    accepts = FLOATS
-    lanes = "sum"
-    samples = (
-        *SHAPES,
-        sample(F32_2345, axes=(0, 2, 3), keepdims=True),
-        sample(tensor(F32, (3, 0)), axes=(0,)),
-        sample(tensor(F32, (0, 3)), axes=(0,), smooth=False, note="NaN: the mean of nothing"),
-    )
-
-    def neutral(self, dtype: DType) -> float:
-        return -0.0
-
-    def empty(self, dtype: DType) -> float:
-        return math.nan
-
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        return a + b
-
-    def finished(self, k: Kernel, total: Expr, count: Expr | None) -> Expr:
-        return total if count is None else total / k.cast(count, total.dtype)
-
-    def reference(self, x: Array) -> Array:
-        total = np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=np.float64)
-        return (total / np.float64(math.prod(x.shape[axis] for axis in self.axes))).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        type_ = tensor_type(x)
-        dims = tuple(type_.shape[axis] for axis in self.axes)
-        count = math.prod(dims)
-        if isinstance(count, int):
-            number = b.constant(float(count), type_.dtype)
-        else:
-            ones = b.broadcast(b.constant(1.0, type_.dtype), to=tensor(type_.dtype, dims))
-            number = b.sum(ones, axes=tuple(range(len(dims))), keepdims=False)
-        return (_spread(b, b.div(ct, number), type_, self.axes),)
-
-
-@operation
-class Prod(Reduction):
-    """The product over `axes`; 1 over nothing.
-
-    x         T[s], T a number type
-    result    T[s without axes], the axes as 1 if keepdims
-    gradient  ct times the product of the other elements of the group, right where elements are 0; it is built as the
-              gradient of a balanced tree of products, so it has gradients of any order
-    errors    TypeError: not numbers; ValueError: axes out of range or not sorted
-    """
-
-    pack = ""
-    samples = (
-        *SHAPES,
-        sample(F32_2345, axes=(0, 2), domain=(0.5, 1.5)),
-        sample(tensor(F32, (2, 5)), axes=(1,)),
-        sample(tensor(F32, (2, 3)), axes=(1,), values={0: [[0.0, 2.0, 3.0], [0.0, 0.0, 3.0]]}),
-        sample(tensor(F32, (0, 3)), axes=(0,)),
-        sample(I32_23, axes=(1,), domain=(-9, 9), smooth=False, note="integers"),
-    )
-
-    def neutral(self, dtype: DType) -> int | float:
-        return 1
-
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        return a * b
-
-    def reference(self, x: Array) -> Array:
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        return np.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        type_ = tensor_type(x)
-        if not type_.is_static:
-            raise NotDifferentiable(f"the gradient of prod needs known dimensions, but got {type_}")
-        if type_.count == 0:
-            return (b.zeros(type_),)
-        kept = tuple(axis for axis in range(type_.rank) if axis not in self.axes)
-        shape = tuple(type_.sizes[axis] for axis in kept)
-        count = math.prod(type_.sizes[axis] for axis in self.axes)
-        dtype = type_.dtype
-
-        permutation = (*kept, *self.axes)
-        moved = b.transpose(x, permutation=permutation)
-        product = b.reshape(moved, to=tensor(dtype, (*shape, count)))
-        halves: list[tuple[Atom, Atom, int]] = []
-        while count > 1:
-            half = (count + 1) // 2
-            if count % 2:
-                product = _padded(b, product, one=1.0 if dtype.is_float else 1)
-            left, right = _part(b, product, 0, half), _part(b, product, half, 2 * half)
-            halves.append((left, right, count))
-            product, count = b.mul(left, right), half
-        cotangent = b.reshape(ct, to=tensor(dtype, (*shape, 1)))
-        for left, right, count in reversed(halves):
-            cotangent = b.concat(b.mul(cotangent, right), b.mul(cotangent, left), axis=len(shape))
-            cotangent = _part(b, cotangent, 0, count)
-        back = b.reshape(cotangent, to=moved.type)
-        return (b.transpose(back, permutation=tuple(permutation.index(axis) for axis in range(type_.rank))),)
-
-
-def _padded(b: Builder, x: Atom, one: float) -> Atom:
-    """Return `x` with a 1 added along its last axis."""
-    rank = tensor_type(x).rank
-    return b.pad(x, low=(0,) * rank, high=(*(0,) * (rank - 1), 1), interior=(0,) * rank, value=one)
-
-
-def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
-    """Return `x[..., start:stop]`."""
-    sizes = tensor_type(x).sizes
-    if (start, stop) == (0, sizes[-1]):
-        return x
-    lead = len(sizes) - 1
-    return b.slice(x, start=(*(0,) * lead, start), stop=(*sizes[:-1], stop), step=(1,) * (lead + 1))
-
-
-class Quantifier(Reduction):
-    """A statement about all elements of a group."""
-
-    accepts = (BOOL,)
-    forms = Reduction.forms[:2]
-    samples = (
-        sample(BOOL_23, axes=(0,), smooth=False, note="bools"),
-        sample(BOOL_23, axes=(1,), keepdims=True, smooth=False, note="bools"),
-        sample(tensor(BOOL, (2, 2)), axes=(1,), values={0: [[True, True], [False, True]]}, smooth=False, note="bools"),
-        sample(tensor(BOOL, (2, 40)), axes=(0, 1), smooth=False, note="bools"),
-        sample(tensor(BOOL, (0, 3)), axes=(0,), smooth=False, note="bools"),
-    )
-
-
-@operation
-class All(Quantifier):
-    """Whether all elements over `axes` are true; true over nothing.
-
-    x         bool[s]
-    result    bool[s without axes], the axes as 1 if keepdims
-    gradient  none: bools have none
-    errors    TypeError: not bool; ValueError: axes out of range or not sorted
-    """
-
-    cuts = "bools have no gradient"
-
-    def neutral(self, dtype: DType) -> bool:
-        return True
-
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        return a & b
-
-    def reference(self, x: Array) -> Array:
-        return np.all(x, axis=self.axes, keepdims=self.keepdims)
-
-
-@operation
-class Any_(Quantifier):
-    """Whether any element over `axes` is true; false over nothing.
-
-    x         bool[s]
-    result    bool[s without axes], the axes as 1 if keepdims
-    gradient  none: bools have none
-    errors    TypeError: not bool; ValueError: axes out of range or not sorted
-    """
-
-    name = "any"
-    cuts = "bools have no gradient"
-
-    def neutral(self, dtype: DType) -> bool:
-        return False
-
-    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        return a | b
-
-    def reference(self, x: Array) -> Array:
-        return np.any(x, axis=self.axes, keepdims=self.keepdims)

@@ -9,7 +9,7 @@ from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.along import CumSum as CumSumOp
 from adjoint.ir.ops.extremes import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.extremes import ReduceMin as ReduceMinOp
-from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
+from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import arithmetic, ordering, reduction, shapes
 from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong

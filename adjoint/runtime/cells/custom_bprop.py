@@ -11,8 +11,8 @@ import numpy as np
 from adjoint.diagnostics import Loc
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.host import Bprop
-from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Broadcast, Reshape
+from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.boundary import are_tensors, shown
 from adjoint.runtime.cells.nested_gradients import Unlike, gradients_like, paired

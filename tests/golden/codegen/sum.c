@@ -3,8 +3,8 @@ static int sum_f32_units(
     const float *restrict x, float *restrict out, const int64_t *size, int64_t begin, int64_t end) {
     const int64_t n = size[3];
 
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t start = row * n;
+    for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t start = unit * n;
         float lane[8];
         for (int64_t l = 0; l < 8; l++) {
             lane[l] = -0.0f;
@@ -18,7 +18,7 @@ static int sum_f32_units(
         for (int64_t i = full; i < n; i++) {
             lane[i - full] += x[start + i];
         }
-        out[row] = adjoint_sum_of_lanes_f32(lane, 8);
+        out[unit] = adjoint_sum_of_lanes_f32(lane, 8);
     }
     return 0;
 }
@@ -77,15 +77,32 @@ int sum_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t en
 static int sum_f32_units(
     const float *restrict x, float *restrict out, const int64_t *size, int64_t begin, int64_t end) {
     const int64_t n = size[3];
+    const int64_t units = size[4];
+    const int64_t half = size[5];
 
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t start = row * n;
+    for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t other = unit + half;
+        const int64_t start = unit * n;
+        const int64_t start_1 = other * n;
+        const int64_t there = other < units ? n : 0;
         float lane[32];
+        float lane_1[32];
         for (int64_t l = 0; l < 32; l++) {
             lane[l] = -0.0f;
+            lane_1[l] = -0.0f;
         }
         const int64_t full = n / 32 * 32;
-        for (int64_t i = 0; i < full; i += 32) {
+        const int64_t full_1 = there / 32 * 32;
+        const int64_t both = full < full_1 ? full : full_1;
+        for (int64_t i = 0; i < both; i += 32) {
+            for (int64_t l = 0; l < 32; l++) {
+                lane[l] += x[start + i + l];
+            }
+            for (int64_t l = 0; l < 32; l++) {
+                lane_1[l] += x[start_1 + i + l];
+            }
+        }
+        for (int64_t i = both; i < full; i += 32) {
             for (int64_t l = 0; l < 32; l++) {
                 lane[l] += x[start + i + l];
             }
@@ -93,7 +110,18 @@ static int sum_f32_units(
         for (int64_t i = full; i < n; i++) {
             lane[i - full] += x[start + i];
         }
-        out[row] = adjoint_sum_of_lanes_f32(lane, 32);
+        for (int64_t i = both; i < full_1; i += 32) {
+            for (int64_t l = 0; l < 32; l++) {
+                lane_1[l] += x[start_1 + i + l];
+            }
+        }
+        for (int64_t i = full_1; i < there; i++) {
+            lane_1[i - full_1] += x[start_1 + i];
+        }
+        out[unit] = adjoint_sum_of_lanes_f32(lane, 32);
+        if (other < units) {
+            out[other] = adjoint_sum_of_lanes_f32(lane_1, 32);
+        }
     }
     return 0;
 }

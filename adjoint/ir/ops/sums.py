@@ -1,0 +1,262 @@
+"""Sums, means and products over axes, and whether all or any elements are true: reductions as in `reduce.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.core import tensor_type
+from adjoint.ir.op import NotDifferentiable, operation, sample
+from adjoint.ir.ops.reduce import F32_2345, I32_23, NUMBERS, SHAPES, Reduction, kept_shape
+from adjoint.ir.types import BOOL, F32, FLOATS, U8, DType, TensorType, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Expr, Kernel
+
+__all__ = ["All", "Any_", "Mean", "Prod", "Sum"]
+
+Array = np.ndarray[Any, Any]
+Cotangents = Sequence["Atom | None"]
+
+BOOL_23 = tensor(BOOL, (2, 3))
+
+
+def _spread(b: Builder, ct: Atom, type_: TensorType, axes: tuple[int, ...]) -> Atom:
+    """Return the cotangent of a reduction broadcast to each element that was reduced."""
+    kept = kept_shape(b, ct, type_, axes)
+    return kept if kept.type is type_ else b.broadcast(kept, to=type_)
+
+
+@operation
+class Sum(Reduction):
+    """The sum over `axes`, 0 over nothing; for bools whether one is true.
+
+    x         T[s], any dtype
+    result    T[s without axes], the axes as 1 if keepdims
+    gradient  ct for every element of its group
+    errors    TypeError: not a tensor; ValueError: axes out of range or not sorted
+    """
+
+    accepts = (BOOL, *NUMBERS)
+    lanes = "sum"
+    samples = (
+        *SHAPES,
+        sample(F32_2345, axes=(0, 2, 3)),
+        sample(F32_2345, axes=(1,), keepdims=True),
+        sample(F32_2345, axes=(1, 3)),
+        sample(tensor(F32, (0, 3)), axes=(0,)),
+        sample(tensor(F32, (3, 0)), axes=(0,)),
+        sample(tensor(F32, (2, 300)), axes=(1,)),
+        sample(tensor(F32, (300, 7)), axes=(0,)),
+        sample(I32_23, axes=(1,), domain=(-9, 9), smooth=False, note="integers"),
+        sample(tensor(U8, (9, 9)), axes=(0, 1), domain=(0, 9), smooth=False, note="integers, that wrap"),
+        sample(BOOL_23, axes=(1,), smooth=False, note="bools"),
+    )
+
+    def neutral(self, dtype: DType) -> bool | int | float:
+        return False if dtype is BOOL else -0.0 if dtype.is_float else 0
+
+    def empty(self, dtype: DType) -> bool | int | float:
+        return False if dtype is BOOL else 0
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a | b if a.dtype is BOOL else a + b
+
+    def reference(self, x: Array) -> Array:
+        if x.dtype.kind == "b":
+            return np.any(x, axis=self.axes, keepdims=self.keepdims)
+        wide = np.float64 if x.dtype.kind == "f" else x.dtype
+        return np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (_spread(b, ct, tensor_type(x), self.axes),)
+
+
+@operation
+class Mean(Reduction):
+    """The sum over `axes` divided by the number of elements; NaN over nothing.
+
+    x         T[s], T a floating point type
+    result    T[s without axes], the axes as 1 if keepdims
+    gradient  ct / n for every element of its group of n
+    errors    TypeError: not floating point; ValueError: axes out of range or not sorted
+    """
+
+    accepts = FLOATS
+    lanes = "sum"
+    samples = (
+        *SHAPES,
+        sample(F32_2345, axes=(0, 2, 3), keepdims=True),
+        sample(tensor(F32, (3, 0)), axes=(0,)),
+        sample(tensor(F32, (0, 3)), axes=(0,), smooth=False, note="NaN: the mean of nothing"),
+    )
+
+    def neutral(self, dtype: DType) -> float:
+        return -0.0
+
+    def empty(self, dtype: DType) -> float:
+        return math.nan
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a + b
+
+    def finished(self, k: Kernel, total: Expr, count: Expr | None) -> Expr:
+        return total if count is None else total / k.cast(count, total.dtype)
+
+    def reference(self, x: Array) -> Array:
+        total = np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=np.float64)
+        return (total / np.float64(math.prod(x.shape[axis] for axis in self.axes))).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        type_ = tensor_type(x)
+        dims = tuple(type_.shape[axis] for axis in self.axes)
+        count = math.prod(dims)
+        if isinstance(count, int):
+            number = b.constant(float(count), type_.dtype)
+        else:
+            ones = b.broadcast(b.constant(1.0, type_.dtype), to=tensor(type_.dtype, dims))
+            number = b.sum(ones, axes=tuple(range(len(dims))), keepdims=False)
+        return (_spread(b, b.div(ct, number), type_, self.axes),)
+
+
+@operation
+class Prod(Reduction):
+    """The product over `axes`; 1 over nothing.
+
+    x         T[s], T a number type
+    result    T[s without axes], the axes as 1 if keepdims
+    gradient  ct times the product of the other elements of the group, right where elements are 0; it is built as the
+              gradient of a balanced tree of products, so it has gradients of any order
+    errors    TypeError: not numbers; ValueError: axes out of range or not sorted
+    """
+
+    pack = ""
+    samples = (
+        *SHAPES,
+        sample(F32_2345, axes=(0, 2), domain=(0.5, 1.5)),
+        sample(tensor(F32, (2, 5)), axes=(1,)),
+        sample(tensor(F32, (2, 3)), axes=(1,), values={0: [[0.0, 2.0, 3.0], [0.0, 0.0, 3.0]]}),
+        sample(tensor(F32, (0, 3)), axes=(0,)),
+        sample(I32_23, axes=(1,), domain=(-9, 9), smooth=False, note="integers"),
+    )
+
+    def neutral(self, dtype: DType) -> int | float:
+        return 1
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a * b
+
+    def reference(self, x: Array) -> Array:
+        wide = np.float64 if x.dtype.kind == "f" else x.dtype
+        return np.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        type_ = tensor_type(x)
+        if not type_.is_static:
+            raise NotDifferentiable(f"the gradient of prod needs known dimensions, but got {type_}")
+        if type_.count == 0:
+            return (b.zeros(type_),)
+        kept = tuple(axis for axis in range(type_.rank) if axis not in self.axes)
+        shape = tuple(type_.sizes[axis] for axis in kept)
+        count = math.prod(type_.sizes[axis] for axis in self.axes)
+        dtype = type_.dtype
+
+        permutation = (*kept, *self.axes)
+        moved = b.transpose(x, permutation=permutation)
+        product = b.reshape(moved, to=tensor(dtype, (*shape, count)))
+        halves: list[tuple[Atom, Atom, int]] = []
+        while count > 1:
+            half = (count + 1) // 2
+            if count % 2:
+                product = _padded(b, product, one=1.0 if dtype.is_float else 1)
+            left, right = _part(b, product, 0, half), _part(b, product, half, 2 * half)
+            halves.append((left, right, count))
+            product, count = b.mul(left, right), half
+        cotangent = b.reshape(ct, to=tensor(dtype, (*shape, 1)))
+        for left, right, count in reversed(halves):
+            cotangent = b.concat(b.mul(cotangent, right), b.mul(cotangent, left), axis=len(shape))
+            cotangent = _part(b, cotangent, 0, count)
+        back = b.reshape(cotangent, to=moved.type)
+        return (b.transpose(back, permutation=tuple(permutation.index(axis) for axis in range(type_.rank))),)
+
+
+def _padded(b: Builder, x: Atom, one: float) -> Atom:
+    """Return `x` with a 1 added along its last axis."""
+    rank = tensor_type(x).rank
+    return b.pad(x, low=(0,) * rank, high=(*(0,) * (rank - 1), 1), interior=(0,) * rank, value=one)
+
+
+def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
+    """Return `x[..., start:stop]`."""
+    sizes = tensor_type(x).sizes
+    if (start, stop) == (0, sizes[-1]):
+        return x
+    lead = len(sizes) - 1
+    return b.slice(x, start=(*(0,) * lead, start), stop=(*sizes[:-1], stop), step=(1,) * (lead + 1))
+
+
+class Quantifier(Reduction):
+    """A statement about all elements of a group."""
+
+    accepts = (BOOL,)
+    forms = Reduction.forms[:2]
+    samples = (
+        sample(BOOL_23, axes=(0,), smooth=False, note="bools"),
+        sample(BOOL_23, axes=(1,), keepdims=True, smooth=False, note="bools"),
+        sample(tensor(BOOL, (2, 2)), axes=(1,), values={0: [[True, True], [False, True]]}, smooth=False, note="bools"),
+        sample(tensor(BOOL, (2, 40)), axes=(0, 1), smooth=False, note="bools"),
+        sample(tensor(BOOL, (0, 3)), axes=(0,), smooth=False, note="bools"),
+    )
+
+
+@operation
+class All(Quantifier):
+    """Whether all elements over `axes` are true; true over nothing.
+
+    x         bool[s]
+    result    bool[s without axes], the axes as 1 if keepdims
+    gradient  none: bools have none
+    errors    TypeError: not bool; ValueError: axes out of range or not sorted
+    """
+
+    cuts = "bools have no gradient"
+
+    def neutral(self, dtype: DType) -> bool:
+        return True
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a & b
+
+    def reference(self, x: Array) -> Array:
+        return np.all(x, axis=self.axes, keepdims=self.keepdims)
+
+
+@operation
+class Any_(Quantifier):
+    """Whether any element over `axes` is true; false over nothing.
+
+    x         bool[s]
+    result    bool[s without axes], the axes as 1 if keepdims
+    gradient  none: bools have none
+    errors    TypeError: not bool; ValueError: axes out of range or not sorted
+    """
+
+    name = "any"
+    cuts = "bools have no gradient"
+
+    def neutral(self, dtype: DType) -> bool:
+        return False
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a | b
+
+    def reference(self, x: Array) -> Array:
+        return np.any(x, axis=self.axes, keepdims=self.keepdims)
