@@ -48,8 +48,21 @@ def of_numpy(x: Tensor, rate: float) -> Any:
     return SCALE * rate
 
 
-def divided(x: Tensor, rate: float) -> Any:
-    return x * (rate / 3)
+def root(x: Tensor, rate: float) -> Any:
+    return x * abs(rate ** 0.5)  # of a negative float Python makes a complex number
+
+
+QUOTIENTS: list[Callable[[Tensor, float], Any]] = [
+    lambda x, rate: x * (rate / 3),
+    lambda x, rate: x * (1 / rate),
+    lambda x, rate: (x * (rate // 0.3), rate % -0.07),
+    lambda x, rate: x * rate ** 2,
+    lambda x, rate: (x, rate ** -1.0),
+    lambda x, rate: abs(rate) ** 9,
+    lambda x, rate: 1.5 ** rate,
+    lambda x, rate: (x, rate / (rate - rate)),
+]
+"""Of Python's floats, which may raise."""
 
 
 def bits(x: Any) -> list[Any]:
@@ -69,13 +82,27 @@ def inputs_of(graph: Any) -> list[int]:
 
 
 @pytest.mark.parametrize(("function", "inputs"), [
-    (scaled, 1), (returned, 1), (chosen, 1), (made, 1), (key, 0), (asked, 0), (of_numpy, 0), (divided, 0)])
+    (scaled, 1), (returned, 1), (chosen, 1), (made, 1), (key, 0), (asked, 0), (of_numpy, 0), (root, 0)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
 def test_values_are_those_of_eager_mode(function: Callable[..., Any], inputs: int, dtype: str) -> None:
     x, graph = Tensor(np.array([1, 2, 3])).astype(dtype), ms.jit(function)
     for value in VALUES:
         assert bits(graph(x, value)) == bits(function(x, value)), value
     assert inputs_of(graph) == [inputs]
+
+
+@pytest.mark.parametrize("function", QUOTIENTS)
+def test_quotients_and_powers_are_those_of_python(function: Callable[..., Any]) -> None:
+    def answer(call: Callable[..., Any], value: float) -> Any:
+        try:
+            return bits(call(x, value))
+        except ArithmeticError as mistake:
+            return type(mistake).__name__, str(mistake).partition(":")[0]
+
+    x, graph = Tensor([1.0, -2.0]), ms.jit(function)
+    for value in VALUES:
+        assert answer(graph, value) == answer(function, value), value
+    assert inputs_of(graph) == [1]
 
 
 def test_new_values_make_no_graph_and_old_ones_keep_theirs() -> None:

@@ -370,6 +370,12 @@ static inline double adjoint_log10_f64(double x) {
     return x < 0 ? (double)NAN : result;
 }
 
+/* The C library's pow, as a call: of a constant compilers make other things, such as x * x. */
+static inline double adjoint_library_pow_f64(double x, double y) {
+    volatile double base = x, exponent = y;
+    return pow(base, exponent);
+}
+
 /* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error 0.8.
    1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
 static inline double adjoint_pow_f64(double x, double y) {

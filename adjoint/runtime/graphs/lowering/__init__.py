@@ -3,6 +3,7 @@
     regions            Regions: the open regions, to which nodes are added; the place in the user's program
     made               Made: cells, Parameters and tensors that parsed code has made
     graph_sizes        GraphSize: sizes of tensors that are not numbers, while a graph is made for any size
+    python_arithmetic  Python's arithmetic on run-time numbers: bounds, where kernels do the same, what Python raises
     graph_values       GraphTensor, GraphNumber: tensors and numbers without values; Owner: the graph that they ask
     categories         the categories of values: tensors and Python's numbers
     assumptions        Assumptions: what forward hooks are assumed to return

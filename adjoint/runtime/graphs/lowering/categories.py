@@ -10,7 +10,7 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTenso
 from adjoint.runtime.graphs.outline import OutlineSlot
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["DYNAMIC", "NUMBERS", "as_python", "categories_of", "is_int64", "tensor_slot", "value_slot"]
+__all__ = ["DYNAMIC", "NUMBERS", "as_python", "categories_of", "tensor_slot", "value_slot"]
 
 DYNAMIC = (Tensor, GraphNumber)
 """The classes of values that are known only when the graph runs."""
@@ -19,10 +19,6 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
     "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
 }
 """For each category of numbers, the Python type and the type in the graph."""
-
-
-def is_int64(x: int) -> bool:
-    return -(2**63) <= x < 2**63
 
 
 def categories_of(values: Sequence[Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,22 @@ from adjoint.frontend.changes.aliases import Aliases
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Value
 from adjoint.ir.op import Op
-from adjoint.ir.ops.arithmetic import Abs, Add, FloorDiv, Mod, Mul, Neg, Sub
+from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Sub
 from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
+from adjoint.ir.ops.number_power import NumberPower
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
 from adjoint.runtime.graphs.lowering.graph_sizes import shape_of, size_of
 from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.python_arithmetic import BOUND, DOUBLE, INT, bound_of, divides, is_large, is_real, python_number
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.promotion import holds
+from adjoint.runtime.tensor.run_time_checks import TRUE
 from adjoint.runtime.tensor.run_time_promotion import beside, nearest_in
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -65,7 +68,7 @@ class Owner:
     rewritten: Callable[[Atom, Atom], Atom]
     attach: Callable[[Any, Callable[..., Any]], Any]
     either: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
-    check: Callable[[Callable[..., Any], Sequence[Any]], None]
+    check: Callable[..., None]
     tries: bool
 
     def end(self) -> None:
@@ -209,9 +212,9 @@ GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 class GraphNumber:
     """A Python number that is known only when the graph runs; `category` is the Python type it will have.
 
-    Sums, products and comparisons become nodes.  Powers, division and rounding call Python at run time, so that results and errors
-    are the same to the bit.  An int has 64 bits: an operation whose result may be larger also calls Python, which reports an
-    overflow.
+    Sums, products, quotients, powers of floats and comparisons become nodes, with a check of what Python refuses.  Powers of ints and
+    rounding call Python at run time, so that results and errors are the same to the bit.  An int has 64 bits: an operation whose result
+    may be larger also calls Python, which reports an overflow.
 
     bound  an upper bound of an int's absolute value; None for a number carried from round to round of a loop
     """
@@ -290,20 +293,54 @@ class GraphNumber:
             return None
         return "float" if "float" in (self.category, theirs) else "int"
 
-    def _computed(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False, exact: bool = True) -> Any:
+    def _computed(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
         category = self._wider(other)
         if category is None:
             return NotImplemented
         a, b = (other, self) if swapped else (self, other)
-        if not exact:
-            return self.owner.host_number("float" if python is operator.truediv else category, python, a, b)
         bound = None
         if category == "int":
-            bound = _BOUND[python](_bound(a), _bound(b)) if python in _BOUND else _bound(a)
-            if (bound is None and python is operator.mul) or (bound is not None and bound >= _INT):
+            bound = BOUND[python](bound_of(a), bound_of(b))
+            if (bound is None and python is operator.mul) or (bound is not None and bound >= INT):
                 return self.owner.host_number(category, python, a, b)
-        elif _is_large(other):
+        elif is_large(other):
             return self.owner.host_number(category, python, a, b)
+        return self._emitted(op, category, a, b, bound)
+
+    def _divided(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
+        """Return a quotient or remainder, after a check of a divisor that is not known."""
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        whole = category == "int"
+        if python is operator.truediv:
+            category = "float"
+        if not divides(python, a, b, whole):
+            return self.owner.host_number(category, python, a, b)
+        if isinstance(b, GraphNumber):
+            self.owner.check(python_number(category, python, self.owner.regions.loc), (a, b), [((b != 0).as_tensor(BOOL), TRUE)])
+        bound = BOUND[python](bound_of(a), bound_of(b)) if category == "int" else None
+        return self._emitted(op, category, a, b, bound)
+
+    def _power(self, other: Any, *, swapped: bool = False) -> Any:
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        if isinstance(b, (bool, int)) and b < 0:
+            category = "float"
+        if category != "float" or is_large(other):
+            return self.owner.host_number(category, operator.pow, a, b)
+        if self.owner.tries and not is_real(a, b):
+            raise self.owner.unknown("whether a power is a complex number")
+        x, y = (self.owner.number(category, side) for side in (a, b))
+        power, given = self.owner.node(NumberPower(), self.owner.atom(x), self.owner.atom(y))
+        check = python_number(category, operator.pow, self.owner.regions.loc)
+        self.owner.check(check, (a, b), [(GraphTensor(self.owner, given, scalar(BOOL)), TRUE)])
+        return GraphNumber(self.owner, category, power)
+
+    def _emitted(self, op: Any, category: str, a: Any, b: Any, bound: int | None) -> GraphNumber:
         x, y = (self.owner.number(category, side) for side in (a, b))
         return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)), bound)
 
@@ -326,26 +363,22 @@ class GraphNumber:
         return self._computed(Mul(), operator.mul, other, swapped=True)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._computed(None, operator.truediv, other, exact=False)
+        return self._divided(Div(), operator.truediv, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._computed(None, operator.truediv, other, swapped=True, exact=False)
+        return self._divided(Div(), operator.truediv, other, swapped=True)
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._computed(FloorDiv(), operator.floordiv, other, exact=self._divides(other))
+        return self._divided(FloorDiv(), operator.floordiv, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return self._computed(None, operator.floordiv, other, swapped=True, exact=False)
+        return self._divided(FloorDiv(), operator.floordiv, other, swapped=True)
 
     def __mod__(self, other: Any) -> Any:
-        return self._computed(Mod(), operator.mod, other, exact=self._divides(other))
+        return self._divided(Mod(), operator.mod, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return self._computed(None, operator.mod, other, swapped=True, exact=False)
-
-    def _divides(self, other: Any) -> bool:
-        """Return True if a division by `other` is exact integer arithmetic that cannot fail."""
-        return self.category != "float" and isinstance(other, int) and 0 < other < _INT
+        return self._divided(Mod(), operator.mod, other, swapped=True)
 
     def __divmod__(self, other: Any) -> Any:
         return (self // other, self % other) if self._wider(other) is not None else NotImplemented
@@ -354,12 +387,10 @@ class GraphNumber:
         return (other // self, other % self) if self._wider(other) is not None else NotImplemented
 
     def __pow__(self, other: Any) -> Any:
-        category = "float" if isinstance(other, (bool, int)) and other < 0 else self._wider(other)
-        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, self, other)
+        return self._power(other)
 
     def __rpow__(self, other: Any) -> Any:
-        category = self._wider(other)
-        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, other, self)
+        return self._power(other, swapped=True)
 
     def __neg__(self) -> Any:
         return 0 - self if self.category != "float" else GraphNumber(
@@ -410,7 +441,7 @@ class GraphNumber:
         if wider == "float":
             raise TypeError(f"unsupported operand types for bits: '{self.category}' and '{theirs}'")
         category = "bool" if (self.category, theirs) == ("bool", "bool") else "int"
-        if _is_large(other):
+        if is_large(other):
             python = {BitwiseAnd: operator.and_, BitwiseOr: operator.or_}.get(type(on_integers), operator.xor)
             return self.owner.host_number("int", python, self, other)
         x, y = (self.owner.number(category, side) for side in (self, other))
@@ -435,8 +466,8 @@ class GraphNumber:
         category = self._wider(other)
         if category is None:
             return NotImplemented
-        mixed = category == "float" and any((bound := _bound(side)) is not None and bound > _DOUBLE for side in (self, other))
-        if mixed or _is_large(other):
+        mixed = category == "float" and any((bound := bound_of(side)) is not None and bound > DOUBLE for side in (self, other))
+        if mixed or is_large(other):
             return self.owner.host_number("bool", python, self, other)
         x, y = (self.owner.number(category, side) for side in (self, other))
         return GraphNumber(self.owner, "bool", self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
@@ -496,36 +527,6 @@ class GraphNumber:
 
 
 GraphNumber.__name__ = GraphNumber.__qualname__ = "number"
-
-_INT, _DOUBLE = 2**63, 2**53
-"""Every int of 64 bits is smaller in size than the first; a double holds every int up to the second."""
-
-_STEP = 2**32
-"""A loop-carried number counts as a counter if at most this is added to it in a round."""
-
-
-def _bound(x: Any) -> int | None:
-    """Return an upper bound of the absolute value of the int `x`, None if there is none."""
-    if isinstance(x, GraphNumber):
-        return x.bound if x.category != "float" else 0
-    return abs(x) if isinstance(x, int) else 0
-
-
-def _sum_bound(a: int | None, b: int | None) -> int | None:
-    if a is None or b is None:
-        return None if (a or 0) <= _STEP and (b or 0) <= _STEP and (a, b) != (None, None) else _INT
-    return a + b
-
-
-_BOUND: dict[Any, Callable[[int | None, int | None], int | None]] = {
-    operator.add: _sum_bound, operator.sub: _sum_bound,
-    operator.mul: lambda a, b: 0 if 0 in (a, b) else 1 if a == b == 1 else None if a is None or b is None else a * b,
-}
-
-
-def _is_large(x: Any) -> bool:
-    """Return True for a Python int of more than 64 bits."""
-    return isinstance(x, int) and not -_INT <= x < _INT
 
 
 def _category(x: object) -> str | None:

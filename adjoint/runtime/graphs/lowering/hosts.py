@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import Journal
-from adjoint.frontend.operations.operators import ZeroDivisor
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import Value
 from adjoint.ir.ops.check import Check
@@ -18,8 +16,9 @@ from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
-from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, is_int64, tensor_slot
+from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+from adjoint.runtime.graphs.lowering.python_arithmetic import python_number
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
@@ -115,20 +114,12 @@ class Hosts:
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
         """Emit a Python function of numbers, called when the graph runs; return its result."""
-        python, type_ = NUMBERS[category]
-        loc, name = self._regions.loc, getattr(function, "__name__", "number")
+        type_ = NUMBERS[category][1]
+        python = python_number(category, function, self._regions.loc)
+        name = getattr(function, "__name__", "number")
 
         def computed(*given: Any) -> Tensor:
-            try:
-                found = function(*given)
-            except ZeroDivisionError as mistake:
-                raise ZeroDivisor.of(function, mistake) from None
-            fits = isinstance(found, float) if category == "float" else isinstance(found, int) and is_int64(found)
-            if not fits:
-                shown, kind = " and ".join(map(repr, given)), f"{category} of 64 bits" if isinstance(found, int) else category
-                raise errors.NUMBER_RANGE.at(loc, f"`{name}` of {shown} is no {kind}",
-                                             help="compute it outside and pass it as an argument, or compute with floats")
-            return Tensor(np.asarray(python(found), type_.dtype.array))
+            return Tensor(np.asarray(python(*given), type_.dtype.array))
 
         on_tensors, leaves = _on_tensors(computed, tuple(numbers))
         (value,) = self.library_call(None, name, on_tensors, leaves, (type_,))

@@ -9,9 +9,10 @@ from adjoint.frontend import errors
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Atom, Literal, Value, tensor_type
 from adjoint.ir.types import I64
-from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS, is_int64
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor, Owner
+from adjoint.runtime.graphs.lowering.python_arithmetic import is_int64
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.tensor.tensor import Tensor
