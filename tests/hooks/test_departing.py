@@ -380,3 +380,39 @@ def test_a_hook_that_is_always_called_comes_between_runs(differentiated: bool) -
 
     found = log_of(ms.jit)
     assert found == log_of(lambda function: function) and True in found
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_hooks_that_are_always_called_are_added_before_a_hook_raises(differentiated: bool, error: type[BaseException]) -> None:
+    """They are called where the cell had hooks when its call began, and for exceptions alone, whether the hook used the tape or not."""
+
+    def log_of(wrapped: Callable[..., Any], hooked: bool, computes: bool) -> list[Any]:
+        seen: list[Any] = []
+        net = nn.SequentialCell(nn.Dense(3, 3, "ones", "zeros"), nn.SequentialCell(nn.Tanh(), nn.Dense(3, 3, "ones", "zeros")))
+        if hooked:
+            net.register_forward_hook(lambda cell, args, output: seen.append("looks"))
+            net[1].register_backward_hook(lambda cell, grad_input, grad_output: None)
+
+        def hook(cell: Any, args: Any, output: Any) -> None:
+            if turns.pop(0):
+                for each in (net, net[1]):
+                    each.register_forward_hook(lambda cell, args, output: seen.append((cell is net, output is None)), always_call=True)
+                if computes:
+                    seen.append(_bits(output * 2))
+                raise error("boom")
+
+        net[1][0].register_forward_hook(hook)
+        function = ms.grad(lambda x: net(x).sum()) if differentiated else net
+        step = wrapped(lambda x: function(x))
+        turns = [False, True, False]
+        while turns:
+            try:
+                seen.append(_bits(step(Tensor(np.ones((1, 3), np.float32)))))
+            except error as raised:
+                seen.append(str(raised))
+        return seen
+
+    for hooked in (False, True):
+        for computes in (False, True):
+            assert log_of(ms.jit, hooked, computes) == log_of(lambda function: function, hooked, computes), (hooked, computes)

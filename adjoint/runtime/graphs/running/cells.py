@@ -101,7 +101,7 @@ class GraphCell:
         try:
             self.block.run(values, run)
         except Deviation as deviation:
-            deviation.unwind.append(lambda: self._abandoned(cell, tape, entered.rule, tensors))
+            deviation.unwind.append(lambda: self._abandoned(cell, tape, entered, tensors))
             raise
         except BaseException:
             self._left(tape, (), entered.rule)
@@ -136,10 +136,11 @@ class GraphCell:
         tape.site = None
         return _together(outside, numbers)
 
-    def _abandoned(self, cell: Cell, tape: Recorder | None, rule: Rule | None, tensors: Sequence[Tensor]) -> None:
+    def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
         """Clean up after a run that left the graph inside of the region and does not go on in another graph."""
-        self._left(tape, (), rule)
-        self._always(cell, tensors)
+        self._left(tape, (), entered.rule)
+        if entered.hooked:
+            self._always(cell, tensors)
 
     # -- hooks that were added after the graph was made -------------------------------------------------------------------
     def forward_pre(self, cell: Cell, given: _Given) -> _Given:

@@ -234,9 +234,9 @@ class ObservedRun(Run):
         return deviation
 
     def failed(self) -> None:
-        """Clean up after a hook has raised."""
-        if self._again is not None:
-            tape, deviation = self._again
+        """Clean up after a hook has raised: close the cells that are being called."""
+        if self._again is not None or ids.last != self.latest:  # hooks that are always called may have been added to these cells
+            tape, deviation = self._tape()
             tape.depth -= 1
             deviation.abandon()
 
@@ -324,7 +324,7 @@ class UnrecordedRun(ObservedRun):
         return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
 
     def failed(self) -> None:
-        if ids.last != self.latest:  # hooks that are always called may have been added to the cells around
+        if ids.last != self.latest:
             self._left().abandon()
 
     def _left(self) -> Deviation:
@@ -374,7 +374,7 @@ def _observe(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
         run.await_tape()
         try:
             returned = called_at(site, hosts[symbol], *tensors)
-        except BaseException:
+        except Exception:
             run.failed()
             raise
         if not _unchanged(returned, tensors[count:]) or not run.is_as_it_was():
