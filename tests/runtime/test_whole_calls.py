@@ -218,11 +218,14 @@ def test_a_function_of_plain_parameters_takes_its_arguments_as_python_does(gener
         assert list(named(y, made=x, call=x, tracing=y, graphs=x).asnumpy()) == [5, 13], "names that the library may use itself"
 
 
-def test_what_a_graph_depends_on_is_looked_at(general: list[int]) -> None:
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_what_a_graph_depends_on_is_looked_at(general: list[int], pieces: int) -> None:
     global RATE
 
     @jit
     def function(x: Tensor) -> Tensor:
+        if pieces == 2:
+            print(x)
         return x * RATE
 
     x = floats(1, 2)
@@ -249,6 +252,24 @@ def test_arguments_of_another_kind() -> None:
         function(x)
     assert list(function(x, x).asnumpy()) == [2, 4]
 
+    @jit
+    def total(*parts: Any, twice: bool = False) -> Any:
+        found = sum(parts[0][1:], parts[0][0])
+        return found * 2 if twice else found
+
+    warm(total, (x, x))
+    assert list(total((x, x, x)).asnumpy()) == [3, 6] and list(total((x,)).asnumpy()) == [1, 2]
+    assert list(total((x, x), twice=True).asnumpy()) == [4, 8]
+
+    @jit
+    def scaled(x: Any, rate: Any) -> Any:
+        return x * rate
+
+    numbers = Tensor(np.array([1, 2], np.int32))
+    for rate in range(RUNS):
+        warm(scaled, numbers, rate + 0.5)
+    assert scaled(numbers, 3).dtype == ms.int32 and scaled(numbers, 3.0).dtype == ms.float32, "an int is no input float"
+
 
 def test_a_call_that_is_recorded(general: list[int]) -> None:
     @jit
@@ -271,17 +292,36 @@ def test_a_call_that_is_recorded(general: list[int]) -> None:
     assert list(by_x.asnumpy()) == [3, 12] and general, "a call of another size"
 
 
-def test_a_hook_on_an_argument_of_a_gradient() -> None:
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_hook_on_an_argument_of_a_gradient(general: list[int], pieces: int) -> None:
     @jit
     def function(x: Tensor) -> Tensor:
+        if pieces == 2:
+            print(x)
         return ms.grad(lambda x: (x * x).sum())(x)
 
     x = floats(1, 2)
     warm(function, x)
+    general.clear()
+    warm(function, x)
+    assert not general
     handle = x.register_hook(lambda gradient: gradient * 10)
     assert list(function(x).asnumpy()) == [20, 40]
     handle.remove()
     assert list(function(x).asnumpy()) == [2, 4]
+
+
+def test_a_backward_hook_of_a_cell(general: list[int]) -> None:
+    """Each call has its own functions for the nodes that call Python."""
+    seen: list[Any] = []
+    net = nn.SequentialCell(nn.Tanh(), nn.ReLU())
+    net[0].register_backward_hook(lambda cell, grad_input, grad_output: seen.append((cell is net[0], grad_output[0].asnumpy().tolist())))
+    function = jit(lambda x: ms.grad(net)(x))
+    x = floats(1, 2)
+    expected = warm(function, x).asnumpy().tolist()
+    general.clear()
+    seen.clear()
+    assert function(x).asnumpy().tolist() == expected and seen == [(True, [1, 1])] and not general
 
 
 def test_another_thread_that_records(general: list[int]) -> None:
