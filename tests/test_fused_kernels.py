@@ -16,6 +16,7 @@ from op_cases import Case
 import adjoint as ms
 from adjoint.budget import Budget, Table
 from adjoint.codegen import recipes
+from adjoint.codegen.c_print import INDEPENDENT
 from adjoint.codegen.emit import KernelText, lower
 from adjoint.codegen.recipes import form_of, recorded, resized
 from adjoint.ir.build import Builder
@@ -307,6 +308,12 @@ def test_their_kernels_do_not_depend_on_sizes() -> None:
         return text_of(node).text
 
     assert len({text(3, 100), text(40, 300), text(200, 37)}) == 1
+
+
+def test_columns_of_rows_that_are_stored_too_can_be_vector_code() -> None:
+    """A round stores elements in several rows: a compiler that is not told otherwise must assume that the next one overwrites them."""
+    (node,) = fused(of_broadcast((200, 37), (0,), (0, 1), F32, "sum")).body.nodes
+    assert text_of(node).text.count(INDEPENDENT) == 1
 
 
 # Steps of optimisers ----------------------------------------------------------------------------------------------------------

@@ -300,7 +300,8 @@ class Reduction(Op):
         """Combine the rows `at` to `last` of x, `width` columns from `left` on, with what is in `target` from `total` on."""
         if self.together > 1:
             whole = k.let(at + (last - at) / self.together * self.together, "whole")
-            with k.loop(at, whole, "i", step=self.together) as i, k.loop(0, width, "j") as j:
+            # Computed elements may be stored too, in several rows: a compiler cannot know that these do not overlap.
+            with k.loop(at, whole, "i", step=self.together) as i, k.loop(0, width, "j", independent=type(x) is not Buffer) as j:
                 value = target[total + j]
                 for number in range(self.together):
                     value = k.let(self.combined(k, value, x[(i + number) * m + left + j]), "value")
