@@ -5,6 +5,7 @@ Training steps are differentiated as wholes, and networks without gradients run 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,8 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.diagnostics import InternalError
-from adjoint.runtime.graphs.running import cells, departing, repeating
+from adjoint.runtime.execution import sequence, tiers
+from adjoint.runtime.graphs.running import cells, departing, looking, repeating
 from adjoint.runtime.graphs.running.observing import places_of
 from tests.hook_events import recorded
 
@@ -104,6 +106,24 @@ class Running(Training):
 
     def seen(self, made: tuple[Any, ...]) -> list[Any]:
         return [*super().seen(made), [[a is b for a in self.kept] for b in made]]
+
+
+class Called(Running):
+    """The same without random numbers: once the graph has run, a call is one function."""
+
+    def __init__(self, change: Change, place: str):
+        super().__init__(change, place)
+        self.net.set_train(False)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Make a call one function after two runs; return the functions that are made."""
+    made = list[Any]()
+    written = sequence.written_call
+    monkeypatch.setattr(tiers, "_RUNS", 0)
+    monkeypatch.setattr(sequence, "written_call", lambda *given: made.append(written(*given)) or made[-1])
+    return made
 
 
 Change = Callable[[Training, Any, Any, Any], Any]
@@ -248,18 +268,22 @@ def test_a_hook_returns_what_the_graph_was_not_made_for(change: str) -> None:
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *STRUCTURES])
-def test_a_hook_changes_something_where_no_gradient_is_taken(change: str) -> None:
+def test_a_hook_changes_something_where_no_gradient_is_taken(at_once: list[Any], change: str) -> None:
     if change in CHANGES:
         same(CHANGES[change], "act", kind=Running)
-        same(CHANGES[change], "net", kind=Running)
+        same(CHANGES[change], "act", kind=Called)
+        same(CHANGES[change], "net", kind=Called)
     else:
         same(STRUCTURES[change], "extra", kind=Running)
+        same(STRUCTURES[change], "extra", kind=Called)
+    assert any(at_once)
 
 
 @pytest.mark.parametrize("place", ["first pre", "extra", "last"])
-def test_some_hooks_where_no_gradient_is_taken(place: str) -> None:
+def test_some_hooks_where_no_gradient_is_taken(at_once: list[Any], place: str) -> None:
     for change in ("new values", "the argument is written", "the value is written", "a forward hook around", "it raises"):
         same(CHANGES[change], place, kind=Running)
+        same(CHANGES[change], place, kind=Called)
 
 
 @pytest.mark.parametrize("place", ["first pre", "last"])
@@ -292,20 +316,25 @@ def test_statistics_do_not_cost_the_whole_form_where_no_gradient_is_taken(monkey
     assert departures(monkeypatch, "new values", Running) == [i not in CHANGING for i in range(RUNS)]
 
 
+def test_a_call_with_hooks_that_look_is_one_function(monkeypatch: pytest.MonkeyPatch, at_once: list[Any]) -> None:
+    """The first run makes it, the second hands it on."""
+    assert departures(monkeypatch, "a statistic", Called) == [True] * 2 and len(at_once) == 1 and at_once[0]
+
+
 def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "CHANGING", range(RUNS))
-    assert departures(monkeypatch, "new values") == [False] * departing._DEPARTURES
+    assert departures(monkeypatch, "new values") == [False] * looking._DEPARTURES
 
 
 def test_hooks_that_seldom_change_something_do_not_cost_the_whole_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(departing, "_DEPARTURES", 1)
-    monkeypatch.setattr(departing, "_RUNS", 2)
+    monkeypatch.setattr(looking, "_DEPARTURES", 1)
+    monkeypatch.setattr(looking, "_RUNS", 2)
     assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
 
 
 MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
-        departing.ObservedRun, "is_as_it_was", lambda self: self._again is None)),
+        departing.RecordableRun, "is_as_it_was", lambda self: self._again is None)),
     "what is before a late hook runs it": ("a forward pre hook before", lambda patch: patch.setattr(
         repeating, "CellAsItWas", cells.GraphCell)),
     "a late backward hook of an earlier call runs": ("a backward hook before", lambda patch: patch.setattr(
@@ -331,11 +360,34 @@ MISTAKES_WITHOUT_GRADIENTS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPat
 }
 
 
+def without(condition: str) -> Callable[[pytest.MonkeyPatch], None]:
+    """Return what plants that functions do not look at one condition after a hook."""
+    write = looking.Look.write
+    return lambda patch: patch.setattr(looking.Look, "write", lambda self, text: [
+        re.sub(condition, "True", line) if line.startswith("if not ") else line for line in write(self, text)])
+
+
+MISTAKES_IN_FUNCTIONS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "writes are not noticed": ("the value is written", "act", without(r"\w+\.memory is \w+_memory")),
+    "another result is not noticed": ("new values", "act", without(r"\(returned\.__class__ .* unchanged\(returned, \[\w*\]\)\)")),
+    "late hooks are not noticed": ("a forward pre hook later", "act", without(r"epoch\.now == now|ids\.last == latest")),
+    **{mistake: planted for mistake, planted in MISTAKES_WITHOUT_GRADIENTS.items() if "writes" not in mistake},
+}
+
+
 @pytest.mark.parametrize("mistake", MISTAKES_WITHOUT_GRADIENTS)
 def test_planted_mistakes_are_noticed_where_no_gradient_is_taken(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     change, place, plant = MISTAKES_WITHOUT_GRADIENTS[mistake]
     with pytest.raises((AssertionError, InternalError)):
         same(CHANGES[change], place, lambda: plant(monkeypatch), Running)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_IN_FUNCTIONS)
+def test_planted_mistakes_are_noticed_in_calls_by_one_function(monkeypatch: pytest.MonkeyPatch, at_once: list[Any], mistake: str) -> None:
+    change, place, plant = MISTAKES_IN_FUNCTIONS[mistake]
+    with pytest.raises((AssertionError, InternalError)):
+        same(CHANGES[change], place, lambda: plant(monkeypatch), Called)
+    assert any(at_once)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

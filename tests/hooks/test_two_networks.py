@@ -126,9 +126,9 @@ def test_a_step_is_that_of_eager_mode(step: str, place: str) -> None:
 
 def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, again = list[bool](), list[bool]()
-    original, repeated = tails.HeadAndTail._is_as_it_was, departing.ObservedRun.again
+    original, repeated = tails.HeadAndTail._is_as_it_was, departing.RecordableRun.again
     monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
-    monkeypatch.setattr(departing.ObservedRun, "again", lambda self: again.append(True) or repeated(self))
+    monkeypatch.setattr(departing.RecordableRun, "again", lambda self: again.append(True) or repeated(self))
     log_of(ms.jit, "one after the other", "first backward", CHANGES["a forward hook"])
     assert whole[:3] == [True, True, False]
     assert again
@@ -144,7 +144,7 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "hooks have other answers": lambda patch: (
         patch.setattr(repeating, "answer_of", lambda op, called: 0),
         patch.setattr(repeating, "deque", lambda found: collections.deque(reversed(found))))[0],
-    "the head is left out": lambda patch: patch.setattr(departing.ObservedRun, "again", lambda self: []),
+    "the head is left out": lambda patch: patch.setattr(departing.RecordableRun, "again", lambda self: []),
 }
 
 

@@ -266,7 +266,7 @@ def test_python_runs_what_has_no_kernel(function: Callable[..., Any], compiler: 
     """Stacks are then used node by node, by the run-time library or as lists."""
     expected = [question(function)(X, W, rounds) for rounds in (0, 3, 5)]
     monkeypatch.setattr(launches, "table_step", lambda *_: None)
-    monkeypatch.setattr(sequence, "table_function", lambda *_, **__: None)
+    monkeypatch.setattr(sequence, "written_call", lambda *_: None)
     if not compiler:
 
         class Without:

@@ -172,7 +172,7 @@ def test_inside_of_the_call_and_by_python(name: str, monkeypatch: pytest.MonkeyP
     for inside in (True, False):
         if not inside:
             monkeypatch.setattr(launches, "table_step", lambda *_: None)
-            monkeypatch.setattr(sequence, "table_function", lambda *_, **__: None)
+            monkeypatch.setattr(sequence, "written_call", lambda *_: None)
         tensors, results = state(), list[Tensor]()
         f = function(made(text, dict(tensors)))
         for rounds in (0, 1, 2, 5):

@@ -444,7 +444,7 @@ def _stages(text: str) -> list[Any]:
     (piece,) = plan.body.pieces
     assert isinstance(piece, Straight)
     plans = {launch: plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches}
-    table = tables._Table(piece, plan.slots, set(), {}, {})
+    table = tables.PieceTable(piece, plan.slots, set(), {}, {})
     table.plans = plans
     for entry in piece.entries:
         assert isinstance(entry, Nested)

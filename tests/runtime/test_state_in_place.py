@@ -301,7 +301,7 @@ def stages_of(text: str) -> tuple[list[Stage], dict[int, int], dict[int, tuple[B
     """The launches of the table of a piece, the blocks that may be the same memory, and its own blocks."""
     plan, piece = piece_of(text)
     plans = {launch: tables.plan_for(launch.node.op, [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches}
-    table = tables._Table(piece, plan.slots, {i for i, slot in enumerate(plan.slots) if slot.shown}, {}, {})
+    table = tables.PieceTable(piece, plan.slots, {i for i, slot in enumerate(plan.slots) if slot.shown}, {}, {})
     table.plans = plans
     for entry in piece.entries:
         if isinstance(entry, Launch):

@@ -285,14 +285,14 @@ def test_the_function_for_whole_calls_is_made_of_fused_kernels(monkeypatch: pyte
     kernels = machine().kernels
     tasks: list[Callable[[], None]] = []
     pieces: list[Any] = []
-    table_function = sequence.table_function
+    written_call = sequence.written_call
 
-    def noted(piece: Any, *rest: Any, **how: Any) -> Any:
-        pieces.append(piece)
-        return table_function(piece, *rest, **how)
+    def noted(parts: Any, *rest: Any) -> Any:
+        pieces.extend(part.of.piece for part in parts)
+        return written_call(parts, *rest)
 
     monkeypatch.setattr(kernels, "later", tasks.append)
-    monkeypatch.setattr(sequence, "table_function", noted)
+    monkeypatch.setattr(sequence, "written_call", noted)
     ms.set_context(background_compile=True)
     x, y = tensors(2, 70)
     graph = ms.jit(lambda x, y: straight(x, y) * 12.0)

@@ -87,7 +87,7 @@ def test_a_program_goes_from_plain_kernels_to_tuned_ones(tmp_path: Path) -> None
         print(tuning.waits, [len(plan.stages) for plan in plans(Convolution)])
         made = []
         table_step = tables.table_step
-        tables._Table.step = lambda table, step=tables._Table.step: made.append(1) or step(table)
+        tables.PieceTable.step = lambda table, step=tables.PieceTable.step: made.append(1) or step(table)
         assert everything() == plain
         print(bool(made))
         made.clear()
@@ -118,8 +118,8 @@ def test_a_program_ends_with_the_same_form_whatever_was_cached(tmp_path: Path) -
             return value
 
         made = []
-        fill = tables._filled
-        tables._filled = lambda table, *given: made.append(table) or fill(table, *given)
+        fill = tables.PieceTable.filled
+        tables.PieceTable.filled = lambda table, *given: made.append(table) or fill(table, *given)
         x = some(16, 800)
         for _ in range(5):
             step(x)

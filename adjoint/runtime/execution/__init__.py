@@ -17,6 +17,7 @@
     whole_calls  a call from its arguments to its result as one function
     python_numbers  numbers that Python reads, computes and writes around the C call
     tables     the launches of a straight piece, run by one C call
+    whole_texts  the same as the text of one function, with the C calls of straight pieces in it
     launches   steps of straight pieces: as a table, or op by op and recorded
     recorded   steps of straight pieces under a tape
     control    steps of nodes with regions that Python runs

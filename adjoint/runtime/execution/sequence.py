@@ -30,7 +30,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
-from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Plan, PythonAccess, Straight, Transfer
+from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Piece, Plan, PythonAccess, Straight, Transfer
 from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.checks import Explanations, check_step
@@ -38,9 +38,9 @@ from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
-from adjoint.runtime.execution.tables import table_function
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.execution.whole_calls import WholeCall, whole_call
+from adjoint.runtime.execution.whole_texts import Part, Results, StraightPart, WrittenStep, written_call
 from adjoint.runtime.memory.op_plans import prepare
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.location import site_of
@@ -238,14 +238,16 @@ class Form:
     template  the initial list of values, with constants at their positions
     takes     the indices of the arguments that are held as tensors, the others as memory; None: all are tensors
     results   the positions of the results, with the type of one held as memory; a constant becomes a new tensor at each run
-    only      the arguments of `table_function` that describe the one straight piece, if the form has no other steps
+    parts     what the function of a whole call is written of; None if some step cannot be written out
+    run_of_its_own  True if some step needs more of a run than `Run` has: then this is the only such function
     """
 
     block: Block
     template: list[Any]
     takes: frozenset[int] | None
-    results: tuple[tuple[int, TensorType | None], ...]
-    only: tuple[Any, ...] | None = None
+    results: Results
+    parts: Listed[Part] | None
+    run_of_its_own: bool
 
     def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
         """Return the results for arguments held as `takes` says."""
@@ -264,12 +266,10 @@ class Form:
 
     def whole(
         self, call: WholeCall, fits: Callable[[Listed[Tensor]], bool] | None, hosts: Callable[[], Listed[Any]] | None
-    ) -> Callable[..., Any]:
-        """Return a function that does a whole call; for the arguments see `whole_call`."""
-        made = None
-        if self.only is not None:
-            made = table_function(*self.only, template=self.template, results=self.results, call=call, fits=fits)
-        return made or whole_call(self.run, self.takes, len(self.results), call, fits, hosts)
+    ) -> Callable[..., Any] | None:
+        """Return a function that does a whole call, if there is one; for the arguments see `whole_call`."""
+        made = None if self.parts is None else written_call(self.parts, self.template, self.results, call, fits)
+        return made if made is not None or self.run_of_its_own else whole_call(self.run, self.takes, len(self.results), call, fits, hosts)
 
 
 class _Binder:
@@ -286,7 +286,8 @@ class _Binder:
         self.template: list[Any] = [None] * len(self.slots)
         self.tensors: set[int] = set()
         self.constants: dict[int, int] = {}
-        self.only: tuple[Any, ...] | None = None
+        self.parts: dict[Piece, Part] = {}
+        self.run_of_its_own = False
 
     def form(self) -> Form:
         """Return the form of the plan."""
@@ -299,11 +300,10 @@ class _Binder:
         if not self.emitting:
             prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in self.plan.certain_launches())
         block = self.bound(self.plan.body, None)
-        pieces = self.plan.body.pieces
-        alone = not self.recording and (not pieces or (len(pieces) == 1 and isinstance(pieces[0], Straight)))
-        if not pieces:  # it only returns arguments and constants
-            self.only = Straight(()), (), self.slots, (), self.state, self.explanations
-        return Form(block, self.template, takes, tuple(self.result(i) for i in self.plan.body.yields), self.only if alone else None)
+        results = tuple(self.result(i) for i in self.plan.body.yields)
+        parts = [self.parts.get(piece) for piece in self.plan.body.pieces]
+        written = None if self.recording or None in parts else [part for part in parts if part is not None]
+        return Form(block, self.template, takes, results, written, self.run_of_its_own)
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
@@ -375,7 +375,7 @@ class _Binder:
             if isinstance(each, Nested):
                 nested[each] = self.control_step(each.control, None)
         tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
-        self.only = piece, operands, self.slots, tensors, self.state, self.explanations
+        self.parts[piece] = Part(StraightPart(piece, operands, self.slots, tensors, self.state, self.explanations))
         make = functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested, self.explanations)
         add_when_reached(block, piece.entries[0].node, None, make)
 
@@ -449,6 +449,8 @@ class _Binder:
             step = None
         if step is None:
             raise InternalError(f"{node.op.name} has no place in what is run")
+        if isinstance(step, WrittenStep) and isinstance(call, HostCall):
+            self.parts[call], self.run_of_its_own = Part(step, call.freed), True
         block.add(step, node, results)
 
     def control(self, block: Block, piece: Control, around: Node | None) -> None:

@@ -10,7 +10,7 @@ memory, without a copy; one that is computed in place is in it already (`in_plac
 
 A table is made when its piece is first reached, so that a branch which is never taken compiles nothing.
 
-Where a function is one straight piece, the table is run by a function of its own (`table_function`), which is given the arguments and
+Where a function is straight pieces in a row, their tables are run by one function (`whole_texts`), which is given the arguments and
 returns the result: no list of values is made.
 """
 
@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from adjoint import collector
@@ -39,23 +38,17 @@ from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
-from adjoint.runtime.execution.whole_calls import WholeCall, compiled
+from adjoint.runtime.execution.whole_calls import compiled
 from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Results", "table_function", "table_step"]
-
-Results = Sequence[tuple[int, TensorType | None]]
-"""The positions of a function's results, with the type of one that is held as memory."""
+__all__ = ["PieceTable", "Variables", "table_step"]
 
 
 _STEP_BITS = 32
 """`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
-
-_MOST_LAUNCHES = 64
-"""Launches of a piece for which a function of its own is compiled: in a longer one the time of Python around the call does not count."""
 
 _MOST_OPERANDS = 6
 """Operands and results of a kernel that is launched with pointers as arguments."""
@@ -77,61 +70,37 @@ def table_step(
     run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
     """
     prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
-    table = _filled(_Table(piece, slots, tensors, state, explanations), operands, run)
+    table = PieceTable(piece, slots, tensors, state, explanations).filled(operands, run)
     return None if table is None else table.step()
 
 
-def table_function(
-    piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
-    state: Mapping[str, Tensor], explanations: Explanations, template: Sequence[Any], results: Results,
-    call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None,
-) -> Callable[..., Any] | None:
-    """Return the function that runs a straight piece which is all of a function; None if one of its ops has no kernel, or if it is long.
+class Variables:
+    """The variables of a function of its own: each value around its pieces is in one.
 
-    template  the constants, at their positions
-    results   the positions of the results
-    fits      True if it may run on these arguments now; None: it always may
-
-    For the other arguments see `table_step`.
+    arguments  those of the function's arguments, which are tensors
+    constants  by position
+    objects    what variables stand for that are not assigned
+    tables     how many tables there are
     """
-    if len(piece.launches) > _MOST_LAUNCHES:
-        return None
-    constants = {i: x for i, x in enumerate(template) if x is not None}
-    table = _filled(_Table(piece, slots, tensors, state, explanations, call.tensors, constants), operands, Run(None))
-    return None if table is None else table.function(results, call, fits)
+
+    def __init__(self, arguments: Sequence[str], constants: Mapping[int, Any], objects: dict[str, Any]):
+        self.arguments, self.constants, self.objects = arguments, constants, objects
+        self.tables = 0
+
+    def value(self, position: int) -> str:
+        """Return the expression for the value at a position."""
+        return self.arguments[position] if position < len(self.arguments) else f"v{position}"
+
+    def memory(self, position: int, tensor: bool) -> str:
+        """Return the expression for the memory of such a value; `tensor` if it is held as a tensor."""
+        constant = self.constants.get(position)
+        if constant is not None:
+            self.objects[f"m{position}"] = constant.memory if tensor else constant
+            return f"m{position}"
+        return self.value(position) + (".memory" if tensor or position < len(self.arguments) else "")
 
 
-@collector.paused(lasting=False)
-def _filled(table: _Table, operands: Sequence[tuple[int, ...]], run: Run) -> _Table | None:
-    """Return a table with the entries of its piece; None if one of the ops has no kernel."""
-    plans: dict[Launch, OpPlan] = {}
-    for launch in table.piece.launches:
-        try:
-            plan = plan_for(kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands])
-        except BaseException as raised:
-            run.note(raised, launch.node)
-            raise
-        if plan.stages is None:
-            return None
-        plans[launch] = plan
-    table.plans = plans
-    for entry, given in zip(table.piece.entries, operands, strict=True):
-        if isinstance(entry, Launch):
-            table.launch(entry, given)
-        elif isinstance(entry, PythonAccess):
-            table.python_access(entry, given)
-        elif isinstance(entry, Transfer):
-            table.transfer(entry, given)
-        elif isinstance(entry, Nested):
-            table.nested(entry, given)
-        elif isinstance(entry.node.op, Read):
-            table.read(entry)
-        else:
-            table.write(entry, given)
-    return table
-
-
-class _Table:
+class PieceTable:
     """A table while it is made.
 
     blocks  for each block of memory the Python expression that gives it
@@ -148,23 +117,27 @@ class _Table:
     plans   the kernels of each launch
     numbers those that Python computes
 
-    A step finds the values around it in a list.  In a function of its own each is a variable: `arguments` are those of its arguments, which
-    are tensors, and `constants` are by position what the others hold.
+    around  the variables of a function of its own; None: its step finds the values around it in a list
+    suffix  ends the names of what only this table of a function has
     """
 
     def __init__(
         self, piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int], state: Mapping[str, Tensor],
-        explanations: Explanations, arguments: Sequence[str] | None = None, constants: Mapping[int, Any] = MappingProxyType({}),
+        explanations: Explanations, around: Variables | None = None,
     ):
         self.piece, self.slots, self.tensors, self.explanations = piece, slots, tensors, explanations
-        self.arguments, self.constants = arguments, constants
+        self.around, self.suffix = around, ""
+        self.made: dict[str, Any] = {}
+        if around is not None:
+            self.made, self.suffix, around.tables = around.objects, f"_{around.tables}" if around.tables else "", around.tables + 1
+        self.made |= {"new": object.__new__, "Tensor": Tensor}
         self.plans: Mapping[Launch, OpPlan] = {}
         self.writes, self.given_on = writes_of(piece, slots, tensors), _given_on(piece)
         self.states: dict[str, str] = {}
         self.current: dict[str, int] = {}
         self.same: dict[int, int] = {}
         self.done: list[tuple[int, str]] = []
-        self.blocks = ["arena"]
+        self.blocks = [self.own_name("arena")]
         self.places: dict[int, tuple[int, int]] = {}
         self.names: dict[int, str] = {}
         self.scratch = self.stacks = 0
@@ -173,10 +146,38 @@ class _Table:
         self.stages: list[Stage] = []
         self.before: list[str] = []
         self.after: list[str] = []
-        self.made: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor}
         self.numbers = PythonNumbers(self.made)
         if piece.entries != piece.launches:
             self.made |= {"state": state, "Deviation": Deviation, "holders": sys.getrefcount, "wrap": wrap}
+
+    @collector.paused(lasting=False)
+    def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:
+        """Append the entries of the piece; return the table, None if one of the ops has no kernel.  For the arguments see `table_step`."""
+        plans: dict[Launch, OpPlan] = {}
+        for launch in self.piece.launches:
+            try:
+                plan = plan_for(kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands])
+            except BaseException as raised:
+                run.note(raised, launch.node)
+                raise
+            if plan.stages is None:
+                return None
+            plans[launch] = plan
+        self.plans = plans
+        for entry, given in zip(self.piece.entries, operands, strict=True):
+            if isinstance(entry, Launch):
+                self.launch(entry, given)
+            elif isinstance(entry, PythonAccess):
+                self.python_access(entry, given)
+            elif isinstance(entry, Transfer):
+                self.transfer(entry, given)
+            elif isinstance(entry, Nested):
+                self.nested(entry, given)
+            elif isinstance(entry.node.op, Read):
+                self.read(entry)
+            else:
+                self.write(entry, given)
+        return self
 
     # -- state --------------------------------------------------------------------------------------------------------
     def read(self, entry: Access) -> None:
@@ -233,7 +234,7 @@ class _Table:
         """Return the variable that holds the tensor of an access; the run leaves the graph if it has another type by now."""
         symbol = entry.node.op.symbol
         if symbol not in self.states:
-            name = self.states[symbol] = f"t{len(self.states)}"
+            name = self.states[symbol] = self.own_name(f"t{len(self.states)}")
             (of,) = entry.results or entry.operands
             self.made[f"symbol_{name}"], self.made[f"node_{name}"], self.made[f"type_{name}"] = symbol, entry.node, self.type_of(of)
             observed = f"({name},)" if entry.results else "()"
@@ -319,21 +320,19 @@ class _Table:
         position = self.same.get(position, position)
         if position not in self.names:
             name = self.names[position] = f"m{position}"
-            if position in self.constants:
-                constant = self.constants[position]
-                self.made[name] = constant.memory if position in self.tensors else constant
-            elif position in self.numbers.names:
-                self.before.append(f"{name} = {self.numbers.packed(position)}")
+            if position in self.numbers.names:
+                value = self.numbers.packed(position)
+            elif self.around is not None:
+                value = self.around.memory(position, position in self.tensors)
             else:
-                given = self.arguments is not None  # as a tensor
-                self.before.append(f"{name} = {self.value(position)}" + (".memory" if given or position in self.tensors else ""))
+                value = self.value(position) + (".memory" if position in self.tensors else "")
+            if value != name:
+                self.before.append(f"{name} = {value}")
         return self.names[position]
 
     def value(self, position: int) -> str:
         """Return the expression for the value at a position outside of the piece."""
-        if self.arguments is None:
-            return f"values[{position}]"
-        return self.arguments[position] if position < len(self.arguments) else f"v{position}"
+        return f"values[{position}]" if self.around is None else self.around.value(position)
 
     def block(self, expression: str) -> BufferPlace:
         self.blocks.append(expression)
@@ -414,27 +413,27 @@ class _Table:
     def step(self) -> Step:
         """Return the step.  Its function is compiled from text: one for just these values is faster than one that looks at each."""
         self.call()
-        own = {slot for entry in self.piece.entries for slot in entry.results}
-        freed = [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
-        return compiled("step(values, run)", [*self.statements(), *(f"values[{slot}] = None" for slot in freed)], self.made, __file__)
+        freed = [f"values[{slot}] = None" for slot in self.freed()]
+        return compiled("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
-    def function(self, results: Results, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[..., Any]:
-        """Return the function that is a whole call; for the arguments see `table_function`."""
-        leaves: list[str] = []
-        for number, (position, type_) in enumerate(results):
-            if type_ is None:
-                leaves.append(f"leaf{number} = {self.value(position)}")
-                continue
-            self.made[f"type_leaf{number}"] = type_
-            leaves += [f"leaf{number} = new(Tensor)", f"leaf{number}.type = type_leaf{number}",
-                       f"leaf{number}.memory = {self.name(position)}"]
+    def part(self, *, last: bool) -> list[str]:
+        """Return the statements of the piece in a function of its own; what it lets go of stays up to the end in the last one."""
         self.call(alone=True)
-        body = [*self.statements(), *leaves, f"return {call.result}"]
-        if self.piece.entries:
-            self.made |= {"Deviation": Deviation, "Run": Run, "first": self.piece.entries[0].node}
-            body = ["run = None", "try:", *(f"    {line}" for line in body), "except Deviation:", "    raise",
-                    "except BaseException as raised:", "    (run or Run(None)).note(raised, first)", "    raise"]
-        return call.function(fits, body, self.made, __file__)
+        if last:
+            return self.statements()
+        assert self.around is not None
+        own = [name for name in (*self.names.values(), self.blocks[0]) if name not in self.made]
+        gone = dict.fromkeys([*own, *(self.value(slot) for slot in self.freed() if slot >= len(self.around.arguments))])
+        return [*self.statements(), *(f"{name} = None" for name in gone)]
+
+    def freed(self) -> list[int]:
+        """Return the slots of values from around the piece that nothing reads after it."""
+        own = {slot for entry in self.piece.entries for slot in entry.results}
+        return [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
+
+    def own_name(self, name: str) -> str:
+        """Return the name of what only this table of a function has."""
+        return f"{name}{self.suffix}"
 
     def call(self, *, alone: bool = False) -> None:
         """Append the C call.
@@ -449,50 +448,53 @@ class _Table:
         empty = not self.piece.arena + self.scratch  # a kernel may have scratch of no bytes
         if (isinstance(single, LaunchStage) and len(single.places) <= _MOST_OPERANDS
                 and all((block > 0 or empty) and not offset for block, offset in single.places)):
-            self.made["arena"] = ffi.NULL
-            self.made["kernel"] = observation.copy_for(single.node, single.kernel)
-            self.made["launch"] = getattr(here.library, f"adjoint_launch{len(single.places)}")
+            kernel, launch = self.own_name("kernel"), f"adjoint_launch{len(single.places)}"
+            self.made[blocks[0]] = ffi.NULL
+            self.made[kernel] = observation.copy_for(single.node, single.kernel)
+            self.made[launch] = getattr(here.library, launch)
             given = f"[None, {', '.join(blocks[1:])}]"
-            self.before.append(f"failed = launch(kernel, {', '.join(blocks[block] for block, _ in single.places)})")
+            self.before.append(f"failed = {launch}({kernel}, {', '.join(blocks[block] for block, _ in single.places)})")
         else:
             if self.stacks:
                 self.before.append(f"stacks = allocate_stacks({self.stacks})")
             if self.piece.arena + self.scratch:
-                self.allocate("arena", self.piece.arena + self.scratch)
+                self.allocate(blocks[0], self.piece.arena + self.scratch)
             else:
-                self.made["arena"] = ffi.NULL
-            table, self.made["kept"] = here.table(self.packed(), len(self.blocks), self.own.begin)
-            self.made["table"] = table
+                self.made[blocks[0]] = ffi.NULL
+            table, self.made[self.own_name("kept")] = here.table(self.packed(), len(self.blocks), self.own.begin)
+            self.made[self.own_name("table")] = table
             observation.describe_table(table, [stage.node for stage in self.stages])
             if all(isinstance(stage, LaunchStage) for stage in self.stages):
-                self.made["launch"] = here.library.adjoint_run
+                self.made["adjoint_run"] = here.library.adjoint_run
                 given = f"[{', '.join(blocks)}]"
-                self.before.append(f"failed = launch(table, {given})")
+                self.before.append(f"failed = adjoint_run({self.own_name('table')}, {given})")
             else:
                 given = "blocks"
                 self.before += self.resumed()
-        self.made["failure"] = self.failure()
+        failure = self.own_name("failure")
+        self.made[failure] = self.failure()
         self.before.append("if failed:")
         if any(isinstance(stage, LaunchStage) and stage.failure is not None for stage in self.stages):
             self.before += [f"    if failed >> {_STEP_BITS} >= {steps}: {statement}" for steps, statement in self.done]
-        self.before += ["    run = Run(None)"] if self.arguments is not None else []
-        self.before.append(f"    raise failure(failed, run, {given})")
+        self.before += ["    run = Run(None)"] if self.around is not None else []
+        self.before.append(f"    raise {failure}(failed, run, {given})")
 
     def resumed(self) -> list[str]:
         """Return the statements that run a table with branches, and come back here from time to time."""
         library, blocks = machine().library, ", ".join(self.blocks)
+        arena, table, interrupted = self.blocks[0], self.own_name("table"), self.own_name("interrupted")
         self.made |= {"new_blocks": functools.partial(ffi.new, ffi.typeof("void *[]")), "place": library.adjoint_place,
-                      "resume": library.adjoint_resume, "interrupted": self.interrupted()}
+                      "resume": library.adjoint_resume, interrupted: self.interrupted()}
         return [
-            f"blocks = new_blocks([{blocks}]" + (f" + {len(self.own.begin)} * [arena]" if self.own.begin else "") + ")",
-            "place(table, blocks)",
-            "failed = resume(table, blocks, 0)",
+            f"blocks = new_blocks([{blocks}]" + (f" + {len(self.own.begin)} * [{arena}]" if self.own.begin else "") + ")",
+            f"place({table}, blocks)",
+            f"failed = resume({table}, blocks, 0)",
             "if failed < 0:",
             "    try:",
-            "        while failed < 0: failed = resume(table, blocks, -1 - failed)",
+            f"        while failed < 0: failed = resume({table}, blocks, -1 - failed)",
             "    except BaseException as raised:",
-            *(["        run = Run(None)"] if self.arguments is not None else []),
-            "        interrupted(failed, raised, run)",
+            *(["        run = Run(None)"] if self.around is not None else []),
+            f"        {interrupted}(failed, raised, run)",
             "        raise",
         ]
 

@@ -1,17 +1,19 @@
 """Whole calls: one function that takes the arguments of a call apart, looks whether a graph may run on them, and runs it.
 
-Where the graph is one straight piece `tables.table_function` makes it, with the C call in its text; `whole_call` makes all others.
+Where a graph is straight pieces in a row `whole_texts.written_call` makes it, with the C calls in its text; `whole_call` makes all others.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, Final, Protocol
 
 from adjoint.dataclass import dataclass
+from adjoint.diagnostics import Loc
 from adjoint.runtime.execution.run import Run
+from adjoint.runtime.process.location import WRITTEN
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -39,6 +41,7 @@ class WholeCall:
     """How a function is called, from the arguments to what the caller gets, as text.
 
     header      the function and its parameters: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
+    given       the expression of all of them, as `(args, kwargs)`
     arguments   statements that are given these, and return NOT_RUN for other arguments than the function was made for
     tensors     the variables that then hold the function's arguments
     result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
@@ -47,6 +50,7 @@ class WholeCall:
     """
 
     header: str
+    given: str
     arguments: Sequence[str]
     tensors: Sequence[str]
     result: str
@@ -54,18 +58,21 @@ class WholeCall:
     conditions: RunConditions
 
     def function(
-        self, fits: Callable[[Sequence[Tensor]], bool] | None, body: Sequence[str], objects: Mapping[str, Any], file: str
+        self, fits: Callable[[Sequence[Tensor]], bool] | None, body: Sequence[str], objects: Mapping[str, Any],
+        called: Mapping[str, Loc] = MappingProxyType({}),
     ) -> Callable[..., Any]:
         """Return the function that is given the arguments, and returns NOT_RUN if it may not run on these now.
 
-        fits  True if it may run on these arguments now; None: it always may
-        body  what it does then, with the variables `tensors`; `objects` are what other variables stand for
-        file  the module that has written the body
+        fits    True if it may run on these arguments now; None: it always may
+        body    what it does then, with the variables `tensors`; `objects` are what other variables stand for
+        called  the statements of the body that call Python for a node, with its location
         """
         conditions, known = self.conditions.as_text()
         asked = [] if fits is None else [f"if not fits(({''.join(f'{name}, ' for name in self.tensors)})): return NOT_RUN"]
-        made = {**self.objects, **known, **objects, "fits": fits, "NOT_RUN": NOT_RUN}
-        return compiled(self.header, [*self.arguments, *conditions, *asked, *body], made, file)
+        statements = [*self.arguments, *conditions, *asked, *body]
+        lines = {line: called[text] for line, statement in enumerate(statements, 2) if (text := statement.strip()) in called}
+        made = {**self.objects, **known, **objects, "fits": fits, "NOT_RUN": NOT_RUN, "lines": lines}
+        return compiled(self.header, statements, made, WRITTEN)
 
 
 def whole_call(
@@ -84,7 +91,7 @@ def whole_call(
     leaves = "".join(f"leaf{i}, " for i in range(results))
     body = [f"run = Run({'thread.tracer' if recorded else None})", *(["run.hosts = hosts()"] if hosts is not None else ()),
             f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
-    return call.function(fits, body, {"Run": Run, "graph": run, "hosts": hosts, "thread": thread}, __file__)
+    return call.function(fits, body, {"Run": Run, "graph": run, "hosts": hosts, "thread": thread})
 
 
 def compiled(header: str, body: Sequence[str], objects: dict[str, Any], file: str) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from adjoint.ir.types import F64, TensorType, scalar
+from adjoint.runtime.execution.whole_calls import RunConditions, WholeCall
 from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.templates import Template, is_input_float, is_taken_apart
 from adjoint.runtime.memory.machine import ffi, machine
@@ -34,6 +35,7 @@ class ArgumentText:
     """Statements that are given the arguments of a call.
 
     header      the name and the parameters of a function of these statements
+    given       the expression of the arguments, as `(args, kwargs)`
     statements  they end with `return NOT_RUN` where the arguments are not those of the template
     tensors     the variables that hold the tensors afterwards, in order
     objects     what the other variables stand for
@@ -41,11 +43,15 @@ class ArgumentText:
 
     def __init__(self, leaves: Iterator[Any]) -> None:
         self._leaves = leaves
-        self.header = "function(args, kwargs)"
+        self.header, self.given = "function(args, kwargs)", "(args, kwargs)"
         self.statements: list[str] = []
         self.tensors: list[str] = []
         self.objects: dict[str, Any] = {"Tensor": Tensor}
         self._count = 0
+
+    def call(self, result: str, objects: Mapping[str, Any], conditions: RunConditions) -> WholeCall:
+        """Return how a function is called with these arguments; for its own arguments see there."""
+        return WholeCall(self.header, self.given, self.statements, self.tensors, result, {**self.objects, **objects}, conditions)
 
     def variables(self, count: int) -> list[str]:
         """Return new variables."""
@@ -141,7 +147,7 @@ def argument_text(template: Template, count: int | None = None) -> ArgumentText 
         if named or len(args) != count:
             return None
         names = found.variables(count)
-        found.header = f"function({', '.join(names)})"
+        found.header, found.given = f"function({', '.join(names)})", f"(({''.join(f'{name}, ' for name in names)}), {{}})"
         return found if all(found.part(name, node) for name, node in zip(names, args, strict=True)) else None
     found.unless(f"len(args) == {len(args)}" + ("" if named else " and not kwargs"))
     known = found.parts("args", args) and (not named or found.named_parts("kwargs", keys, named))

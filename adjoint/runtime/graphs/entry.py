@@ -17,16 +17,16 @@ from adjoint.ir.core import Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
-from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph, Unfitting
+from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
-from adjoint.runtime.graphs.running.departing import Observed, observed
+from adjoint.runtime.graphs.running.departing import Observed, UnrecordedRun, observed
 from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
 from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
@@ -58,6 +58,8 @@ class Entry:
     _around  the cells in whose calls the user's code runs
     _logged  what runs if a log is kept and there is no tape, once it is made
     _observed what runs instead as long as forward hooks change nothing, once it is made; `_may_observe` is False if there is no such thing
+    _call    how the graph is called, if its result can be written as text
+    _called_as  the graphs of the function, and what names it, for a function of a whole call in which a hook does more than look
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
 
@@ -73,15 +75,17 @@ class Entry:
         self._logged: HeadAndTail | Sequenced | None = None
         self._observed: Observed | None = None
         self._may_observe = self.logs
+        self._called_as: tuple[Callable[[], Any], ...] = ()
         self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
         result = None if lowered.written else expression_of(lowered.outline, converts=True)
         self._filled = None if result is None else filling(result, len(self.slots), _CONVERTING)
-        if self.logs or self._around:
-            result = None
-        self._fill = None if result is None else self._filled
         given = None if result is None else argument_text(template, count)
-        self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=None if result is None or given is None else WholeCall(
-            given.header, given.statements, given.tensors, result, {**given.objects, **_CONVERTING}, lowered.guards))
+        self._call = None if result is None or given is None else given.call(result, _CONVERTING, lowered.guards)
+        if self.logs or self._around:
+            self._fill, call = None, None
+        else:
+            self._fill, call = self._filled, self._call
+        self.sequence = bind(lowered.graph, guarded=True, alone=alone, call=call)
 
     def logged(self, tensors: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
         """Return the results of the graph, in a run that keeps a log: without a tape in two parts, if it has a tail that is worth it.
@@ -97,14 +101,15 @@ class Entry:
             return self._logged.run_fitting(tensors, run, log)
         return self._logged.run_fitting(tensors, run)
 
-    def observed(self, tensors: Sequence[Tensor]) -> Observed | None:
+    def _observed_for(self, known: Graphs, named: Any, tensors: Sequence[Tensor]) -> Observed | None:
         """Return the form for hooks that change nothing; None if there is none that may run now."""
         if not self._may_observe or state.tracer is not None:
             return None
         found = self._observed
         if found is None:
             # Two threads may both make it: they are equal.
-            found = self._observed = observed(self.lowered.graph)
+            self._called_as = weakref.ref(known), reference(named)
+            found = self._observed = observed(self.lowered.graph, call=self._call, caller=weakref.ref(self))
             self._may_observe = found is not None
         return found if found is not None and found.fits(tensors) else None
 
@@ -135,7 +140,9 @@ class Entry:
         if not (self.logs or self._may_be_hooked()):
             return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
         log: list[Any] = []
-        whole = self.observed(tensors)
+        whole = self._observed_for(known, named, tensors)
+        if whole is not None and whole.whole is not None:
+            known.use(self._kind, whole.whole)
         try:
             results = None if whole is None else whole.run(tensors, log)
         except Deviation as deviation:
@@ -143,6 +150,20 @@ class Entry:
         if results is None:
             return _followed(known, self, template, named, tensors, log)
         return self.returned(results, tensors)
+
+    def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
+        """Return the result of a call with the arguments `given` in which a hook has done more than look: see `looking.Caller`."""
+        known, named = [reference() for reference in self._called_as]
+        run = self._reached(*state)
+        return _followed(known, self, flatten(given)[0], named, run.arguments, run.log, run.leave(returned))
+
+    def failed(self, *state: Any) -> None:
+        """Clean up after a hook has raised."""
+        self._reached(*state).failed()
+
+    def _reached(self, *state: Any) -> UnrecordedRun:
+        assert self._observed is not None
+        return UnrecordedRun.reached(self._observed, *state)
 
     def _may_be_hooked(self) -> bool:
         """Return True if forward hooks may be added that run at the end of a cell which is being called then."""

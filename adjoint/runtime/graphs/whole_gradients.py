@@ -26,7 +26,6 @@ from adjoint.ir.core import Atom, Function, Region, Value, tensor_type
 from adjoint.ir.ops.control import Gradient
 from adjoint.ir.types import BOOL
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
@@ -69,8 +68,7 @@ class WholeGradient:
 
     def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
         given = argument_text(template)
-        call = None if given is None else WholeCall(
-            given.header, given.statements, given.tensors, result, {**given.objects, **objects}, conditions)
+        call = None if given is None else given.call(result, objects, conditions)
         self.sequence = bind(graph, guarded=True, call=call, alone=Alone(optimised, True, len(optimised.body.nodes)))
         self.nbytes = _GRADIENT + _NODE * len(optimised.body.nodes)
         self._fill = filling(result, len(optimised.body.results), objects)

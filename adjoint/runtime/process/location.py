@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
 from adjoint.ir.core import Node
 
-__all__ = ["called_at", "definition", "receiver", "site_of", "user_frame", "user_location"]
+__all__ = ["WRITTEN", "called_at", "definition", "receiver", "site_of", "user_frame", "user_location"]
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -30,6 +31,10 @@ class _Running(threading.local):
 
 
 _running = _Running()
+
+WRITTEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "execution", "<the call of a graph>")
+"""The file that functions are named after whose text is written for a graph.  Of a line that calls Python for a node `lines`, a global of
+theirs, holds the node's location: as in `called_at` this is the running line then."""
 
 
 def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
@@ -62,6 +67,8 @@ def user_location() -> Loc:
         if mark is not None and frame is mark[0]:
             return mark[1]
         code = frame.f_code
+        if code.co_filename == WRITTEN and (loc := frame.f_globals["lines"].get(frame.f_lineno)) is not None:
+            return loc
         if not is_ours[code.co_filename]:
             line, _, column, end = next(islice(code.co_positions(), frame.f_lasti // 2, None))
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)

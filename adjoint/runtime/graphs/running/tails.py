@@ -22,7 +22,7 @@ from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.graphs.graph import Graph, Slots
 from adjoint.runtime.graphs.running.binding import bind
-from adjoint.runtime.graphs.running.departing import Observed, ObservedRun, observed
+from adjoint.runtime.graphs.running.departing import Observed, RecordableRun, observed
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returns_anything, runs_user_code
 from adjoint.runtime.tensor.tensor import Tensor
@@ -56,7 +56,9 @@ class HeadAndTail:
         """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
         first, whole = self._first, self._whole
         if first is not None and not run.replaying and first.fits(arguments):
-            return self._run_whole(first.begun(arguments, log), log)
+            begun = first.begun(arguments, log)
+            assert isinstance(begun, RecordableRun)
+            return self._run_whole(begun, log)
         between = self._head.run_fitting(arguments, run)
         if run.replaying or not self._is_as_it_was(between) or not whole.fits(between):
             return self._tail.run_fitting(between, run)
@@ -65,7 +67,7 @@ class HeadAndTail:
         run.forget()
         return whole.run_fitting(between, Run(None))
 
-    def _run_whole(self, begun: ObservedRun, log: list[Any]) -> list[Tensor] | None:
+    def _run_whole(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
         """Return the same where the head is not run along its path: its log is made when it is needed."""
         between, whole, rest = begun.run(), self._whole, list[Any]()
         if between is None:
@@ -81,7 +83,7 @@ class HeadAndTail:
                 raise
             if results is not None:
                 return results
-        begun.of.has_departed()
+        begun.of.beginning.has_departed()
         log += [*begun.again(), *rest]
         return None
 
