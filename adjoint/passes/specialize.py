@@ -25,7 +25,7 @@ from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Rewriter
 
-__all__ = ["Inferences", "Specialize", "specialized"]
+__all__ = ["Inference", "Inferences", "Numbered", "Specialize", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
@@ -44,7 +44,7 @@ class _Specializer(Rewriter):
         return with_sizes(op, self._sizes)
 
 
-class _Numbers:
+class Numbered:
     """Types and ops with numbers for names, each made once.
 
     types, ops  those that are known already
@@ -72,17 +72,21 @@ class _Numbers:
         return {a: b for a, b in self._types.items() if a is b}, {a: b for a, b in self._ops.items() if a is b}
 
 
+Inference = tuple[Op, tuple[Type, ...], tuple[Type, ...]]
+"""An op, the types of its operands, those of its results."""
+
+
 class Inferences:
     """The inferences of types in functions, each of them once: of the nodes without regions that have types or ops with certain names."""
 
     def __init__(self, functions: Iterable[Function], names: Iterable[str]):
-        probe = _Numbers(dict.fromkeys(names, 2))
-        self._known: dict[tuple[Op, tuple[Type, ...], tuple[Type, ...]], None] = {}
+        probe = Numbered(dict.fromkeys(names, 2))
+        self._known: dict[Inference, None] = {}
         for node in chain.from_iterable(walk(function.body) for function in functions):
-            operands, results = tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
-            changed = [probe.op(node.op) is not node.op, *[probe.type(t) is not t for t in (*operands, *results)]]
+            found = op, operands, results = _inference(node)
+            changed = [probe.op(op) is not op, *[probe.type(t) is not t for t in (*operands, *results)]]
             if any(changed) and not node.regions:
-                self._known[node.op, operands, results] = None
+                self._known[found] = None
         self._unchanged = probe.unchanged()
 
     def numbered(self, function: Function, sizes: Mapping[str, Dim]) -> Function:
@@ -91,10 +95,26 @@ class Inferences:
         TypeError or ValueError if an op of any of the functions cannot have these sizes, or if the type of its result is not the one for
         any size.  Nodes without names are shared with the function, unless they have regions.
         """
-        numbers = _Numbers(sizes, *self._unchanged)
-        for op, operands, results in self._known:
+        return replace(function, body=_Copy(self.checked(sizes)).region(function.body))
+
+    def checked(self, sizes: Mapping[str, Dim], among: Iterable[Inference] | None = None) -> Numbered:
+        """Return the types and ops with numbers for the names, after a look at inferences, all or some.
+
+        TypeError or ValueError as for `numbered`.
+        """
+        numbers = Numbered(sizes, *self._unchanged)
+        for op, operands, results in self._known if among is None else among:
             _check(numbers.op(op), [numbers.type(t) for t in operands], (), [numbers.type(t) for t in results])
-        return replace(function, body=_Copy(numbers).region(function.body))
+        return numbers
+
+    def besides(self, nodes: Iterable[Node]) -> tuple[Inference, ...]:
+        """Return the inferences that are not those of these nodes."""
+        apart = {_inference(node) for node in nodes}
+        return tuple([known for known in self._known if known not in apart])
+
+
+def _inference(node: Node) -> Inference:
+    return node.op, tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
 
 
 def _check(op: Op, operands: Sequence[Type], regions: Sequence[Region], results: Sequence[Type]) -> None:
@@ -109,7 +129,7 @@ AnyAtom = TypeVar("AnyAtom", bound=Atom)
 class _Copy:
     """Copies regions, with numbers for names."""
 
-    def __init__(self, numbers: _Numbers):
+    def __init__(self, numbers: Numbered):
         self._numbers = numbers
         self._known: dict[Atom, Value] = {}
 

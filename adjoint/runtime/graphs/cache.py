@@ -6,7 +6,7 @@ The graphs of all functions together count towards the budget.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.changing_floats import ChangingFloats
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.process.context import get_context
 
 __all__ = ["Graphs", "GraphsOfCells"]
 
@@ -115,6 +116,11 @@ class Graphs(dict[Template, _Entries]):
                     entries[:] = [entry, *[other for other in entries if other is not entry]]
                 return entry
         return None
+
+    def once(self, template: Template, tensors: Sequence[Any]) -> Callable[[], Any] | None:
+        """Return what makes a call with sizes that are new, without a graph of their own; None if there is to be one."""
+        seen = self.any_size.get(template.without_sizes()) if self.any_size and not get_context("save_graphs") else None
+        return None if seen is None else seen.once(template.types, tensors)
 
     def add(self, template: Template, entry: _Entry) -> None:
         """Add a new graph; drop those of the same template whose guards can never hold again, and the oldest if there are too many."""

@@ -168,7 +168,11 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             entry = known.find_plain(types_)
             if entry is not None:
                 return entry.run(known, None, named, args)
-    entry, template, tensors = _found(known, *flatten((args, kwargs)), named, plain)
+    template, tensors = flatten((args, kwargs))
+    found = _cached(known, template, tensors, plain)
+    if found is None and not recorded and (once := known.once(template, tensors)) is not None:
+        return once()
+    entry, template, tensors = found or _found(known, template, tensors, named, plain)
     return entry.run(known, template, named, tensors)
 
 

@@ -24,19 +24,26 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.types import NamedSizes, Poly, TensorType, substituted, symbol, tensor
 from adjoint.passes.specialize import Inferences, specialized
+from adjoint.runtime.graphs.call_text import filling
 from adjoint.runtime.graphs.graph import Graph, site_key
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
-from adjoint.runtime.graphs.outline import OutlineSlot, Remade
+from adjoint.runtime.graphs.outline import OutlineSlot, Remade, expression_of, slots_of
+from adjoint.runtime.graphs.running.in_order import InOrder
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.tensor.structure import mapped
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
 
 _MOST = 4
 """Graphs for any size that are kept for arguments that differ in their sizes alone."""
+
+
+_MOST_SIZES = 512
+"""Sizes that came once and are remembered, of a graph for any size."""
 
 
 class _Seen:
@@ -52,6 +59,14 @@ class _Seen:
         self.graphs: list[AnySize] = []
         self.refused: set[tuple[TensorType, ...]] = set()
 
+    def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """Return what makes a call whose sizes are new; None if there is to be a graph for them."""
+        for graph in self.graphs:
+            if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
+                self.last = now
+                return graph.once(sizes, tensors)
+        return None
+
 
 def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
     """Return the graph of a subject and what it runs alone, from one for any size; None if it has to be parsed for its sizes.
@@ -59,7 +74,7 @@ def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowe
     seen  by the template of arguments without sizes
     """
     now = subject.arguments.types
-    key = subject.arguments.with_types([tensor(t.dtype, [symbol("_")] * t.rank) for t in now])
+    key = subject.arguments.without_sizes()
     known = seen.get(key)
     if known is None:
         known = seen[key.lasting()] = _Seen()
@@ -129,6 +144,21 @@ class AnySize:
         names = {name for type_ in types for size in type_.shape if isinstance(size, Poly) for name in size.names()}
         self._inferences = Inferences([*lowered.graph.module.functions.values(), optimised], names)
         self._derived: _Derived = {}
+        self._ran: set[tuple[int, ...]] = set()
+        result = None if lowered.written or self._hooked is not None else expression_of(lowered.outline)
+        self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)))
+        self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
+
+    def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """Return what makes a call with sizes that it has not made a call with; None if there is to be a graph for them."""
+        in_order, filled, key = self._in_order, self._filled, tuple(sizes.values())
+        if in_order is None or filled is None or key in self._ran or (self._differentiates and not in_order.fits(tensors)):
+            return None
+        if len(self._ran) >= _MOST_SIZES:
+            self._ran.clear()
+        self._ran.add(key)
+        run = in_order.ready(sizes)
+        return None if run is None else lambda: filled(*run(tensors))
 
     @classmethod
     def of(cls, subject: Subject) -> AnySize | None:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Container, Hashable, Iterator, Sequence
 from typing import Any
 
-from adjoint.ir.types import BOOL, F64, I64, TensorType
+from adjoint.ir.types import BOOL, F64, I64, TensorType, symbol, tensor
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.tensor.mutable import MUTABLE
 from adjoint.runtime.tensor.parameter import Parameter
@@ -110,6 +110,10 @@ class Template:
     def with_types(self, types: Sequence[TensorType]) -> Template:
         """Return the template for tensors of other types."""
         return Template(_retyped(self.node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
+
+    def without_sizes(self) -> Template:
+        """Return the template for tensors of any sizes."""
+        return self.with_types([tensor(t.dtype, [symbol("_")] * t.rank) for t in self.types])
 
     def places(self) -> list[int | None]:
         """Return for each argument of a call, of whose `(args, kwargs)` this is the template, its number among the tensors if it is one."""

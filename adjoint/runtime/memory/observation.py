@@ -21,7 +21,7 @@ from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 
-__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed"]
+__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing"]
 
 _STOPPED = 0x7F000000
 """The status of a launch after which the observer raised an exception."""
@@ -152,6 +152,11 @@ def observed(observer: _Observer) -> Iterator[None]:
             _observing -= 1
             if not _observing:
                 library.adjoint_observe(ffi.NULL)
+
+
+def observing() -> bool:
+    """Return True if a function is called after each launch of this thread."""
+    return bool(_thread.observers)
 
 
 def failure(of_status: Callable[[int], BaseException], status: int) -> BaseException:
