@@ -18,7 +18,7 @@ from typing import Any
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.host import Observe
+from adjoint.ir.ops.host import Apply, Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.execution.run import Deviation, Run, unfolded
@@ -55,8 +55,8 @@ class Observed:
     watched  the tensors whose values hooks must leave as they are
     repeats  True if runs keep what is needed to run them again after they have run; `kept` are the tensors of the state that this takes
     trained  the parameters that gradients are taken by
-    types    those of the arguments
     places   where a run without gradients keeps the tensors that hooks are given
+    types    of the tensors at these places
     beginning  whether runs may begin
     """
 
@@ -66,8 +66,12 @@ class Observed:
         self.watched = [graph.state[symbol] for symbol in found.read]
         used = dict.fromkeys(node.op.symbol for node in nodes if again and isinstance(node.op, (Read, Write)))
         self.repeats, self.kept = again, [graph.state[symbol] for symbol in used]
-        self.types = [value.type for value in graph.function.params]
-        self.places = places_of(found, len(self.types))
+        self.places = places_of(found, len(graph.function.params))
+        types: dict[Hashable, Any] = {Argument(i): value.type for i, value in enumerate(graph.function.params)}
+        for node in nodes:
+            if isinstance(node.op, Apply) and node.op.symbol in found.hooks:
+                types.update(zip(found.hooks[node.op.symbol].objects, [atom.type for atom in node.operands], strict=True))
+        self.types = [types[key] for key in self.places.known]
         self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self.beginning = Beginning([site.reference for site in found.sites if site.pattern.forward])
         positions, hosts = hosts_of_runs(found.graph)
@@ -366,11 +370,12 @@ class UnrecordedRun(ObservedRun):
             self._left().abandon()
 
     def _left(self) -> Deviation:
-        of, begin, read, run = self.of, len(self.log), len(self.of.watched), self._until_here()
-        before = [*zip(of.watched, [x.type for x in of.watched], self.memories, strict=False),
-                  *zip(self.arguments, of.types, self.memories[read:], strict=False)]
+        of, begin, run = self.of, len(self.log), self._until_here()
+        # Arguments and those that hooks have been given: the memory of these is in the order of their places.
+        shown = [(x, type_) for x, type_ in zip(self.objects, of.types, strict=True) if x is not None]
+        before = [*((x, x.type) for x in of.watched), *shown]
         try:
-            self._repeat(run, before)
+            self._repeat(run, [(x, type_, memory) for (x, type_), memory in zip(before, self.memories, strict=True)])
         except Deviation as deviation:
             self.log[begin:] = [run.shown_in(entry) for entry in unfolded(self.log[begin:])]
             return deviation

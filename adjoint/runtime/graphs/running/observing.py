@@ -358,7 +358,7 @@ class _Tape:
         known = self._recording and not self._known.isdisjoint(given)
         if known:
             self._known.update(x for x in given if x is not _OTHER)
-        self._new(node.results, known or (self._recording and isinstance(op, Hook)))
+        self._new(node.results, known)
         made = [self._objects[value] for value in node.results]
         if self._recording and not known and not self._unsure.isdisjoint(given):
             self._unsure.update((*given, *made))
