@@ -1,4 +1,5 @@
-"""Measure what Python hooks of each kind on LeNet-5's 12 layers cost a training step, batch 32, in eager mode and under one `jit`.
+"""Measure what Python hooks cost in eager mode and under one `jit`: of each kind on LeNet-5's 12 layers in a training step, batch 32, and
+forward hooks in calls of small networks without gradients.
 
     python benchmarks/hook_kinds.py
 
@@ -14,8 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import nets_adjoint
+import numpy as np
 
 import adjoint as ms
+from adjoint import Tensor, nn
 
 
 class Counted:
@@ -74,6 +77,23 @@ def twice(hook: Counted) -> Step:
     return step
 
 
+def called(net: Callable[[], nn.Cell], *kinds: str) -> Callable[[Counted], Step]:
+    """Return what makes a call of a network on one row, without gradients; with hooks of these kinds on its layers, or on itself."""
+
+    def make(hook: Counted) -> Step:
+        made, x = net(), Tensor(np.ones((1, 16), np.float32))
+        for cell in [*made.cells()] or [made]:
+            for kind in kinds:
+                getattr(cell, f"register_{kind}_hook")(hook)
+        return lambda: made(x)
+
+    return make
+
+
+def two_layers() -> nn.Cell:
+    return nn.SequentialCell(nn.Dense(16, 16), nn.Dense(16, 4))
+
+
 KINDS: dict[str, tuple[Callable[[Counted], Step], int]] = {
     "no hooks": (hooked(), 0),
     "12 backward hooks": (hooked("backward"), 12),
@@ -83,8 +103,16 @@ KINDS: dict[str, tuple[Callable[[Counted], Step], int]] = {
     "12 of each of the four": (hooked("forward_pre", "forward", "backward_pre", "backward"), 48),
     "12 x register_hook": (watched, 12),
     "two networks, 12 each": (twice, 24),
+    "ReLU, forward": (called(nn.ReLU, "forward"), 1),
+    "ReLU, forward pre": (called(nn.ReLU, "forward_pre"), 1),
+    "Dense, forward": (called(lambda: nn.Dense(16, 16), "forward"), 1),
+    "two Dense, forward": (called(two_layers, "forward"), 2),
+    "two Dense, both": (called(two_layers, "forward_pre", "forward"), 4),
 }
 """By name what makes a step, given its hook, and how often the step calls it."""
+
+SMALL = 100.0
+"""Microseconds below which a step is sampled many times in a row."""
 
 
 def measure(threads: int, seconds: float) -> None:
@@ -104,12 +132,15 @@ def measure(threads: int, seconds: float) -> None:
     while time.perf_counter() < end:
         for key, step in steps.items():
             for _ in range(2):
+                count = 100 if best[key] < SMALL else 1
                 begin = clock()
-                step()
-                best[key] = min(best[key], (clock() - begin) * 1e6)
+                for _ in range(count):
+                    step()
+                best[key] = min(best[key], (clock() - begin) / count * 1e6)
     for kind in KINDS:
         eager, jit = best[kind, "eager"], best[kind, "jit"]
-        print(f"{kind:24} eager {eager:7.0f} us   jit {jit:7.0f} us   eager/jit {eager / jit:.2f}")
+        digits = 2 if eager < SMALL else 0
+        print(f"{kind:24} eager {eager:7.{digits}f} us   jit {jit:7.{digits}f} us   eager/jit {eager / jit:.2f}")
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "CellSite", "Graph", "LibraryCall", "LibraryEffect", "Registration", "Slots", "StateAccess", "Unfitting", "living", "site_key",
+    "CellSite", "Graph", "HookCall", "LibraryCall", "LibraryEffect", "Registration", "Slots", "StateAccess", "Unfitting", "living",
+    "site_key",
 ]
 
 
@@ -66,6 +67,27 @@ class Registration:
         handle = getattr(self._last, "handle", None)
         if handle is not None:
             handle.remove()
+
+
+class HookCall:
+    """A host that calls the forward hooks of a cell, or its forward pre hooks.
+
+    run     does it on tensors, as any host
+    cell    returns the cell
+    values  makes of the tensors what the hooks are given: the arguments of the cell, and its result
+    fire    is given the cell and these values; it returns the last one of them as the hooks have made it
+    result  takes that, and the values, and returns what `run` does
+    as_it_was  the expression of whether the hooks have changed nothing, of the variables `values` and `answer`, which `fire` has returned
+    """
+
+    __slots__ = ("as_it_was", "cell", "fire", "result", "run", "values")
+
+    def __init__(self, run: Callable[..., Any], cell: Callable[[], Cell | None], values: Callable[..., tuple[Any, ...]],
+                 fire: Callable[..., Any], result: Callable[[Any, tuple[Any, ...]], Any], as_it_was: str):
+        self.run, self.cell, self.values, self.fire, self.result, self.as_it_was = run, cell, values, fire, result, as_it_was
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        return self.run(*tensors)
 
 
 class LibraryEffect:

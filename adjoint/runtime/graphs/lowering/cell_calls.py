@@ -87,15 +87,13 @@ class LoweredCall:
 
     # -- hooks ------------------------------------------------------------------------------------------------------------
     def forward_pre(self, cell: Cell, given: CallArguments) -> CallArguments:
-        reference = self._reference
-        return self._hooks(cell, "forward_pre", given, given, lambda given: fire_forward_pre(living(reference), given))
+        return self._hooks(cell, "forward_pre", fire_forward_pre, given)
 
     def forward(self, cell: Cell, given: CallArguments, output: Any) -> Any:
-        reference = self._reference
-        return self._hooks(cell, "forward", (given, output), output, lambda given: fire_forward(living(reference), *given))
+        return self._hooks(cell, "forward", fire_forward, given, output)
 
-    def _hooks(self, cell: Cell, slot: str, given: Any, assumed: Any, fire: Callable[[Any], Any]) -> Any:
-        return self._calls.hooks.run((self._ordinal, slot), cell.title, _hooks_text(cell, slot), given, assumed, fire)
+    def _hooks(self, cell: Cell, slot: str, fire: Callable[..., Any], *values: Any) -> Any:
+        return self._calls.hooks.run((self._ordinal, slot), cell.title, _hooks_text(cell, slot), self._reference, fire, values)
 
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
         """Do nothing: a graph that is run calls the hooks with `always_call` itself, and one that cannot be made is not run."""

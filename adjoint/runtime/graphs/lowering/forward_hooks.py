@@ -12,12 +12,13 @@ from typing import Any, NoReturn
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.world import Kind
-from adjoint.runtime.graphs.graph import Unfitting
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.graph import HookCall, Unfitting, living
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, Site
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import filled, outline_key, outlined, slots_of
+from adjoint.runtime.graphs.outline import OutlineSlot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -30,26 +31,26 @@ class ForwardHooks:
     def __init__(self, values: Values, hosts: Hosts, assumptions: Assumptions, aliases: Aliases):
         self._values, self._hosts, self._assumptions, self._aliases = values, hosts, assumptions, aliases
 
-    def run(self, site: Site, title: str, text: str, given: Any, assumed: Any, fire: Callable[[Any], Any]) -> Any:
-        """Emit hooks as an `apply!` of `fire(given)`, and return their result.
+    def run(
+        self, site: Site, title: str, text: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]
+    ) -> Any:
+        """Emit hooks as an `apply!` of `fire(cell(), *values)`, and return their result.  It is assumed to be like the last of the values.
 
-        assumed      the part of `given` whose structure and types the result is assumed to have: all of it, or its last item
         title, text  the cell, and its hooks, in the text of the module
         """
         known = self._assumptions
         if site in known.known:
             expected = known.known[site]
         elif known.asks:
-            self._end(site, title, given, fire)
+            self._end(site, title, cell, fire, values)
         else:
-            expected = hooked_outline(assumed)
+            expected = hooked_outline(values[-1])
             known.guessed = True
         known.taken[site] = expected
-        wanted, guessed, as_given = outline_key(expected), site not in known.known, assumed is given
+        wanted, guessed = outline_key(expected), site not in known.known
 
-        def called(given_: Any) -> Any:
-            returned = fire(given_)
-            if guessed and (unchanged := _unchanged(returned, given_ if as_given else given_[-1])) is not None:
+        def result(returned: Any, given: tuple[Any, ...]) -> Any:
+            if guessed and (unchanged := _unchanged(returned, given[-1])) is not None:
                 return unchanged
             outline, found = outlined(returned, tensor_slot)
             categories = [slot.category for slot in slots_of(outline)]
@@ -57,21 +58,27 @@ class ForwardHooks:
             return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
 
         slots = slots_of(expected)
-        symbol, results = self._hosts.call(f"{title}.{site[1]}", called, (given,), [slot.type for slot in slots], text)
+        def called(*given: Any) -> Any:
+            return result(fire(living(cell), *given), given)
+
+        symbol, results = self._hosts.call(f"{title}.{site[1]}", called, values, [slot.type for slot in slots], text)
+        as_it_was = _as_it_was(expected, of_arguments=len(values) == 1) if guessed else None
+        if as_it_was is not None:
+            self._hosts.written_out(symbol, values, lambda run, made: HookCall(run, cell, made, fire, result, as_it_was))
         known.sites[symbol] = site
         made = filled(expected, [
             self._values.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
-        self._may_be(made, given)
+        self._may_be(made, values)
         return made
 
-    def _end(self, site: Site, title: str, given: Any, fire: Callable[[Any], Any]) -> NoReturn:
+    def _end(self, site: Site, title: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]) -> NoReturn:
         """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues."""
 
-        def called(given_: Any) -> Any:
-            outline, found = outlined(fire(given_), tensor_slot)
+        def called(*given: Any) -> Any:
+            outline, found = outlined(fire(living(cell), *given), tensor_slot)
             return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
 
-        symbol, _ = self._hosts.call(f"{title}.{site[1]}", called, (given,), ())
+        symbol, _ = self._hosts.call(f"{title}.{site[1]}", called, values, ())
         self._assumptions.sites[symbol] = site
         raise Unreachable
 
@@ -100,6 +107,22 @@ def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
             return None
         found += tensors
     return found
+
+
+def _as_it_was(outline: Any, of_arguments: bool) -> str | None:
+    """Return the expression of whether hooks have changed nothing, see `HookCall`; None if what they are given may change in itself.
+
+    of_arguments  True for pre hooks: the outline is that of `(arguments, named arguments)`, of which the last are in a new dict if any
+    """
+    if of_arguments:
+        arguments, named = outline
+        return "answer[0] is values[0][0] and not answer[1]" if not named and _is_of_tuples(arguments) else None
+    return "answer is values[-1]" if _is_of_tuples(outline) else None
+
+
+def _is_of_tuples(outline: Any) -> bool:
+    """Return True for the outline of a tensor, and of tuples of tensors."""
+    return isinstance(outline, OutlineSlot) or (type(outline) is tuple and all(map(_is_of_tuples, outline)))
 
 
 def hooked_outline(value: Any) -> Any:

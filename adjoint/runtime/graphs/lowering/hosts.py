@@ -14,6 +14,7 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.graphs.call_text import filling
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, tensor_slot
@@ -89,6 +90,16 @@ class Hosts:
         self.user_code_inside = self.user_code_inside or self._journal.is_open
         on_tensors, leaves = _on_tensors(function, values)
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
+
+    def written_out(self, symbol: str, values: Any, host: Callable[[Callable[..., Any], Callable[..., Any]], Any]) -> None:
+        """Replace the host of a `call`, if it is called as it is and its values can be written as text.
+
+        host  makes the new one of the old one, and of what makes the values of tensors
+        """
+        outline, leaves = outlined(values, tensor_slot)
+        expression = expression_of(outline)
+        if expression is not None and not state.no_grad:
+            self._symbols.hosts[symbol] = host(self._symbols.hosts[symbol], filling(expression, len(leaves)))
 
     def library_call(self, kind: Callable[..., LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
                      results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:

@@ -16,7 +16,7 @@ from adjoint.runtime.execution.run import Step
 from adjoint.runtime.execution.sequence import Bound
 from adjoint.runtime.execution.whole_calls import RunConditions
 from adjoint.runtime.execution.whole_texts import Text, WrittenStep
-from adjoint.runtime.graphs.graph import Graph, Unfitting
+from adjoint.runtime.graphs.graph import Graph, HookCall, Unfitting, living
 from adjoint.runtime.graphs.running.observing import Observing, Places, State
 from adjoint.runtime.hooks.handles import ids
 from adjoint.runtime.process.epoch import epoch
@@ -148,14 +148,28 @@ class Look(WrittenStep):
                     statements.append(f"{name}._takes_gradient = False")
             names.append(text.made[place])
         text.results.update((number, text.made[place]) for number, place in self._at.results if place in text.made)
-        call = f"returned = {text.object(self._function)}({', '.join(names)})"
+        calls, unchanged_, returned = self._calls(text, names)
         if self._site is not None:
-            text.called[call] = self._site.loc
+            text.called.update(dict.fromkeys(calls, self._site.loc))
         same = [f"{name}.memory is {_memory(name)}" for name in text.made.values()]
         state_ = self._state(text)
-        return [*statements, "try:", f"    {call}", "except Exception:", f"    caller.failed({state_})", "    raise",
-                f"if not ({_unchanged_text(names[self._count :])} and epoch.now == now and ids.last == latest and {' and '.join(same)}):",
-                f"    return caller.departed({text.given}, returned, {state_})"]
+        return [*statements, "try:", *(f"    {call}" for call in calls), "except Exception:", f"    caller.failed({state_})", "    raise",
+                f"if not ({unchanged_} and epoch.now == now and ids.last == latest and {' and '.join(same)}):",
+                f"    return caller.departed({text.given}, {returned}, {state_})"]
+
+    def _calls(self, text: Text, names: Sequence[str]) -> tuple[list[str], str, str]:
+        """Return the statements that call the hooks on tensors, the expression of whether these changed nothing, and that of the result."""
+        given, shown, host = ", ".join(names), names[self._count :], self._function
+        if not isinstance(host, HookCall):
+            same = [f"returned[{i}] is {name}" for i, name in enumerate(shown)]
+            listed = " and ".join(["returned.__class__ is list", f"len(returned) == {len(shown)}", *same])
+            return [f"returned = {text.object(host)}({given})"], f"({listed} or unchanged(returned, {_listed(shown)}))", "returned"
+        text.objects["living"] = living
+        fire, cell, values, result = map(text.object, (host.fire, host.cell, host.values, host.result))
+        calls = [f"values = {values}({given})", f"answer = {fire}(living({cell}), *values)",
+                 f"returned = None if {host.as_it_was} else {result}(answer, values)"]
+        unchanged_ = f"(returned is None or unchanged(returned, {_listed(shown)}))"
+        return calls, unchanged_, f"{_listed(shown)} if returned is None else returned"
 
     def _begun(self, text: Text) -> list[str]:
         """Return the statements before the first hook: they keep the memory of the tensors whose values hooks must leave as they are."""
@@ -179,13 +193,6 @@ def _memory(name: str) -> str:
 
 def _listed(expressions: Iterable[str]) -> str:
     return f"[{', '.join(expressions)}]"
-
-
-def _unchanged_text(names: Sequence[str]) -> str:
-    """Return the expression of `unchanged` for the tensors in these variables; what hooks return as it was is a list."""
-    same = [f"returned[{i}] is {name}" for i, name in enumerate(names)]
-    listed = " and ".join(["returned.__class__ is list", f"len(returned) == {len(names)}", *same])
-    return f"({listed} or unchanged(returned, {_listed(names)}))"
 
 
 def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
