@@ -282,21 +282,6 @@ def floor_mod(x: Any, y: Any) -> Tensor:
     """
 
 
-def pow(input: Any, exponent: Any) -> Tensor:
-    """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is no integer is NaN.
-
-    An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
-
-    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
-
-    gradient  ct * exponent * input**(exponent - 1) for input, so NaN at 0**0; ct * input**exponent * log(input) for exponent, where
-              log(0) is taken as 0 if
-              exponent >= 0, so NaN for a negative input; each summed over the axes along which it was broadcast
-    ct        the gradient of the result
-    """
-
-tensor_pow = pow
-
 def neg(input: Any) -> Tensor:
     """-input.
 
@@ -504,3 +489,19 @@ def logical_not(input: Any) -> Tensor:
     gradient  none: bools have none
     """
 
+
+def pow(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is no integer is NaN; input ** 2 is input * input and
+    input ** 1 is input, to the bit.
+
+    An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * exponent * input**(exponent - 1) for input, so NaN at 0**0; ct * input**exponent * log(input) for exponent, where
+              log(0) is taken as 0 if
+              exponent >= 0, so NaN for a negative input; each summed over the axes along which it was broadcast
+    ct        the gradient of the result
+    """
+
+tensor_pow = pow

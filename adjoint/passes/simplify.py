@@ -83,6 +83,9 @@ RULES = (
     Rewrite("add(x, 0)", "x"),
     Rewrite("add(0, x)", "x"),
     Rewrite("sub(x, 0)", "x"),
+    # Powers whose kernel computes just this.
+    Rewrite("pow(x, 2.0)", "mul(x, x)"),
+    Rewrite("pow(x, 1.0)", "x"),
     # Signs: a sign is turned exactly, also that of a zero.
     Rewrite("neg(neg(x))", "x"),
     Rewrite("abs(neg(x))", "abs(x)"),

@@ -203,3 +203,28 @@ def test_any_of_bytes_is_a_byte() -> None:
 def test_bools_have_no_mean() -> None:
     with pytest.raises(RuntimeError, match="numbers"):
         Tensor([True, False]).mean()
+
+
+@ms.jit
+def _square(x: Tensor) -> Tensor:
+    return x**2
+
+
+@ms.jit
+def _power(x: Tensor, y: Tensor) -> Tensor:
+    return x**y
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_a_square_is_a_product_to_the_bit(dtype: str) -> None:
+    """However the exponent is known, in the text of a graph or when it runs; what a square's gradient computes is x, to the bit."""
+    kind = getattr(ms, dtype)
+    numbers = np.random.default_rng(0).standard_normal(300) * 10.0 ** np.arange(-30, 30, 0.2)
+    x = Tensor([*numbers.tolist(), 0.0, -0.0, math.inf, -math.inf]).astype(kind)
+    two, twos = Tensor(2.0, kind), ops.full_like(x, 2)
+    one, ones = Tensor(1.0, kind), ops.full_like(x, 1)
+    squares = (x**2, x**two, x**twos, _square(x), _power(x, two), _power(x, twos))
+    for found, expected in (*((found, x * x) for found in squares), (x**1, x), (x**one, x), (x**ones, x), (_power(x, ones), x),
+                            (ms.grad(_square)(x), x * 2)):
+        assert found.dtype == kind
+        assert found.astype(ms.float64).asnumpy().tobytes() == expected.astype(ms.float64).asnumpy().tobytes()

@@ -116,7 +116,7 @@ MUST_NOT_FIRE = [
     ("div(x, x)", "0 / 0 is NaN"),
     ("neg(sub(x, y))", "-(1 - 1) is -0, 1 - 1 is 0"),
     ("exp(log(x))", "rounded twice"),
-    ("pow(x, 1.0_f32)", "the kernel's value is the kernel's"),
+    ("pow(x, 3.0_f32)", "the kernel's value is the kernel's"),
     ("div(mul(x, y), y)", "rounded, and y may be 0"),
     ("add(sub(x, y), y)", "rounded"),
     ("maximum(x, y)", "they differ"),

@@ -504,7 +504,7 @@ static inline float adjoint_erfc_f32(float x) {
 }
 
 /* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error 0.55.
-   1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
+   x * x for y = 2, x for y = 1; 1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
 static inline float adjoint_pow_f32(float x, float y) {
     double a = fabs((double)x), exponent = y;
     double log2 = adjoint_log2_double_f32(a);
@@ -519,6 +519,7 @@ static inline float adjoint_pow_f32(float x, float y) {
     int odd = integer & !even;
     result = odd ? copysignf(result, x) : result;
     result = ((x < 0) & (x > -INFINITY) & !integer) ? NAN : result;
+    result = y == 2 ? x * x : y == 1 ? x : result;
     return ((y == 0) | (x == 1)) ? 1 : result;
 }
 

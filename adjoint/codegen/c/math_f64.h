@@ -377,7 +377,7 @@ static inline double adjoint_library_pow_f64(double x, double y) {
 }
 
 /* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error 0.8.
-   1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
+   x * x for y = 2, x for y = 1; 1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
 static inline double adjoint_pow_f64(double x, double y) {
     double size = fabs(y), low, high = adjoint_log2_parts_f64(fabs(x), &low);
     double bounded = y > 0x1p65 ? 0x1p65 : y < -0x1p65 ? -0x1p65 : y; /* beyond, all is 0, 1 or infinite */
@@ -399,6 +399,7 @@ static inline double adjoint_pow_f64(double x, double y) {
     int odd = integer & !even;
     result = odd ? copysign(result, x) : result;
     result = ((x < 0) & (x > -(double)INFINITY) & !integer) ? (double)NAN : result;
+    result = y == 2 ? x * x : y == 1 ? x : result;
     return ((y == 0) | (x == 1)) ? 1 : result;
 }
 

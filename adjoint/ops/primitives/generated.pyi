@@ -127,11 +127,6 @@ class FloorMod(Plain):
 
     def __call__(self, x: Any, y: Any) -> Tensor: ...
 
-class Pow(Plain):
-    """`ops.pow` as an object."""
-
-    def __call__(self, input: Any, exponent: Any) -> Tensor: ...
-
 class Neg(Plain):
     """`ops.neg` as an object."""
 
@@ -236,3 +231,8 @@ class LogicalNot(Plain):
     """`ops.logical_not` as an object."""
 
     def __call__(self, input: Any) -> Tensor: ...
+
+class Pow(Plain):
+    """`ops.pow` as an object."""
+
+    def __call__(self, input: Any, exponent: Any) -> Tensor: ...

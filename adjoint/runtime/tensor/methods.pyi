@@ -114,9 +114,6 @@ class Methods:
     def remainder_(self, other: Any) -> Tensor:
         """`ops.remainder` of this tensor, written into it."""
 
-    def pow(self, exponent: Any) -> Tensor:
-        """`ops.pow` of this tensor."""
-
     def neg(self) -> Tensor:
         """`ops.neg` of this tensor."""
 
@@ -215,3 +212,6 @@ class Methods:
 
     def logical_not(self) -> Tensor:
         """`ops.logical_not` of this tensor."""
+
+    def pow(self, exponent: Any) -> Tensor:
+        """`ops.pow` of this tensor."""

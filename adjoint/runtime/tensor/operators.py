@@ -17,11 +17,12 @@ import numpy as np
 
 from adjoint.budget import Refillable, budget
 from adjoint.ir.op import Op
-from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Pow, Sub
+from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Sub
 from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
+from adjoint.ir.ops.power import Pow
 from adjoint.ir.types import BOOL, F32, I64, U64, DType
 from adjoint.runtime.memory.op_plans import pairs, pairs_of, plan_for
 from adjoint.runtime.process.tracer import emitter, state, tracing
