@@ -122,6 +122,43 @@ def test_numbers_that_are_compared_with_their_sign(number: float) -> None:
         assert function(x, value).asnumpy().tobytes() == (x * value).asnumpy().tobytes()
 
 
+def test_numbers_of_numpy_are_compared_by_value(general: list[int]) -> None:
+    function, x = jit(lambda x, scale: x * Tensor(scale)), floats(1, -2)
+    kept = np.array([3.0, 4.0], np.float32)
+    values: list[Any] = [kept, kept.astype(np.float64), kept[::-1], np.array([-0.0, 0.0]), np.float64(0.0), np.float64(-0.0), np.int64(3)]
+    for value in values:
+        warm(function, x, value)
+    general.clear()
+    for value in values:
+        result, expected = function(x, value.copy()), x * Tensor(value)
+        assert result.type is expected.type and result.asnumpy().tobytes() == expected.asnumpy().tobytes(), repr(value)
+    assert not general
+    kept[0] = 5.0
+    assert list(function(x, kept).asnumpy()) == [5, -8] and general, "the same object with another number"
+
+
+def test_a_tensor_is_kept_in_an_attribute(general: list[int]) -> None:
+    """In the order of the program, as the object that is returned, and not if the call fails before."""
+    class Kept:
+        last: Any = None
+
+    @jit
+    def keeping(x: Tensor, i: Tensor, kept: Kept) -> Any:
+        kept.last = y = x * 2.0
+        z = ops.gather(y, i, 0) + 1.0
+        kept.last = z
+        return y, z
+
+    x, kept, index = floats(1, 2), Kept(), Tensor(np.array([1], np.int32))
+    warm(keeping, x, index, kept)
+    general.clear()
+    y, z = keeping(x, index, kept)
+    assert not general and kept.last is z and list(y.asnumpy()) == [2, 4] and list(z.asnumpy()) == [5]
+    with pytest.raises(IndexError):
+        keeping(x + 1.0, Tensor(np.array([2], np.int32)), kept)
+    assert list(kept.last.asnumpy()) == [4, 6]
+
+
 class Scaling:
     def __init__(self, factor: float):
         self.factor = factor

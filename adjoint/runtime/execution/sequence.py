@@ -450,7 +450,8 @@ class _Binder:
         if step is None:
             raise InternalError(f"{node.op.name} has no place in what is run")
         if isinstance(step, WrittenStep) and isinstance(call, HostCall):
-            self.parts[call], self.run_of_its_own = Part(step, call.freed), True
+            self.parts[call] = Part(step, call.freed)
+            self.run_of_its_own = self.run_of_its_own or step.run_of_its_own
         block.add(step, node, results)
 
     def control(self, block: Block, piece: Control, around: Node | None) -> None:

@@ -53,7 +53,10 @@ class WrittenStep:
     """A step that calls Python, which can be written out as well.
 
     node  the node that it is the step of
+    run_of_its_own  True if it needs more of a run than `Run` has
     """
+
+    run_of_its_own = False
 
     def __init__(self, node: Node):
         self.node = node

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.types import F64, TensorType, scalar
 from adjoint.runtime.execution.whole_calls import RunConditions, WholeCall
 from adjoint.runtime.graphs.guards.references import reference
@@ -27,7 +29,7 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["ArgumentText", "argument_text", "filling"]
 
-_BY_VALUE = (int, str)
+_BY_VALUE = (int, str, bytes)
 _ITERATED = (tuple, list)
 
 
@@ -118,6 +120,14 @@ class ArgumentText:
             self.unless(f"type({value}) is {kind.__name__} and {value} == {self.object(of[0])}")
         elif kind is float and leaf == 0:
             self.unless(f"type({value}) is float and {value}.hex() == {self.object(of[0])}")
+        elif kind is np.ndarray and type(of[-1]) is bytes:  # not one of objects
+            dtype, shape, numbers = map(self.object, of)
+            self.objects["ndarray"] = kind
+            self.unless(f"type({value}) is ndarray and {value}.dtype == {dtype} and {value}.shape == {shape} "
+                        f"and {value}.tobytes() == {numbers}")
+        elif issubclass(kind, np.generic) and type(of[-1]) is bytes:
+            self.unless(f"type({value}) is {self.object(kind)} and {value}.dtype == {self.object(of[0])} "
+                        f"and {value}.tobytes() == {self.object(of[1])}")
         elif kind is object:
             self.unless(f"{value} is {self.object(reference(leaf))}()")
         else:

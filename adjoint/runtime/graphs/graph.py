@@ -101,13 +101,13 @@ class LibraryEffect:
 
 
 class LibraryCall:
-    """A function of an `apply!` that runs none of the user's code."""
+    """A function of an `apply!` that runs none of the user's code; `run` is the function itself."""
 
     def __init__(self, run: Callable[..., Any]):
-        self._run = run
+        self.run = run
 
     def __call__(self, *tensors: Tensor) -> Any:
-        return self._run(*tensors)
+        return self.run(*tensors)
 
 
 class StateAccess(LibraryCall):

@@ -201,10 +201,17 @@ def put_of(place: MutablePlace) -> Callable[[Any], None]:
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
-        def put(value: Any) -> None:
-            setattr(living_holder(held), name, value)
-    else:
-        put = place.set
+        def write_attribute(value: Any) -> None:
+            holder = held()
+            # As for a counter, below.
+            if holder is not None and type(holder).__setattr__ is _set and lowering_lock.begun == lowering_lock.ended:
+                _set(holder, name, value)
+                return
+            with lowering_lock.current:
+                setattr(living_holder(held), name, value)
+
+        return write_attribute
+    put = place.set
 
     def write(value: Any) -> None:
         with lowering_lock.current:

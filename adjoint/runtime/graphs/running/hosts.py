@@ -15,6 +15,7 @@ from adjoint.ir.ops.host import Apply, Attach, Hook, NumberAccess, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
+from adjoint.runtime.execution.whole_texts import Text, WrittenStep
 from adjoint.runtime.graphs.graph import Graph, Registration, StateAccess, Unfitting
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -130,15 +131,21 @@ def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     return outputs_
 
 
-def _access(access: StateAccess, operands: Sequence[int], results: slice) -> Step:
-    """Return the step of a read or a write of Python state, which returns tensors of the types that the graph was made for, or raises."""
+class AccessStep(WrittenStep):
+    """The step of a read or a write of Python state, which returns tensors of the types that the graph was made for, or raises."""
 
-    def access_(values: list[Any], run: Run) -> None:
-        made = access(*[values[i] for i in operands])
+    def __init__(self, access: StateAccess, bound: Bound):
+        super().__init__(bound.node)
+        self._access, self._operands, self._results = access, bound.operands, bound.results
+
+    def __call__(self, values: list[Any], run: Any) -> None:
+        made = self._access(*[values[i] for i in self._operands])
         if made is not None:
-            values[results] = made
+            values[self._results.start : self._results.stop] = made
 
-    return access_
+    def write(self, text: Text) -> Sequence[str]:
+        call = f"{text.object(self._access.run)}({', '.join(map(text.value, self._operands))})"
+        return [f"{', '.join(map(text.value, self._results))}, = {call}" if self._results else call]
 
 
 def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
@@ -147,7 +154,7 @@ def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     types = [v.type for v in node.results]
     literal = [isinstance(atom, Literal) for atom in node.operands]
     if isinstance(access := hosts.get(symbol), StateAccess) and not any(literal):
-        return _access(access, operands, slice(results.start, results.stop))
+        return AccessStep(access, bound)
 
     literals = any(literal)
 

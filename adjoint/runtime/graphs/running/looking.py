@@ -101,6 +101,8 @@ class LookConditions:
 class Look(WrittenStep):
     """The step of forward hooks in a graph without gradients."""
 
+    run_of_its_own = True
+
     def __init__(self, found: Observing, graph: Graph, at: Places, bound: Bound):
         super().__init__(bound.node)
         self._symbol, self._site, self._at = bound.node.op.symbol, bound.site, at
