@@ -484,12 +484,27 @@ class Counting(nn.Cell):
         return x * 2
 
 
-def test_no_count_is_lost_while_another_thread_lowers() -> None:
-    """While a function is lowered the places that it counts in hold symbols, and are restored at the end."""
-    cell, x, done, seen = Counting(), floats(1, 2), threading.Event(), 0
-    counted = jit(cell)
-    warm(counted, x)
-    thread = threading.Thread(target=lambda: ([parsed(cell, x) for _ in range(40)], done.set()))
+COUNT = 0
+
+
+def counting() -> tuple[Any, Any]:
+    """Return a function that counts in a global and in a variable of the function around, and what returns both."""
+    n = 0
+
+    def function(x: Tensor) -> Tensor:
+        global COUNT
+        nonlocal n
+        n += 1
+        COUNT += 1
+        return x * 2
+
+    return function, lambda: (n, COUNT)
+
+
+def calls_while_another_thread_lowers(counted: Any, function: Any, x: Tensor) -> int:
+    """Return how often a jitted function has been called while a thread makes graphs of it."""
+    done, seen = threading.Event(), 0
+    thread = threading.Thread(target=lambda: ([parsed(function, x) for _ in range(40)], done.set()))
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -500,7 +515,21 @@ def test_no_count_is_lost_while_another_thread_lowers() -> None:
     finally:
         sys.setswitchinterval(before)
         thread.join()
-    assert cell.n == RUNS + seen
+    return seen
+
+
+def test_no_count_is_lost_while_another_thread_lowers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a function is lowered the places that it counts in hold symbols, and are restored at the end."""
+    cell, x = Counting(), floats(1, 2)
+    counted = jit(cell)
+    warm(counted, x)
+    assert calls_while_another_thread_lowers(counted, cell, x) == cell.n - RUNS
+    monkeypatch.setattr(sys.modules[__name__], "COUNT", 0)
+    function, counts = counting()
+    counted = jit(function)
+    warm(counted, x)
+    seen = calls_while_another_thread_lowers(counted, function, x)
+    assert counts() == (RUNS + seen, RUNS + seen)
 
 
 def test_a_counter_is_seen_by_graphs_that_read_it() -> None:

@@ -10,10 +10,11 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Hashable, Sequence
+from types import CellType
 from typing import Any
 
 from adjoint.dataclass import dataclass
-from adjoint.frontend.changes.journal import MISSING, AttributePlace, MutablePlace
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, MutablePlace
 from adjoint.ir.types import BOOL, F64, I64, scalar
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, key
@@ -237,6 +238,14 @@ def number_getter(place: MutablePlace, pattern: NumberPattern, get: Callable[[],
             raising(value)
         return value
 
+    if isinstance(place, ItemPlace) and type(place.holder) is dict:
+        find, name = place.holder.get, place.name
+
+        def item() -> Any:
+            value: Any = find(name) if lowering_lock.begun == lowering_lock.ended else None
+            return value if type(value) is kind and (kind is float or -bound <= value <= bound) else slow()
+
+        return item
     if not isinstance(place, AttributePlace):
         quick = place.get
 
@@ -266,8 +275,38 @@ def number_putter(place: MutablePlace, guards: Guards, slow: Callable[[Any], Non
     guards  those of the graph: they hold after a number of the same pattern is written
     slow    writes under the lock
     """
-    if not isinstance(place, AttributePlace) or not isinstance(place.holder, Cell):
-        return slow
+    match place:
+        case ItemPlace(holder=namespace) if type(namespace) is dict:
+            return _putter_of_items(namespace, place.name, slow)
+        case CellPlace(cell=variable):
+            return _putter_of_variables(variable, slow)
+        case AttributePlace(holder=Cell()):
+            return _putter_of_attributes(place, guards, slow)
+        case _:
+            return slow
+
+
+def _putter_of_items(namespace: dict[Any, Any], name: Any, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        if lowering_lock.begun == lowering_lock.ended:
+            namespace[name] = value
+        else:
+            slow(value)
+
+    return put
+
+
+def _putter_of_variables(variable: CellType, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        if lowering_lock.begun == lowering_lock.ended:
+            variable.cell_contents = value
+        else:
+            slow(value)
+
+    return put
+
+
+def _putter_of_attributes(place: AttributePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
     held, name = reference(place.holder), place.name
     life: Life | None = None
     kind, bound, begun = int, -1, False
