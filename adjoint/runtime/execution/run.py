@@ -70,8 +70,8 @@ class Run:
         return None
 
     def note(self, raised: BaseException, node: Node) -> None:
-        """Add a note with the line of a node to the exception that it raised, unless the exception needs none."""
-        if not self.noted:
+        """Add a note with the line of a node to the exception that it raised, unless the exception needs none, as a Deviation."""
+        if not self.noted and not isinstance(raised, Deviation):
             self.noted = True
             _note(raised, node)
 
@@ -189,8 +189,6 @@ class Block:
         try:
             for step in self.steps:
                 step(values, run)
-        except Deviation:
-            raise
         except BaseException as raised:
             self._failed(raised, step, run)
             raise
@@ -258,8 +256,6 @@ class LoggingBlock(Block):
                 else:
                     step(values, run)
                     run.keep(tuple(values[made.start : made.stop]))
-        except Deviation:
-            raise
         except BaseException as raised:
             self._failed(raised, step, run)
             raise
@@ -273,8 +269,6 @@ def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> 
             step(values, run)
             if made is not None:
                 run.keep(tuple(values[made.start : made.stop]))
-    except Deviation:
-        raise
     except BaseException as raised:
         block._failed(raised, step, run)
         raise

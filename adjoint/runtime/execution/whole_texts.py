@@ -135,7 +135,7 @@ def written_call(
 
 def _noting(text: Text, node: Node, statements: Sequence[str]) -> list[str]:
     """Return statements from which an exception gets a note with the line of a node."""
-    return ["try:", *(f"    {statement}" for statement in statements or ("pass",)), "except Deviation:", "    raise",
+    return ["try:", *(f"    {statement}" for statement in statements or ("pass",)),
             "except BaseException as raised:", f"    (run or Run(None)).note(raised, {text.object(node)})", "    raise"]
 
 

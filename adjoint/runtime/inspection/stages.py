@@ -32,7 +32,7 @@ from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.observing import observed_plan
+from adjoint.runtime.graphs.running.observing import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.process.context import background_compile
 
@@ -49,9 +49,9 @@ def plan_of(graph: Graph) -> str:
 
     It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.
     """
-    why, plan = reason(graph), observed_plan(graph)
-    if plan is not None:
-        return f"as long as forward hooks change nothing; then along its path{'' if why is None else f': {why}'}\n{_text(plan)}"
+    why, observed = reason(graph), observed_form(graph)
+    if observed is not None:
+        return f"as long as forward hooks change nothing; then along its path{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
     return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 

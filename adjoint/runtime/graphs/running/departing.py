@@ -32,8 +32,7 @@ from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.running.binding import makers_of, plan_of
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.graphs.running.looking import Beginning, Caller, Look, LookConditions, observed_step
-from adjoint.runtime.graphs.running.observing import Argument, Observing, State, observing, places_of
-from adjoint.runtime.graphs.running.optimised import faster
+from adjoint.runtime.graphs.running.observing import Argument, ObservedForm, State, observed_form, places_of
 from adjoint.runtime.graphs.running.repeating import Answers, Repetition, answering, drawing, repeated
 from adjoint.runtime.hooks.handles import ids
 from adjoint.runtime.process.epoch import epoch
@@ -60,7 +59,8 @@ class Observed:
     beginning  whether runs may begin
     """
 
-    def __init__(self, graph: Graph, found: Observing, form: Faster, again: bool, call: WholeCall | None, caller: _CallerOf):
+    def __init__(self, graph: Graph, form: ObservedForm, again: bool, call: WholeCall | None, caller: _CallerOf):
+        found, plan = form.of, form.plan
         nodes = [*walk(graph.function.body)]
         self.graph, self.found, self.state = graph, found, graph.state
         self.watched = [graph.state[symbol] for symbol in found.read]
@@ -87,7 +87,8 @@ class Observed:
         else:
             whole = replace(call, conditions=LookConditions(call.conditions, self.beginning, caller))
         self._sequence = Sequenced(
-            functools.partial(plan_of, found.graph), makers, graph.state, explanations=graph.hosts, faster=form, hosts=hosts, call=whole)
+            functools.partial(plan_of, found.graph), makers, graph.state, explanations=graph.hosts,
+            faster=Faster(lambda: plan, form.fits), hosts=hosts, call=whole)
         self._again: Sequenced | None = None
 
     @property
@@ -132,12 +133,8 @@ def observed(
     call    how it is called: where nothing is differentiated there is then a `whole`
     caller  returns what that turns to if a hook does more than look
     """
-    found = observing(graph, again=again)
-    form = None if found is None else faster(found.graph)
-    plan = None if form is None else form.plan()
-    if found is None or form is None or plan is None:
-        return None
-    return Observed(graph, found, Faster(lambda: plan, form.fits), again, call, caller)
+    form = observed_form(graph, again=again)
+    return None if form is None else Observed(graph, form, again, call, caller)
 
 
 class ObservedRun(Run):

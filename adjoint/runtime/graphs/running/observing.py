@@ -12,9 +12,9 @@ once it has recorded an op on it.  The walk here follows a tape through a graph 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adjoint.dataclass import dataclass
 from adjoint.ir.build import Builder
@@ -33,8 +33,9 @@ from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returning
 from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Argument", "Observing", "Places", "State", "Watching", "observed_plan", "observing", "places_of"]
+__all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching", "observed_form", "observing", "places_of"]
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,24 @@ def places_of(found: Observing, arguments: int) -> Places:
     return Places(known, (None,) * (len(known) - arguments), results)
 
 
-def observed_plan(graph: Graph) -> Plan | None:
-    """Return the plan by which a graph runs as long as forward hooks change nothing; None if there is none."""
-    found = observing(graph)
+class ObservedForm(NamedTuple):
+    """How a graph runs as long as forward hooks change nothing.
+
+    of    the graph whose hooks only look at values
+    plan  by what it runs; `fits` is that of `Faster`
+    """
+
+    of: Observing
+    plan: Plan
+    fits: Callable[[Sequence[Tensor]], bool] | None
+
+
+def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
+    """Return how a graph runs as long as forward hooks change nothing; None if it must run as it is.  For `again` see `observing`."""
+    found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
-    return None if form is None else form.plan()
+    plan = None if form is None else form.plan()
+    return None if found is None or form is None or plan is None else ObservedForm(found, plan, form.fits)
 
 
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:
