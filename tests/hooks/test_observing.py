@@ -68,11 +68,11 @@ def printed(net, x, y):
 
 def chosen(net, x, y):
     h = net.a(x)
-    if h.sum() > 0:
-        h = h * 2 + net.w
-    else:
+    if h.sum() > -100:
         h = h - y * net.w
-    return net.b(net.same(h)) + net.same(y) + net.same(net.w)
+    else:
+        h = h * 2 + net.w
+    return net.b(h * 1) + net.same(y) + net.same(net.w)
 
 
 def passed_through(net, x, y):
