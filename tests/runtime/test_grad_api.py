@@ -16,6 +16,8 @@ from adjoint.diagnostics import CompileError
 from adjoint.ops import GradOperation
 from adjoint.runtime.tensor.structure import leaves, mapped
 
+pytestmark = pytest.mark.usefixtures("without_fusion")
+
 X, Y = Tensor([2.0, 3.0]), Tensor([5.0, 7.0])
 
 
@@ -69,28 +71,25 @@ def test_weights_in_every_form() -> None:
 def test_one_position_in_a_tuple_is_that_position(mode: int) -> None:
     """As in MindSpore; weights in a list, and the arguments of `get_all`, stay tuples of one."""
     ms.set_context(mode=mode)
-    try:
-        net = Net()
+    net = Net()
 
-        def with_aux(x: Tensor, y: Tensor) -> Any:
-            return product(x, y), x + 1
+    def with_aux(x: Tensor, y: Tensor) -> Any:
+        return product(x, y), x + 1
 
-        @ms.jit
-        def parsed(x: Tensor, y: Tensor) -> Any:
-            return ms.grad(product, (0,))(x, y), ms.value_and_grad(product, (1,))(x, y)[1], ms.grad(net, (0,), [net.w])(x, y)
+    @ms.jit
+    def parsed(x: Tensor, y: Tensor) -> Any:
+        return ms.grad(product, (0,))(x, y), ms.value_and_grad(product, (1,))(x, y)[1], ms.grad(net, (0,), [net.w])(x, y)
 
-        assert lists(ms.grad(net, (0,))(X, Y)) == NX
-        assert lists(ms.grad(net, (0,), net.w)(X, Y)) == (NX, NW)
-        assert lists(ms.grad(net, (1,), [net.w])(X, Y)) == (NY, (NW,))
-        assert lists(ms.value_and_grad(net, (0,), (net.w, net.b))(X, Y)[1]) == (NX, (NW, NB))
-        assert lists(ms.grad(with_aux, (0,), has_aux=True)(X, Y)) == (DX, ([3.0, 4.0],))
-        assert lists(ms.value_and_grad(with_aux, (0,), has_aux=True)(X, Y)) == (([20.0, 63.0], [3.0, 4.0]), DX)
-        assert lists(ms.grad(product, (1,), return_ids=True)(X, Y)) == (1, DY)
-        assert lists(ms.grad(net, (0,), [net.w], return_ids=True)(X, Y)) == ((0, NX), (("w", NW),))
-        assert lists(parsed(X, Y)) == (DX, DY, (NX, (NW,)))
-        assert lists(GradOperation(get_all=True)(lambda x: x * x)(X)) == ([4.0, 6.0],)
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert lists(ms.grad(net, (0,))(X, Y)) == NX
+    assert lists(ms.grad(net, (0,), net.w)(X, Y)) == (NX, NW)
+    assert lists(ms.grad(net, (1,), [net.w])(X, Y)) == (NY, (NW,))
+    assert lists(ms.value_and_grad(net, (0,), (net.w, net.b))(X, Y)[1]) == (NX, (NW, NB))
+    assert lists(ms.grad(with_aux, (0,), has_aux=True)(X, Y)) == (DX, ([3.0, 4.0],))
+    assert lists(ms.value_and_grad(with_aux, (0,), has_aux=True)(X, Y)) == (([20.0, 63.0], [3.0, 4.0]), DX)
+    assert lists(ms.grad(product, (1,), return_ids=True)(X, Y)) == (1, DY)
+    assert lists(ms.grad(net, (0,), [net.w], return_ids=True)(X, Y)) == ((0, NX), (("w", NW),))
+    assert lists(parsed(X, Y)) == (DX, DY, (NX, (NW,)))
+    assert lists(GradOperation(get_all=True)(lambda x: x * x)(X)) == ([4.0, 6.0],)
 
 
 def test_aux() -> None:
@@ -189,17 +188,14 @@ def test_gradients_have_the_structure_of_the_argument(case: int, mode: str) -> N
     else:
         f = ms.jit(f) if mode == "jit" else f
         ms.set_context(mode=ms.GRAPH_MODE if mode == "GRAPH_MODE" else ms.PYNATIVE_MODE)
-        try:
-            found = [ms.grad(f)(given), ms.value_and_grad(f)(given)[1], GradOperation()(f)(given), GradOperation(get_all=True)(f)(given)[0],
-                     ms.get_grad(ms.grad(f, return_ids=True)(given), 0)]
-            if all(isinstance(leaf, Tensor) for leaf in leaves(given)):
-                value, pull = ms.vjp(f, given)
-                found += [pull(ops.ones_like(value))[0]]
-                directions = mapped(given, lambda x: ops.ones_like(x) * 10)
-                along = ms.jvp(f, (given,), (directions,))[1]
-                assert along.tolist() == sum(leaves(expected, float)) * 10
-        finally:
-            ms.set_context(mode=ms.PYNATIVE_MODE)
+        found = [ms.grad(f)(given), ms.value_and_grad(f)(given)[1], GradOperation()(f)(given), GradOperation(get_all=True)(f)(given)[0],
+                 ms.get_grad(ms.grad(f, return_ids=True)(given), 0)]
+        if all(isinstance(leaf, Tensor) for leaf in leaves(given)):
+            value, pull = ms.vjp(f, given)
+            found += [pull(ops.ones_like(value))[0]]
+            directions = mapped(given, lambda x: ops.ones_like(x) * 10)
+            along = ms.jvp(f, (given,), (directions,))[1]
+            assert along.tolist() == sum(leaves(expected, float)) * 10
     for gradient in found:
         assert repr(lists(gradient)) == repr(expected) and type(gradient) is type(expected)
 
@@ -398,18 +394,15 @@ def test_second_order() -> None:
 def test_grad_with_a_sens(mode: int) -> None:
     """The cotangent is the last positional argument, or `sens`; if there are auxiliary results, it is only for the differentiated part."""
     ms.set_context(mode=mode)
-    try:
-        square, sens = lambda x: x * x, Tensor([10.0, 1.0])
-        both = lambda x, y: x * y  # noqa: E731
-        assert ms.grad(square, sens_param=True)(X, sens).tolist() == [40.0, 6.0]
-        assert ms.grad(square, sens_param=True)(X, sens=sens).tolist() == [40.0, 6.0]
-        assert lists(ms.grad(both, (0, 1), sens_param=True)(X, Y, sens)) == ([50.0, 7.0], [20.0, 3.0])
-        assert lists(ms.value_and_grad(both, 1, sens_param=True)(X, Y, sens)) == ([10.0, 21.0], [20.0, 3.0])
-        several = ms.grad(lambda x: (x * x, x), sens_param=True)(X, (sens, Tensor([1.0, 2.0])))
-        assert several.tolist() == [41.0, 8.0]
-        assert lists(ms.grad(lambda x: (x * x, x + 1), has_aux=True, sens_param=True)(X, sens)) == ([40.0, 6.0], ([3.0, 4.0],))
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    square, sens = lambda x: x * x, Tensor([10.0, 1.0])
+    both = lambda x, y: x * y  # noqa: E731
+    assert ms.grad(square, sens_param=True)(X, sens).tolist() == [40.0, 6.0]
+    assert ms.grad(square, sens_param=True)(X, sens=sens).tolist() == [40.0, 6.0]
+    assert lists(ms.grad(both, (0, 1), sens_param=True)(X, Y, sens)) == ([50.0, 7.0], [20.0, 3.0])
+    assert lists(ms.value_and_grad(both, 1, sens_param=True)(X, Y, sens)) == ([10.0, 21.0], [20.0, 3.0])
+    several = ms.grad(lambda x: (x * x, x), sens_param=True)(X, (sens, Tensor([1.0, 2.0])))
+    assert several.tolist() == [41.0, 8.0]
+    assert lists(ms.grad(lambda x: (x * x, x + 1), has_aux=True, sens_param=True)(X, sens)) == ([40.0, 6.0], ([3.0, 4.0],))
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
@@ -418,44 +411,35 @@ def test_grad_with_a_sens(mode: int) -> None:
 def test_a_sens_comes_to_the_type_of_the_output(mode: int, sens: Tensor) -> None:
     """As in MindSpore's GRAPH_MODE: it is cast and broadcast."""
     ms.set_context(mode=mode)
-    try:
-        square = lambda x: x * x  # noqa: E731
-        for found in (GradOperation(sens_param=True)(square)(X, sens=sens), GradOperation(sens_param=True)(square)(X, sens),
-            ms.jit(lambda x, s: GradOperation(sens_param=True)(square)(x, s))(X, sens)):
-            assert found.dtype is ms.float32 and found.tolist() == [8.0, 12.0]
-        second = ms.grad(lambda x: GradOperation(sens_param=True)(square)(x, sens=sens).sum())(X)
-        assert second.tolist() == [4.0, 4.0]
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    square = lambda x: x * x  # noqa: E731
+    for found in (GradOperation(sens_param=True)(square)(X, sens=sens), GradOperation(sens_param=True)(square)(X, sens),
+        ms.jit(lambda x, s: GradOperation(sens_param=True)(square)(x, s))(X, sens)):
+        assert found.dtype is ms.float32 and found.tolist() == [8.0, 12.0]
+    second = ms.grad(lambda x: GradOperation(sens_param=True)(square)(x, sens=sens).sum())(X)
+    assert second.tolist() == [4.0, 4.0]
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_arguments_by_keyword_stand_behind_the_others(mode: int) -> None:
     """In the order of the call, whatever the order in the function."""
     ms.set_context(mode=mode)
-    try:
-        f = lambda x, y: x * y * y  # noqa: E731
-        assert ms.grad(f)(x=X, y=Y).tolist() == [25.0, 49.0]
-        assert ms.grad(f, 1)(X, y=Y).tolist() == [20.0, 42.0]
-        assert lists(GradOperation(get_all=True)(f)(X, y=Y)) == ([25.0, 49.0], [20.0, 42.0])
-        assert lists(GradOperation(get_all=True)(f)(y=Y, x=X)) == ([20.0, 42.0], [25.0, 49.0])
-        assert GradOperation(sens_param=True)(f)(x=X, y=Y, sens=Tensor([2.0, 1.0])).tolist() == [50.0, 49.0]
-        assert lists(GradOperation(get_all=True)(lambda x, *, by: x * by)(X, by=Y)) == ([5.0, 7.0], [2.0, 3.0])
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    f = lambda x, y: x * y * y  # noqa: E731
+    assert ms.grad(f)(x=X, y=Y).tolist() == [25.0, 49.0]
+    assert ms.grad(f, 1)(X, y=Y).tolist() == [20.0, 42.0]
+    assert lists(GradOperation(get_all=True)(f)(X, y=Y)) == ([25.0, 49.0], [20.0, 42.0])
+    assert lists(GradOperation(get_all=True)(f)(y=Y, x=X)) == ([20.0, 42.0], [25.0, 49.0])
+    assert GradOperation(sens_param=True)(f)(x=X, y=Y, sens=Tensor([2.0, 1.0])).tolist() == [50.0, 49.0]
+    assert lists(GradOperation(get_all=True)(lambda x, *, by: x * by)(X, by=Y)) == ([5.0, 7.0], [2.0, 3.0])
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_gradients_in_a_parsed_function_take_keywords(mode: int) -> None:
     ms.set_context(mode=mode)
-    try:
-        @ms.jit
-        def f(x: Tensor, y: Tensor) -> Any:
-            return ms.grad(lambda a, b: a * b * b, 1, sens_param=True)(x, b=y, sens=x)
+    @ms.jit
+    def f(x: Tensor, y: Tensor) -> Any:
+        return ms.grad(lambda a, b: a * b * b, 1, sens_param=True)(x, b=y, sens=x)
 
-        assert f(X, Y).tolist() == [40.0, 126.0]
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert f(X, Y).tolist() == [40.0, 126.0]
 
 
 # -- mistakes -----------------------------------------------------------------------------------------------------------
@@ -532,13 +516,10 @@ def test_frozen_parameters(mode: int) -> None:
             return x * self.w
 
     ms.set_context(mode=mode)
-    try:
-        net = Scaled()
-        by_weight, by_argument = ms.grad(net, None, net.w), ms.grad(lambda w: w * w)
-        assert by_weight(Tensor([5.0])).tolist() == [0.0]
-        net.w.requires_grad = True
-        assert by_weight(Tensor([5.0])).tolist() == [5.0]
-        net.w.requires_grad = False
-        assert by_weight(Tensor([5.0])).tolist() == [0.0] and by_argument(net.w).tolist() == [6.0]
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
+    net = Scaled()
+    by_weight, by_argument = ms.grad(net, None, net.w), ms.grad(lambda w: w * w)
+    assert by_weight(Tensor([5.0])).tolist() == [0.0]
+    net.w.requires_grad = True
+    assert by_weight(Tensor([5.0])).tolist() == [5.0]
+    net.w.requires_grad = False
+    assert by_weight(Tensor([5.0])).tolist() == [0.0] and by_argument(net.w).tolist() == [6.0]

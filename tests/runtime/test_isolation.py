@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,11 +75,9 @@ FORMS: dict[str, Callable[[nn.Cell], Callable[..., Any]]] = {
 
 
 @pytest.fixture(params=["tables", "fused"], autouse=True)
-def tier(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = ms.get_context("background_compile")
-    ms.set_context(background_compile=request.param == "fused" and "wait")
-    yield request.param
-    ms.set_context(background_compile=before)
+def tier(request: pytest.FixtureRequest, without_fusion: None) -> None:
+    if request.param == "fused":
+        ms.set_context(background_compile="wait")
 
 
 def seen(net: Net, step: Callable[..., Any], seeds: range) -> list[tuple[Any, bytes]]:

@@ -356,4 +356,5 @@ class _Operators:
 
 for _name, _method in vars(_Operators).items():
     if isinstance(_method, FunctionType):
+        _method.__qualname__ = f"Tensor.{_method.__name__}"
         setattr(Tensor, _name, _method)
