@@ -78,13 +78,15 @@ class HookCall:
     fire    is given the cell and these values; it returns the last one of them as the hooks have made it
     result  takes that, and the values, and returns what `run` does
     as_it_was  the expression of whether the hooks have changed nothing, of the variables `values` and `answer`, which `fire` has returned
+    guards  those of the graph: `guards.unchanged()` says whether the hooks have left what the body reads after them
     """
 
-    __slots__ = ("as_it_was", "cell", "fire", "result", "run", "values")
+    __slots__ = ("as_it_was", "cell", "fire", "guards", "result", "run", "values")
 
     def __init__(self, run: Callable[..., Any], cell: Callable[[], Cell | None], values: Callable[..., tuple[Any, ...]],
-                 fire: Callable[..., Any], result: Callable[[Any, tuple[Any, ...]], Any], as_it_was: str):
-        self.run, self.cell, self.values, self.fire, self.result, self.as_it_was = run, cell, values, fire, result, as_it_was
+                 fire: Callable[..., Any], result: Callable[[Any, tuple[Any, ...]], Any], as_it_was: str, guards: Any):
+        self.run, self.cell, self.values, self.fire, self.result = run, cell, values, fire, result
+        self.as_it_was, self.guards = as_it_was, guards
 
     def __call__(self, *tensors: Tensor) -> Any:
         return self.run(*tensors)

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, may_be_changed, none_has_changed
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
@@ -43,13 +44,24 @@ class Guards:
 
     holds  returns whether every place contains what it contained when the snapshot was taken; False before there is one
 
+    unchanged  the same for what is read after the user's code has been called
+    clock  the number of reads so far
+
     A parameter `label` is the text by which the user's code refers to what was read: `self.rate`.
     """
 
     def __init__(self) -> None:
         self.holds: Callable[[], bool] = _without_snapshot
+        self.unchanged: Callable[[], bool] = _without_snapshot
         self._recorded: dict[Hashable, Place] = {}
         """By their addresses."""
+        self.clock = 0
+        self._read: dict[Hashable, tuple[int, int]] = {}
+        """By address, what the clock showed at the first and at the last read of a place."""
+        self._reads: list[ReadPlace] = []
+        """What the user's code may change in the middle of a run."""
+        self._called: int | None = None
+        """What the clock showed at the first place where the user's code is called."""
         self._places: list[Place] = []
         """What the snapshot covers."""
         self._conditions = GuardConditions()
@@ -109,11 +121,18 @@ class Guards:
         self._themselves[id(x)] = x
 
     def _record(self, place: Place) -> None:
-        self._recorded.setdefault(place.address(), place)
+        address = place.address()
+        self.clock += 1
+        self._recorded.setdefault(address, place)
+        self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
 
     def count(self) -> int:
         """Return the number of places that have been recorded."""
         return len(self._recorded)
+
+    def called(self, after: int) -> None:
+        """Record that the user's code is called in the middle of a run: reads after the clock showed `after` come after it."""
+        self._called = after if self._called is None else min(self._called, after)
 
     def forget(self, since: int, until: int) -> None:
         """Forget the places that were recorded between two counts."""
@@ -130,9 +149,14 @@ class Guards:
         life.epoch = epoch.now
         watched = Watched(life)
         parts: dict[Hashable, Place] = {}
-        for place in self._recorded.values():
+        reads: dict[Hashable, ReadPlace] = {}
+        for recorded, place in self._recorded.items():
             for part in place.parts():
-                parts.setdefault(part.address(), part)  # cells of one class share the attributes of the class
+                address = part.address()
+                part = parts.setdefault(address, part)  # cells of one class share the attributes of the class
+                if self._called is not None and self._read[recorded][1] > self._called and may_be_changed(place):
+                    reads.setdefault(address, ReadPlace(part)).at(*self._read[recorded])
+        self._reads = [*reads.values()]
         by: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
         for part in parts.values():
             value = part.read()
@@ -154,6 +178,9 @@ class Guards:
         conditions = GuardConditions()
         for place in self._by_identity:
             conditions.expressions.append(place.condition(conditions))
+        if self._called is not None:
+            of = {id(place): kind for kind, places in (("identity", self._by_identity), ("epoch", self._by_epoch)) for place in places}
+            self.unchanged = none_has_changed(self._reads, of, self._watched)
         # The function must not keep its guards alive: they would be freed only by the garbage collector.
         renew = partial(_renewed, weakref.ref(self))
         self._conditions = conditions
@@ -201,11 +228,18 @@ class Guards:
         """False once an object that the graph depends on has been freed: the guards cannot hold any more."""
         return self._life.lasts
 
+    def changed(self, before: int, after: int) -> tuple[str, bool]:
+        """Describe a difference in what is read after a call of the user's code; "" if there is none.  True if it was read before, too.
+
+        before, after  what the clock showed: reads up to `before` come before the call, those after `after` come after it
+        """
+        return difference(self._reads, before, after)
+
     def broken(self) -> str:
         """Describe the first difference, "self.rate was 0.1, is 0.2"; "" if there is none."""
         for guarded in (*self._places, *self._containing):
-            if difference := guarded.difference():
-                return difference
+            if found := guarded.difference():
+                return found
         return "" if self._life.lasts else "something that was read is gone"
 
 

@@ -14,9 +14,11 @@ from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.world import Kind
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.graph import HookCall, Unfitting, living
+from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, Site
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
 from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.tensor.structure import leaves
@@ -28,7 +30,8 @@ __all__ = ["ForwardHooks", "hooked_outline", "outline_of"]
 class ForwardHooks:
     """Emits the forward pre hooks and the forward hooks of cells."""
 
-    def __init__(self, values: Values, hosts: Hosts, assumptions: Assumptions, aliases: Aliases):
+    def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, assumptions: Assumptions, aliases: Aliases):
+        self._regions, self._guards = regions, guards
         self._values, self._hosts, self._assumptions, self._aliases = values, hosts, assumptions, aliases
 
     def run(
@@ -49,7 +52,12 @@ class ForwardHooks:
         known.taken[site] = expected
         wanted, guessed = outline_key(expected), site not in known.known
 
+        changed = self._changed(title, text)
+
         def result(returned: Any, given: tuple[Any, ...]) -> Any:
+            if changed():
+                outline, found = outlined(returned, tensor_slot)
+                return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
             if guessed and (unchanged := _unchanged(returned, given[-1])) is not None:
                 return unchanged
             outline, found = outlined(returned, tensor_slot)
@@ -64,12 +72,35 @@ class ForwardHooks:
         symbol, results = self._hosts.call(f"{title}.{site[1]}", called, values, [slot.type for slot in slots], text)
         as_it_was = _as_it_was(expected, of_arguments=len(values) == 1) if guessed else None
         if as_it_was is not None:
-            self._hosts.written_out(symbol, values, lambda run, made: HookCall(run, cell, made, fire, result, as_it_was))
+            guards = self._guards
+            self._hosts.written_out(symbol, values, lambda run, made: HookCall(run, cell, made, fire, result, as_it_was, guards))
         known.sites[symbol] = site
         made = filled(expected, [
             self._values.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
         self._may_be(made, values)
         return made
+
+    def _changed(self, title: str, text: str) -> Callable[[], bool]:
+        """Return what tells, when hooks have run, whether they have changed what only the rest of the graph was made of: it is made anew.
+
+        It raises RuntimeError for what was read before them, too: values that are computed from it in Python are known no more.
+        """
+        guards, clock = self._guards, self._guards.clock
+        after = 0 if self._regions.on_a_path() else clock  # what comes before in a loop comes again in the next round
+        guards.called(after)
+
+        def changed() -> bool:
+            if guards.unchanged():
+                return False
+            difference, was_read = guards.changed(clock, after)
+            if was_read:
+                raise RuntimeError(
+                    f"The forward hooks of '{title}' ({text}) have changed what the graph reads both before and after them: {difference}. "
+                    "A graph is made for one of the two. Change it between two calls, let the body read it only after the hooks, or, if it "
+                    "is a number, keep it in a Parameter, whose value is read anew each time.")
+            return bool(difference)
+
+        return changed
 
     def _end(self, site: Site, title: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]) -> NoReturn:
         """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues."""

@@ -246,7 +246,7 @@ class Lowering:
         reads = self._reads = Reads(guards, frontend.journal, python)
         objects = self._objects = PythonObjects(regions, made)
         instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
-        forward_hooks = ForwardHooks(values, hosts, assumptions, frontend.aliases)
+        forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
         cells = self._cells = CellCalls(regions, symbols, values, guards, objects, forward_hooks, assumptions, frontend)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
 

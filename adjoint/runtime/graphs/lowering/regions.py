@@ -36,6 +36,7 @@ class Regions:
         self.restless = False
         self._open: list[Builder] = [self.builder]
         self._of_cells: set[Builder] = set()
+        self._of_paths: set[Builder] = set()
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
@@ -61,6 +62,12 @@ class Regions:
         """Open a region inside of the innermost one."""
         self.reopen(Builder(self.loc))
         return self.builder
+
+    def open_path(self) -> Builder:
+        """Open the region of a branch, or of a loop, inside of the innermost one."""
+        builder = self.open()
+        self._of_paths.add(builder)
+        return builder
 
     def reopen(self, builder: Builder) -> None:
         """Open a region that was closed before, to add nodes to it."""
@@ -90,6 +97,10 @@ class Regions:
     def is_of_cell(self, builder: Builder) -> bool:
         """Return True if a closed region is that of a cell."""
         return builder in self._of_cells
+
+    def on_a_path(self) -> bool:
+        """Return True inside of a branch or a loop that a tensor decides."""
+        return not self._of_paths.isdisjoint(self._open)
 
     def is_outermost(self) -> bool:
         return self.builder is self.outermost

@@ -51,6 +51,7 @@ class Symbols:
             version, builder, value = self._reads[symbol]
             if version == regions.version and regions.is_open(builder):
                 return value
+        self._guards.of_tensor_type(x)  # each time: a hook may change it between two reads
         value = regions.builder.emit(Read(symbol, (x.type,)), hint=symbol.rpartition(".")[2], loc=regions.loc)
         self._reads[symbol] = regions.version, regions.builder, value
         return value

@@ -25,7 +25,7 @@ class GraphWorld:
 
     def __init__(self, regions: Regions):
         self._regions = regions
-        self.open, self.reopen, self.close = regions.open, regions.reopen, regions.close
+        self.open, self.reopen, self.close = regions.open_path, regions.reopen, regions.close
         self.is_outermost, self.emit_region = regions.is_outermost, regions.emit_region
 
     def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,

@@ -167,9 +167,9 @@ class Look(WrittenStep):
             listed = " and ".join(["returned.__class__ is list", f"len(returned) == {len(shown)}", *same])
             return [f"returned = {text.object(host)}({given})"], f"({listed} or unchanged(returned, {_listed(shown)}))", "returned"
         text.objects["living"] = living
-        fire, cell, values, result = map(text.object, (host.fire, host.cell, host.values, host.result))
+        fire, cell, values, result, guards = map(text.object, (host.fire, host.cell, host.values, host.result, host.guards))
         calls = [f"values = {values}({given})", f"answer = {fire}(living({cell}), *values)",
-                 f"returned = None if {host.as_it_was} else {result}(answer, values)"]
+                 f"returned = None if {host.as_it_was} and {guards}.unchanged() else {result}(answer, values)"]
         unchanged_ = f"(returned is None or unchanged(returned, {_listed(shown)}))"
         return calls, unchanged_, f"{_listed(shown)} if returned is None else returned"
 
