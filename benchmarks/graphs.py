@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import subprocess
 import sys
@@ -113,6 +114,12 @@ def call_cases() -> dict[str, Cases]:
     def nested(state: Any, pair: Any) -> Any:
         return {"a": state["a"] + pair[0], "b": [state["b"] * pair[1]]}
 
+    def stepped(x: Any, y: Any, rate: Any) -> Any:
+        return x - y * (rate / 2 + 1 / rate + rate ** 2)
+
+    def shifted(x: Any, array: Any) -> Any:
+        return x * Tensor(array) + x
+
     def masked(x: Any, y: Any, mask: Any) -> Any:
         return ops.where(mask, (x - y) * (x - y), 0.0).sum() / mask.astype(ms.float32).sum()
 
@@ -135,12 +142,14 @@ def call_cases() -> dict[str, Cases]:
     class JittedCounting(Counting):
         construct = jit(Counting.construct)
 
+    rates, array = itertools.cycle([0.01 + i / 4096 for i in range(4096)]), np.ones(3, np.float32)
     mask, numbers, state = Tensor(np.array([True, False, True])), [0.25 * i + 0.5 for i in range(10)], {"a": x, "b": y}
     slow_loss, quick_loss = ms.value_and_grad(masked), ms.value_and_grad(jit(masked))
     calls: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         "a variable around": (scaled, lambda f: f(x, y)), "ten scalars": (scalars, lambda f: f(x, *numbers)),
         "several results": (several, lambda f: f(x, y)), "by name": (named, lambda f: f(x, weight=y, bias=x)),
         "structures": (nested, lambda f: f(state, (x, y))), "a masked loss": (masked, lambda f: f(x, y, mask)),
+        "a new rate": (stepped, lambda f: f(x, y, next(rates))), "an array": (shifted, lambda f: f(x, array)),
     }
     found: dict[str, Cases] = {}
     for name, (function, call) in calls.items():

@@ -159,6 +159,20 @@ def test_a_tensor_is_kept_in_an_attribute(general: list[int]) -> None:
     assert list(kept.last.asnumpy()) == [4, 6]
 
 
+def test_a_print_is_part_of_the_call(general: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    @jit
+    def shown(x: Tensor, n: Tensor) -> Tensor:
+        y = x * 2.0
+        print("y is", y, int(n))
+        return y + 1.0
+
+    warm(shown, floats(1, 2), Tensor(3))
+    general.clear()
+    capsys.readouterr()
+    assert list(shown(floats(3, 4), Tensor(5)).asnumpy()) == [7, 9]
+    assert capsys.readouterr().out == "y is [6. 8.] 5\n" and not general
+
+
 class Scaling:
     def __init__(self, factor: float):
         self.factor = factor

@@ -16,7 +16,7 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.execution.whole_texts import Text, WrittenStep
-from adjoint.runtime.graphs.graph import Graph, Registration, StateAccess, Unfitting
+from adjoint.runtime.graphs.graph import Graph, LibraryCall, Registration, StateAccess, Unfitting
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -148,13 +148,33 @@ class AccessStep(WrittenStep):
         return [f"{', '.join(map(text.value, self._results))}, = {call}" if self._results else call]
 
 
+class EffectStep(WrittenStep):
+    """The step of a function of the library's that is called for its effect, such as a print."""
+
+    def __init__(self, function: LibraryCall, bound: Bound):
+        super().__init__(bound.node)
+        self._function, self._operands, self._site = function.run, bound.operands, bound.site
+
+    def __call__(self, values: list[Any], run: Any) -> None:
+        called_at(self._site, self._function, *[values[i] for i in self._operands])
+
+    def write(self, text: Text) -> Sequence[str]:
+        call = f"{text.object(self._function)}({', '.join(map(text.value, self._operands))})"
+        if self._site is not None:
+            text.called[call] = self._site.loc
+        return [call]
+
+
 def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     node, operands, results = bound.node, bound.operands, bound.results
     symbol, site = node.op.symbol, bound.site
     types = [v.type for v in node.results]
     literal = [isinstance(atom, Literal) for atom in node.operands]
-    if isinstance(access := hosts.get(symbol), StateAccess) and not any(literal):
-        return AccessStep(access, bound)
+    if isinstance(known := hosts.get(symbol), LibraryCall) and not any(literal):
+        if isinstance(known, StateAccess):
+            return AccessStep(known, bound)
+        if not types:
+            return EffectStep(known, bound)
 
     literals = any(literal)
 
