@@ -230,7 +230,7 @@ def log_of(wrapped: Callable[..., Any], body: Callable[..., Any], deed: Any, at:
         made = step(x, y)
         objects = (*kept, x, y, net.w, net.frozen, *(() if gradients else (made,)))
         log.append(("made", bits(made), [[a is b for a in kept] for b in objects]))
-        log.append(bits([x, y, *kept, *net.get_parameters()]))
+        log.append((bits([x, y, *kept, *net.get_parameters()]), [x._takes_gradient for x in kept]))
     return log
 
 

@@ -33,6 +33,7 @@ from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returning
 from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching", "observed_form", "observing", "places_of"]
@@ -262,6 +263,7 @@ class _Tape:
 
     objects  what stands for the tensor object that a value is
     known    the objects that the tape knows; `unsure` are those that it may know
+    freezable  the Parameters that no gradient is taken by: they may be frozen and unfrozen
     """
 
     def __init__(self, graph: Graph, symbols: set[str]):
@@ -270,6 +272,7 @@ class _Tape:
         self._known: set[Hashable] = set()
         self._unsure: set[Hashable] = {_OTHER}
         self._without_gradient: set[Hashable] = set()
+        self._freezable: set[Hashable] = {State(symbol) for symbol, x in graph.state.items() if isinstance(x, Parameter)}
         self._attached: set[Hashable] = set()
         self._recording = False
         self._found: dict[str, Watching] = {}
@@ -306,7 +309,9 @@ class _Tape:
         """Give values of a boundary names of their own, as a tape does with those that it knows."""
         for value, atom in zip(values, atoms, strict=True):
             old = self._object(atom)
-            if recorded and old in self._known:
+            if recorded and old in self._freezable and old in self._known:
+                self._objects[value] = _OTHER  # whether its gradient can be taken is not known before it runs
+            elif recorded and old in self._known:
                 self._new([value], known=True)
                 if old in self._without_gradient:
                     self._without_gradient.add(self._objects[value])
@@ -350,7 +355,9 @@ class _Tape:
         (region,), outer = node.regions, self._recording
         self._recording = True
         self._new(region.params, known=True)
-        self._known.update(State(symbol) for symbol in op.by if self._graph.state[symbol].requires_grad)
+        trained = [State(symbol) for symbol in op.by if self._graph.state[symbol].requires_grad]
+        self._known.update(trained)
+        self._freezable.difference_update(trained)
         self._region(region, last)
         self._recording = outer
         if not outer:
