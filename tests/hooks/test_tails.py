@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, nn, ops
+from adjoint import Parameter, Tensor, nn, ops
 from adjoint.runtime.graphs import entry
 from adjoint.runtime.graphs.running import tails
+from adjoint.runtime.inspection.stages import plan_of
 from tests.hooks.training import Layers, Training, eager, log_of
 
 
@@ -119,6 +120,23 @@ def test_the_update_is_a_graph_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: alone.append(original(self, between)) or alone[-1])
     log(ms.jit, "another dtype there")
     assert alone == [True, True, False]
+
+
+def test_the_plan_shows_both_parts() -> None:
+    """A print before a forward hook must not be repeated, so it runs along the path; what comes after it need not."""
+    weight, cell = Parameter(Tensor([0.5, 1.5, 2.0]), name="weight"), nn.Tanh()
+    gradient = ms.value_and_grad(lambda x: (cell(x * weight) * x).sum(), 0, weight)
+
+    def step(x: Tensor) -> Any:
+        print("begins")
+        loss, (by_x, by_weight) = gradient(x)
+        return ops.tanh(ops.sin(loss) * 2) + ops.cos(ops.exp(loss) + 1) * 3 - 4, by_x, by_weight
+
+    cell.register_forward_hook(lambda cell, args, output: None)
+    shown = plan_of(ms.jit(step).graph_of(Tensor([0.25, -0.5, 1.0])).graph)
+    assert shown.startswith("in two parts: apply! @") and "test_tails.py:" in shown.partition("\n")[0]
+    assert "\n\nthe first part, along its path: apply! @" in shown
+    assert "\n\nthe second part, as long as the first changes nothing that it was made for, plan @step" in shown
 
 
 def test_a_tail_that_ignores_late_hooks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

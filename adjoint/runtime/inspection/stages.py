@@ -34,6 +34,8 @@ from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.observing import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
+from adjoint.runtime.graphs.running.tails import head_and_tail
+from adjoint.runtime.graphs.running.user_code import returns_anything
 from adjoint.runtime.process.context import background_compile
 
 __all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
@@ -47,11 +49,16 @@ def plans(module: Module) -> str:
 def plan_of(graph: Graph) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it.
 
-    It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.
+    It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.  Of a graph
+    in two parts each is shown so.
     """
     why, observed = reason(graph), observed_form(graph)
     if observed is not None:
         return f"as long as forward hooks change nothing; then along its path{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
+    parts = head_and_tail(graph) if why is not None and returns_anything(graph) else None
+    if parts is not None:
+        return (f"in two parts: {why}\n\nthe first part, {plan_of(parts.head)}\n\n"
+                f"the second part, as long as the first changes nothing that it was made for, {plan_of(parts.tail)}")
     return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 

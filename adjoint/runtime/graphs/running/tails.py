@@ -43,6 +43,7 @@ class HeadAndTail:
     """
 
     def __init__(self, head: Graph, tail: Graph, first: Observed | None, whole: Sequenced | Observed):
+        self.head, self.tail = head, tail
         self._head, self._tail, self._first, self._whole = bind(head), bind(tail), first, whole
         nodes = [*walk(tail.function.body)]
         sites = [tail.site(node) for node in nodes if isinstance(node.op, CellOp)]
