@@ -164,7 +164,7 @@ class Writer:
             made = f"after({self.choices.between(1, 2)}, lambda: {late}, {made})"
         self.hooks.append(name)
         if kind == "parameter":
-            return [f"handles[{name!r}] = {self.one_of('net.w', 'net.trainable_params()[-1]')}.register_hook({made})"]
+            return [f"handles[{name!r}] = {self.one_of('net.w', '[net.w, *net.trainable_params()][-1]')}.register_hook({made})"]
         options = ""
         if kind.startswith("forward"):
             options += self.one_of("", "", ", prepend=True") + self.one_of("", "", ", with_kwargs=True")
@@ -180,7 +180,7 @@ class Writer:
             case "remove" if self.hooks:
                 return [f"handles[{self.one_of(*self.hooks)!r}].remove()"]
             case "freeze" if self.chance(30):
-                return [f"net.trainable_params()[-1].requires_grad = {self.one_of('False', 'True')}"]
+                return [f"[net.w, *net.trainable_params()][-1].requires_grad = {self.one_of('False', 'True')}"]
             case "parameter":
                 return [f"net.w.set_data(net.w * {self.one_of('0.5', '-1.0', '1.0')})"]
             case "train":
