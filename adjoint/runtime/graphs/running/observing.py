@@ -146,6 +146,8 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
     It is possible if the hooks stand in one gradient, or if there is none, outside of branches and loops, and if nothing before the last
     of them has an effect: then what is before can be run again to go on along the path.
     """
+    if any("_shared" in x.__dict__ for x in graph.state.values()):
+        return None  # what comes before could not be run again: NumPy may write into the memory of such a tensor
     symbols = {node.op.symbol for node in returning(graph)}
     body, steps = graph.function.body, list(walk(graph.function.body))
     last = max((i for i, node in enumerate(steps) if _is_hook(node, symbols)), default=-1)
