@@ -470,11 +470,13 @@ def test_hooks_that_are_always_called_are_added_before_a_hook_raises(differentia
             assert log_of(ms.jit, hooked, computes) == log_of(lambda function: function, hooked, computes), (hooked, computes)
 
 
-def test_a_tensor_over_the_memory_of_an_array_that_a_hook_writes() -> None:
+@pytest.mark.parametrize("argument", [False, True])
+def test_a_tensor_over_the_memory_of_an_array_that_a_hook_writes(argument: bool) -> None:
     """What comes before the hook has been computed with the old numbers, and must not be computed again."""
     def run(wrapped: Callable[..., Any]) -> list[bytes]:
         array, cell, calls = np.array([1.0, 2.0, 3.0], np.float32), nn.Tanh(), list[int]()
-        shared = Tensor.from_numpy(array)
+        shared, x = Tensor.from_numpy(array), Tensor([0.25, -0.5, 1.0])
+        shared, x = (x, shared) if argument else (shared, x)
 
         def hook(cell: nn.Cell, args: Any, output: Tensor) -> Any:
             calls.append(1)
@@ -486,6 +488,6 @@ def test_a_tensor_over_the_memory_of_an_array_that_a_hook_writes() -> None:
         cell.register_forward_hook(hook)
         gradient = ms.value_and_grad(lambda x: (cell(ops.sin(x * shared)) * shared).sum())
         step = wrapped(lambda x: gradient(x))
-        return [x.asnumpy().tobytes() for _ in range(5) for x in step(Tensor([0.25, -0.5, 1.0]))]
+        return [found.asnumpy().tobytes() for _ in range(5) for found in step(x)]
 
     assert run(ms.jit) == run(lambda f: f)

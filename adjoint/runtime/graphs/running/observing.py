@@ -135,7 +135,18 @@ def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
     found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
     plan = None if form is None else form.plan()
-    return None if found is None or form is None or plan is None else ObservedForm(found, plan, form.fits)
+    return None if found is None or form is None or plan is None else ObservedForm(found, plan, _without_arrays(form.fits))
+
+
+def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[[Sequence[Tensor]], bool]:
+    """Return a `fits` that is False for arguments over the memory of an array: see `observing`."""
+    def fit(arguments: Sequence[Tensor]) -> bool:
+        for x in arguments:
+            if "_shared" in x.__dict__:
+                return False
+        return fits is None or fits(arguments)
+
+    return fit
 
 
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:
