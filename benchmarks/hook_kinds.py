@@ -90,6 +90,19 @@ def called(net: Callable[[], nn.Cell], *kinds: str) -> Callable[[Counted], Step]
     return make
 
 
+def keeping(hook: Counted) -> Step:
+    """Return a call of two layers whose hooks keep the output in their cell."""
+    net, x = two_layers(), Tensor(np.ones((1, 16), np.float32))
+
+    def keep(cell: Any, args: Any, output: Tensor) -> None:
+        hook()
+        cell.out = output
+
+    for cell in net.cells():
+        cell.register_forward_hook(keep)
+    return lambda: net(x)
+
+
 def two_layers() -> nn.Cell:
     return nn.SequentialCell(nn.Dense(16, 16), nn.Dense(16, 4))
 
@@ -107,6 +120,7 @@ KINDS: dict[str, tuple[Callable[[Counted], Step], int]] = {
     "ReLU, forward pre": (called(nn.ReLU, "forward_pre"), 1),
     "Dense, forward": (called(lambda: nn.Dense(16, 16), "forward"), 1),
     "two Dense, forward": (called(two_layers, "forward"), 2),
+    "two Dense, output kept": (keeping, 2),
     "two Dense, both": (called(two_layers, "forward_pre", "forward"), 4),
 }
 """By name what makes a step, given its hook, and how often the step calls it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import gc
 import math
@@ -18,8 +19,11 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn
+from adjoint.runtime.cells.attributes import EVERY_NAME
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.names import names_read
 from adjoint.runtime.process.epoch import epoch
+from tests import good_calls
 
 
 class Net(nn.Cell):
@@ -297,8 +301,7 @@ def test_a_warm_check_is_one_call() -> None:
     finally:
         sys.setprofile(None)
     assert sorted(passed[:-1]) == [*["getattr"] * 3, "holds"]
-    net = cells[0]
-    net.rate = 1
+    cells[0].training = True
     assert not guards.holds()
 
 
@@ -365,7 +368,7 @@ def test_values_that_come_back(net: Net) -> None:
 
 LIBRARY_CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda cell: cell.set_train(), "Dense.training was False, is True"),
-    (lambda cell: setattr(cell, "extra", 1), "Dense.extra was absent, is 1"),
+    (lambda cell: setattr(cell, "keeps_parameters", True), "Dense.keeps_parameters was absent, is True"),
     (lambda cell: setattr(cell, "weight", Parameter(Tensor([1.0]))), "Dense._params was"),
     (lambda cell: setattr(cell, "bias", None), "Dense._params was"),
     (lambda cell: cell.to_float(ms.float16), "Dense._compute was None, is a DType"),
@@ -387,16 +390,16 @@ def test_cells_of_the_library(change: Callable[[Any], Any], message: str) -> Non
 
 
 def test_containers_in_cells_of_the_library() -> None:
-    cell = nn.ReLU()
-    cell.listed = [1]
-    cell.array = np.zeros(2)
+    cell: Any = nn.Dense(2, 2)
+    cell.has_bias = [1]
+    cell.activation = np.zeros(2)
     guards = guards_of(lambda g: g.of_cell(cell))
-    cell.array[0] = 1
-    assert not guards.holds() and guards.broken().startswith("ReLU.array was")
-    cell.array[0] = 0
-    cell.listed.append(2)
-    assert not guards.holds() and guards.broken() == "ReLU.listed was [1], is [1, 2]"
-    cell.listed = [1]
+    cell.activation[0] = 1
+    assert not guards.holds() and guards.broken().startswith("Dense.activation was")
+    cell.activation[0] = 0
+    cell.has_bias.append(2)
+    assert not guards.holds() and guards.broken() == "Dense.has_bias was [1], is [1, 2]"
+    cell.has_bias = [1]
     assert guards.holds()
 
 
@@ -480,7 +483,7 @@ def test_comparisons_while_the_epoch_stands_still(net: Net) -> None:
 @pytest.mark.parametrize("write", [
     lambda own: own.update(rate=0.2), lambda own: own.__setitem__("rate", 0.2), lambda own: own.pop("rate"),
     lambda own: own.__delitem__("rate"), lambda own: own.setdefault("rate_of_all", 1), lambda own: operator.ior(own, {"rate": 0.2}),
-    lambda own: vars(own["act"]).update(slope=1),
+    lambda own: vars(own["act"]).update(training=True),
 ])
 def test_writes_through_the_dict_of_a_cell(net: Net, write: Callable[[dict[str, Any]], Any]) -> None:
     guards = guards_of(lambda g: [g.of_cell(net), g.of_cell(net.act)])
@@ -574,3 +577,88 @@ def test_copies_and_pickles_of_watched_cells(net: Net) -> None:
     other = copy.deepcopy(net)
     other.rate = 0.5
     assert guards.holds() and not guards_of(lambda g: g.of_cell(other)).broken()
+
+
+# -- what hooks keep in cells ------------------------------------------------------------------------------------------------
+class OwnDense(nn.Dense):
+    """A layer whose code the library does not know."""
+
+
+def test_a_layer_does_not_depend_on_what_is_kept_in_it_under_another_name() -> None:
+    dense, own = nn.Dense(2, 2), OwnDense(2, 2)
+    dense.out = 1
+    guards, all_of_own = guards_of(lambda g: g.of_cell(dense)), guards_of(lambda g: g.of_cell(own))
+    before = epoch.now
+    for kept in (2, Tensor([1.0]), [nn.ReLU()]):
+        dense.out = dense.first_seen = kept
+        assert epoch.now == before and guards.holds()
+    del dense.first_seen
+    assert epoch.now != before and guards.holds()
+    own.out = 1
+    assert not all_of_own.holds()
+    for name, value in (("has_bias", False), ("out", nn.ReLU()), ("late", Parameter(Tensor([1.0]), name="late"))):
+        guards = guards_of(lambda g: g.of_cell(dense))
+        setattr(dense, name, value)
+        assert not guards.holds() and guards.broken(), name
+
+
+def test_what_is_kept_in_a_layer_and_read_is_compared() -> None:
+    dense = nn.Dense(2, 2)
+    dense.out = 1
+    without = guards_of(lambda g: g.of_cell(dense))
+    guards = guards_of(lambda g: (g.of_cell(dense), g.of_attribute(dense, "out"), g.of_attribute(dense, "absent")))
+    dense.out = 2
+    assert not guards.holds() and "out was 1, is 2" in guards.broken() and without.holds()
+    dense.out = 1
+    assert guards.holds()
+    dense.absent = 1
+    assert not guards.holds() and without.holds()
+
+
+def test_the_names_that_layers_read_are_all_that_they_have() -> None:
+    """The code of a class holds the names of all attributes that its cells are made with, and a call adds no others."""
+    seen = 0
+    for line in good_calls.CALLS["layers"]:
+        expression = ast.parse(line, mode="eval").body
+        assert isinstance(expression, ast.Call)
+        called = isinstance(expression.func, ast.Call)
+        made = ast.Expression(expression.func if called else expression)
+        values = {**good_calls.MODULES, **good_calls.values()}
+        cell = eval(compile(made, line, "eval"), values)
+        if not isinstance(cell, nn.Cell):
+            continue
+        if called:
+            expression.func = ast.copy_location(ast.Name("cell", ast.Load()), expression.func)
+            eval(compile(ast.Expression(expression), line, "eval"), {**values, "cell": cell})
+        for each in (cell, *cell.cells()):
+            assert all(name in names_read(type(each)) or name in (*each._cells, *each._params) for name in vars(each)), line
+            seen += names_read(type(each)) is not EVERY_NAME
+    assert seen > 150
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_hooks_that_keep_what_they_see_in_layers_make_no_graph(gradient: bool, built: list[Any]) -> None:
+    """Nor do they when a body reads it at last: then each call sees what the one before has kept, as in eager mode."""
+    def session(wrapped: Callable[..., Any]) -> tuple[list[Any], list[int]]:
+        net = nn.SequentialCell(nn.Dense(2, 2, "ones", "ones"), nn.ReLU(), nn.Dense(2, 2, "ones", "ones"))
+        last, found, graphs = net[2], list[Any](), list[int]()
+        last.calls = 0
+
+        def keep(cell: nn.Cell, args: Any, output: Tensor) -> None:
+            cell.out, cell.largest, cell.calls = output, float(output.asnumpy().max()), getattr(cell, "calls", 0) + 1
+
+        for cell in net:
+            cell.register_forward_hook(keep)
+        for function in (lambda x: net(x).sum(), lambda x: net(x).sum() * last.calls):
+            run = wrapped(ms.value_and_grad(function) if gradient else function)
+            del built[:]
+            for i in range(6):
+                result = run(Tensor([[1.0, float(i)]]))
+                kept = [x for cell in net for x in (cell.out, cell.largest, cell.calls)]
+                found.append([x.asnumpy().tobytes() if isinstance(x, Tensor) else x for x in (*kept, *(result if gradient else (result,)))])
+            graphs.append(len(built))
+        return found, graphs
+
+    expected, (made, _) = session(lambda function: function)[0], session(ms.jit)[1]
+    assert made <= 2
+    assert session(ms.jit)[0] == expected

@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, Self
 
 from adjoint.runtime.process.epoch import epoch
 
-__all__ = ["Attributes"]
+__all__ = ["EVERY_NAME", "Attributes"]
+
+
+class _EveryName(frozenset[str]):
+    """All names there are."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __or__(self, other: object) -> Self:
+        return self
+
+    __ror__ = __or__
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, _EveryName)
+
+
+EVERY_NAME: Final[frozenset[str]] = _EveryName()
+"""The names of all attributes."""
 
 
 def _moving(name: str) -> Callable[..., Any]:
@@ -25,7 +50,7 @@ def _moving(name: str) -> Callable[..., Any]:
 
 
 class Attributes(dict[str, Any]):
-    """A dict whose changes move the epoch once it has the entry `_watched`."""
+    """A dict whose changes move the epoch once it has the entry `_watched`, the names that graphs read."""
 
     __slots__ = ()
 
@@ -42,11 +67,12 @@ class Attributes(dict[str, Any]):
     def of(cls, given: dict[str, Any], before: dict[str, Any]) -> Attributes:
         """Return the `__dict__` that replaces `before` when `given` is assigned: `given`, or a copy if it does not detect changes."""
         own = given if isinstance(given, cls) else cls(given)
-        if before.get("_watched"):
-            own.watch()
+        if watched := before.get("_watched"):
+            own.watch(watched)
         return own
 
-    def watch(self) -> None:
-        """Make each later change move the epoch."""
-        if not self.get("_watched"):
-            self["_watched"] = True
+    def watch(self, names: frozenset[str] = EVERY_NAME) -> None:
+        """Make each later change of attributes of these names move the epoch."""
+        watched: frozenset[str] = self.get("_watched", frozenset())
+        if not watched >= names:
+            self["_watched"] = watched | names

@@ -57,8 +57,8 @@ class Cell(CellValues):
     _direct: bool = False
     """Fast path: True if an eager call only needs to call construct: not the first call, no hooks, no `to_float`."""
 
-    _watched: bool = False
-    """True if a graph depends on this cell: then the epoch moves when an attribute changes."""
+    _watched: frozenset[str] = frozenset()
+    """The names of the attributes that graphs depend on: the epoch moves when one of them changes."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -82,10 +82,17 @@ class Cell(CellValues):
 
     # -- attributes -------------------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value: Any) -> None:
-        changed = self._watched and self.__dict__.get(name, _UNSET) is not value
+        watched = self._watched
+        changed = watched and self.__dict__.get(name, _UNSET) is not value and self._concerns(watched, name, value)
         self._assign(name, value)
         if changed:
             epoch.move()
+
+    def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
+        """Return whether graphs that depend on attributes of some names, and on what the cell holds, may depend on this one."""
+        own = self.__dict__
+        return name in watched or name.startswith("__") or isinstance(value, (Cell, Parameter, ParameterTuple)) \
+            or name in own.get("_cells", ()) or name in own.get("_params", ()) or name in self._buffers
 
     def _assign(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -487,7 +494,7 @@ class Cell(CellValues):
     def __getstate__(self) -> dict[str, Any]:
         if self._hooks is not None:
             self._hooks.check_pickling(self)
-        return dict(self.__dict__)
+        return {name: value for name, value in self.__dict__.items() if name != "_watched"}  # no graph depends on a copy
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         self.__dict__.update(state_)

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, ignore, is_light, is_still, key
+from adjoint.runtime.graphs.guards.names import names_read
 from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Held, Missing, OwnAttribute, Place, Watch, watch_cell, words
 from adjoint.runtime.graphs.guards.references import Life, Reference, Watched
 from adjoint.runtime.hooks.handles import CellHooks
@@ -144,7 +145,7 @@ class CellState(_Whole):
         cell = self.held()
         if cell is None:
             return []
-        watch_cell(cell)
+        watch_cell(cell, names_read(type(cell)))
         loose = [name for name, value in _attributes(cell).items() if not is_still(value) and name not in ("_cells", "_params")]
         return [self, *[OwnAttribute(self.held, name, f"{self.label}.{name}") for name in loose]]
 
@@ -191,9 +192,10 @@ _NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix
 
 
 def _attributes(cell: Cell) -> dict[str, Any]:
-    """Return the cell's own attributes; parameters, which `to_float` takes out of the `__dict__`, come last."""
-    parameters = cell.__dict__.get("_params", {})
-    own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x}
+    """Return the cell's own attributes that a graph may depend on; parameters, which `to_float` takes out of the `__dict__`, come last."""
+    parameters, held, names = cell.__dict__.get("_params", {}), cell.__dict__.get("_cells", {}), names_read(type(cell))
+    own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
+           and (name in names or name in held or name in cell._buffers)}
     return {**own, **{name: x for name, x in parameters.items() if name not in own}}
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.check import GuardConditions
 from adjoint.runtime.graphs.guards.constants import described, is_light, is_rooted, is_still, key
+from adjoint.runtime.graphs.guards.names import names_read
 from adjoint.runtime.graphs.guards.references import Reference, Watched, address_of, reference
 from adjoint.runtime.tensor.parameter import Parameter
 
@@ -278,7 +279,7 @@ class Attribute(_Named):
         kind = type(holder)
         if not issubclass(kind, Cell):
             return [self]
-        watch_cell(holder)
+        watch_cell(holder, frozenset({self.name}))
         static = _in_class(kind, self.name)
         if not _is_usual(kind) or _is_computed(static, self.name in holder.__dict__):
             return [self]
@@ -337,10 +338,10 @@ def _is_computed(static: Any, own: bool) -> bool:
     return hasattr(kind, "__get__") and not issubclass(kind, (types.FunctionType, staticmethod))
 
 
-def watch_cell(cell: Cell) -> None:
-    """Let each change of the cell move the epoch from now on."""
+def watch_cell(cell: Cell, names: frozenset[str]) -> None:
+    """Let each change of attributes of these names, and of what a call of any cell reads, move the epoch from now on."""
     own: Any = cell.__dict__
-    own.watch()
+    own.watch(names | names_read(Cell))
 
 
 class OwnAttribute(_Named):

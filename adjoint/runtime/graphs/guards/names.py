@@ -1,0 +1,74 @@
+"""Which attributes of a cell the library's own code may read.
+
+A graph depends on all that a cell of the library reads of itself, which nobody records.  Hooks keep things in cells, too, such as
+`cell.out = output` in each call.  The code of a class and of the modules of its bases holds the names of all attributes that it reads or
+sets.  What is kept under another name is no reason to make another graph, or to leave this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from adjoint.runtime.cells.attributes import EVERY_NAME
+
+__all__ = ["names_read"]
+
+_LIBRARY = __name__.partition(".")[0]
+_OF_ALL_CELLS = f"{_LIBRARY}.runtime.cells."
+"""The modules of the base class, whose names that are computed are those of parameters, cells, buffers and flags."""
+
+
+def names_read(kind: type) -> frozenset[str]:
+    """Return the names of the attributes that a class of cells may read of a cell, parameters and cells aside.
+
+    All of them are EVERY_NAME: for a class of the user's, and for one that computes names.
+    """
+    modules = [base.__module__ for base in kind.__mro__ if base is not object]
+    return _names_in(*dict.fromkeys(modules)) if all(name.partition(".")[0] == _LIBRARY for name in modules) else EVERY_NAME
+
+
+@functools.cache
+def _names_in(*modules: str) -> frozenset[str]:
+    found: set[str] = set()
+    for name in modules:
+        names = {text for code in _codes(sys.modules[name]) for text in _names(code)}
+        if "setattr" in names and not name.startswith(_OF_ALL_CELLS):
+            return EVERY_NAME
+        found |= names
+    return frozenset(found)
+
+
+def _codes(module: Any) -> Iterator[CodeType]:
+    """Yield the code of each function of a module, of its classes and of what they are wrapped in."""
+    seen: set[int] = set()
+    left: list[Any] = [x for x in vars(module).values() if getattr(x, "__module__", None) == module.__name__]
+    while left:
+        x = left.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, FunctionType):
+            yield x.__code__
+            left += [cell.cell_contents for cell in x.__closure__ or () if isinstance(cell.cell_contents, FunctionType)]
+        elif isinstance(x, type) and x.__module__ == module.__name__:
+            left += vars(x).values()
+        elif not isinstance(x, type):
+            left += [part for name in ("__func__", "fget", "fset", "fdel", "func") if (part := getattr(x, name, None)) is not None]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    left = list(code.co_consts)
+    while left:
+        constant = left.pop()
+        if isinstance(constant, str):
+            if constant.isidentifier():
+                yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            left += constant
+        elif isinstance(constant, CodeType):
+            yield from _names(constant)
