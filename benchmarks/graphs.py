@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,15 @@ def call_cases() -> dict[str, Cases]:
     def stepped(x: Any, y: Any, rate: Any) -> Any:
         return x - y * (rate / 2 + 1 / rate + rate ** 2)
 
+    around = types.SimpleNamespace(rate=0.0)
+
+    def read(x: Any, y: Any) -> Any:
+        return x * around.rate + y
+
+    def with_a_new_rate(function: Callable[..., Any]) -> Any:
+        around.rate = next(rates)
+        return function(x, y)
+
     def shifted(x: Any, array: Any) -> Any:
         return x * Tensor(array) + x
 
@@ -149,7 +159,8 @@ def call_cases() -> dict[str, Cases]:
         "a variable around": (scaled, lambda f: f(x, y)), "ten scalars": (scalars, lambda f: f(x, *numbers)),
         "several results": (several, lambda f: f(x, y)), "by name": (named, lambda f: f(x, weight=y, bias=x)),
         "structures": (nested, lambda f: f(state, (x, y))), "a masked loss": (masked, lambda f: f(x, y, mask)),
-        "a new rate": (stepped, lambda f: f(x, y, next(rates))), "an array": (shifted, lambda f: f(x, array)),
+        "a new rate": (stepped, lambda f: f(x, y, next(rates))), "a new attribute": (read, with_a_new_rate),
+        "an array": (shifted, lambda f: f(x, array)),
     }
     found: dict[str, Cases] = {}
     for name, (function, call) in calls.items():

@@ -15,6 +15,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.changing_floats import ChangingFloats
+from adjoint.runtime.graphs.changing_state import ChangingState
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.context import get_context
@@ -65,6 +66,7 @@ class Graphs(dict[Template, _Entries]):
 
     __slots__ = (
         "__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "floats", "gradients", "others", "quick", "recorded",
+        "state",
     )
 
     def __init__(self, call: Callable[..., Any], count: int | None = None) -> None:
@@ -79,6 +81,8 @@ class Graphs(dict[Template, _Entries]):
         """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
         self.floats = ChangingFloats()
         """Which floats among the arguments are inputs."""
+        self.state = ChangingState()
+        """Which attributes and names outside of the function are read in each run."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None

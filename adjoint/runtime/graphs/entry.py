@@ -13,6 +13,7 @@ from adjoint import collector
 from adjoint.budget import budget
 from adjoint.diagnostics import InternalError
 from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import AttributePlace, MutablePlace
 from adjoint.ir.core import Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
@@ -23,7 +24,7 @@ from adjoint.runtime.graphs.graph import Graph, Unfitting
 from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
-from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered, lowered_reading
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.departing import Observed, UnrecordedRun, observed
@@ -201,14 +202,17 @@ _CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools
 def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
     """Make a graph for these arguments and cache it; return it with the arguments as it is given them.
 
-    It is made from one for any size, if only sizes are new, and for any float, where floats change.
+    It is made from one for any size, if only sizes are new, and for any float or tensor, where arguments or attributes change.
     """
     found = known.floats.tried(template, tensors, functools.partial(_made_for_any_float, known, named))
     if found is not None:
         (made, alone), template, tensors = found
+    elif (reading := known.state.tried(functools.partial(_made_reading, known, named, template))) is not None:
+        made, alone = reading, None
     else:
         subject = _subject(known.call, template, named, known.constant)
         made, alone = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    known.state.saw(made.guards)
     return _kept(known, template, made, alone), template, tensors
 
 
@@ -225,6 +229,18 @@ def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[
         return None  # of the user's code as well: it raises again where the floats are constants
     graph = found[0].graph
     if not runs_alone(graph.general if isinstance(graph, SizedGraph) else graph):
+        return None
+    known.constant |= constant
+    return found
+
+
+def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[MutablePlace]) -> Lowered | None:
+    """Return the graph that reads these places when it runs; None if it cannot be made, runs the user's code, or compares one of them."""
+    constant = set(known.constant)
+    found = lowered_reading(dataclasses.replace(_subject(known.call, template, named, constant), tries_numbers=True), places)
+    if found is None or not runs_alone(found.graph):
+        return None
+    if any(isinstance(place, AttributePlace) and found.guards.compares_all_of(place.holder, place.name) for place in places):
         return None
     known.constant |= constant
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
+import types
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType
 from typing import Any
@@ -30,7 +31,7 @@ from adjoint.runtime.tensor.structure import like, mapped
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = [
-    "NumberSlot", "get_of", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot", "pattern_key",
+    "NumberSlot", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot", "pattern_key",
     "pattern_of", "put_of", "reader", "stand_in", "writer",
 ]
 
@@ -172,6 +173,24 @@ def stand_in(pattern: Any) -> Any:
 
 
 # -- how a run reads and writes a place --------------------------------------------------------------------------------------
+_SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, types.FunctionType, types.SimpleNamespace)),
+            Cell.__setattr__)
+"""The methods that set an attribute, and do nothing of the user's."""
+
+
+def is_plain(place: MutablePlace) -> bool:
+    """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
+    if not isinstance(place, AttributePlace):
+        return isinstance(place, (ItemPlace, CellPlace))
+    holder, kind = place.holder, type(place.holder)
+    if isinstance(holder, Tensor) or kind.__setattr__ not in _SETTERS:
+        return False
+    if isinstance(holder, Cell) and (place.name in holder._cells or place.name in holder._params):
+        return False
+    static = next((vars(base)[place.name] for base in kind.__mro__ if place.name in vars(base)), None)
+    return isinstance(static, types.MemberDescriptorType) or not hasattr(type(static), "__set__")
+
+
 def living_holder(held: Callable[[], Any]) -> Any:
     """Return the object of a reference; RuntimeError if it has been freed."""
     holder = held()

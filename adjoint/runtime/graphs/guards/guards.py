@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -218,6 +218,14 @@ class Guards:
         if len(patterns) != 1 or len(concerned) != 1 or not isinstance(patterns[0], NumberPattern):
             return None
         return self._life, patterns[0]
+
+    def variables(self) -> Iterator[Place]:
+        """Yield the attributes and names whose values the graph depends on."""
+        return (place for place in self._places if isinstance(place, (Attribute, OwnAttribute, Global, ClosureVariable)))
+
+    def compares_all_of(self, holder: object, name: str) -> bool:
+        """Return whether the graph depends on an object as a whole, with its attribute of this name."""
+        return any(isinstance(place, (CellState, Object)) and place.holder() is holder and place.covers(name) for place in self._places)
 
     def when_gone(self, call: Callable[[], None]) -> None:
         """Call this once when the guards cannot hold any more."""

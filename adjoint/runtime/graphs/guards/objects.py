@@ -42,6 +42,10 @@ class _Whole(Held):
         self.value, self.value_id = GONE, 0  # the same object may have other attributes
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
+    def covers(self, name: str) -> bool:
+        """Return whether an attribute of this name belongs to what is compared."""
+        return True
+
     def is_determined(self, holder: Any) -> bool:
         """Return whether the identities of an object's attributes determine its key."""
         raise NotImplementedError
@@ -151,6 +155,9 @@ class CellState(_Whole):
 
     def watch(self, value: Any) -> Watch:
         return "epoch"
+
+    def covers(self, name: str) -> bool:
+        return name in names_read(type(self.held()))
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         attributes = _attributes(value)

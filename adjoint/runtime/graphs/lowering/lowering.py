@@ -47,7 +47,7 @@ from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
 
-__all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size"]
+__all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size", "lowered_reading"]
 
 _DEPTH = 10_000
 """The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
@@ -114,6 +114,15 @@ def lowered(subject: Subject) -> Lowered:
         else:
             return attempt.made
     return first.result()
+
+
+def lowered_reading(subject: Subject, places: Sequence[MutablePlace]) -> Lowered | None:
+    """Make a graph that reads these places when it runs, besides those that it writes; None if there is none."""
+    while True:
+        attempt = _Attempt(subject, state=places)
+        if attempt.made is None or not attempt.found:
+            return attempt.made
+        places = [*places, *attempt.found]
 
 
 def lowered_for_any_size(subject: Subject) -> Lowered | None:

@@ -17,7 +17,6 @@ import contextlib
 import copy
 import functools
 import math
-import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,7 +24,6 @@ from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace,
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import symbol_like
 from adjoint.ir.ops.host import Apply, NumberAccess
-from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.graph import StateAccess
 from adjoint.runtime.graphs.guards.constants import is_rooted
 from adjoint.runtime.graphs.guards.guards import Guards
@@ -40,6 +38,7 @@ from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_
 from adjoint.runtime.graphs.state import (
     NumberSlot,
     get_of,
+    is_plain,
     living_holder,
     number_getter,
     number_pattern,
@@ -96,7 +95,7 @@ class PythonState:
 
     def write(self, place: MutablePlace, value: Any) -> bool:
         """Emit the write of a place, which parsed code is about to make.  Return False if a graph cannot write it."""
-        if place.key in self._refused or not (_is_plain(place) and self.can_write(value)):
+        if place.key in self._refused or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
             return False
         self._remember(place)
@@ -269,23 +268,6 @@ def _symbolic(x: Any) -> OutlineSlot | None:
 def _is_of_tuples(x: Any) -> bool:
     """Return True if no text is in the value: a str is not taken apart into what it was made of."""
     return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
-
-
-_SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, types.FunctionType)), Cell.__setattr__)
-"""The methods that set an attribute, and do nothing of the user's."""
-
-
-def _is_plain(place: MutablePlace) -> bool:
-    """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
-    if not isinstance(place, AttributePlace):
-        return isinstance(place, (ItemPlace, CellPlace))
-    holder, kind = place.holder, type(place.holder)
-    if isinstance(holder, Tensor) or kind.__setattr__ not in _SETTERS:
-        return False
-    if isinstance(holder, Cell) and (place.name in holder._cells or place.name in holder._params):
-        return False
-    static = next((vars(base)[place.name] for base in kind.__mro__ if place.name in vars(base)), None)
-    return isinstance(static, types.MemberDescriptorType) or not hasattr(type(static), "__set__")
 
 
 def _guarded(place: MutablePlace) -> Place:

@@ -1,0 +1,95 @@
+"""Attributes and names that a function reads, and others change from call to call: after a few values they are read when the graph runs.
+
+    cell.rate = 0.1     a graph with the constant 0.1
+    cell.rate = 0.2     another one
+    cell.rate = 0.3     a graph that reads `cell.rate` in each run, as it would if the function wrote it
+
+This is done for floats, and for tensors that are no Parameters: another tensor in `cell.mask`.  As for floats among the arguments
+(`changing_floats`), such a graph is kept if it can be made and runs none of the user's code.  Otherwise each value has a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from types import NoneType
+from typing import Any
+
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, MutablePlace
+from adjoint.runtime.graphs.guards.constants import ignore, key
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place
+from adjoint.runtime.graphs.state import is_plain
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["ChangingState"]
+
+_VALUES = 3
+"""So many values of a place have it read in each run."""
+
+
+class ChangingState:
+    """What is known of the attributes and names that the graphs of one function depend on.
+
+    places   by address, those that held a float or a tensor
+    values   by address, the keys of the values that they had when graphs were made; no more are added when there are enough
+    refused  the addresses of those that have to be constants
+    """
+
+    __slots__ = ("places", "refused", "values")
+
+    def __init__(self) -> None:
+        self.places: dict[Hashable, Place] = {}
+        self.values: dict[Hashable, set[Hashable]] = {}
+        self.refused: set[Hashable] = set()
+
+    def tried(self, make: Callable[[Sequence[MutablePlace]], Any]) -> Any:
+        """Return a new graph that reads some of them in each run; None if all that it depends on are constants.  The lock is held.
+
+        make  returns the graph that reads these, or None if there is none
+        """
+        made, read = None, list[MutablePlace]()
+        for address, place in [*self.places.items()]:
+            found = _mutable(place)
+            if found is None:
+                del self.places[address], self.values[address]
+                continue
+            values = self.values[address]
+            if len(values) < _VALUES and (value := _key(found.get())) is not None:
+                values.add(value)
+            if len(values) < _VALUES:
+                continue
+            if (with_this := make([*read, found])) is None:
+                self.refused.add(address)
+                del self.places[address], self.values[address]
+            else:
+                made, read = with_this, [*read, found]
+        return made
+
+    def saw(self, guards: Guards) -> None:
+        """Keep which of them a new graph depends on."""
+        for place in guards.variables():
+            address = place.address()
+            if address not in self.places and address not in self.refused and _key(place.read()) is not None:
+                self.places[address], self.values[address] = place, {_key(place.read())}
+
+
+def _key(value: Any) -> Hashable:
+    """Return what differs for two values that a place may have, or None for one that stays a constant."""
+    if type(value) is float:
+        return key(value, ignore)
+    return id(value) if type(value) is Tensor else None
+
+
+def _mutable(place: Place) -> MutablePlace | None:
+    """Return a place as one that can be changed while parsing; None if it has no float or tensor now, or if reading it runs code."""
+    found: MutablePlace | None = None
+    match place:
+        case Attribute(name=name) | OwnAttribute(name=name):
+            holder = place.holder()
+            if not isinstance(holder, (type, NoneType)) and name in getattr(holder, "__dict__", ()):
+                found = AttributePlace(holder, name)
+        case Global(namespace=namespace, name=name) if name in namespace:
+            found = ItemPlace(namespace, name)
+        case ClosureVariable(cell=cell):
+            found = CellPlace(cell)
+    return found if found is not None and is_plain(found) and _key(found.get()) is not None else None
