@@ -174,6 +174,7 @@ class Graphs(dict[Template, _Entries]):
                 self.pop(template, None)
         self.any_size.clear()
         self.floats.clear()
+        self.state.clear()
         self._forget_quick()
 
     def begin_period(self) -> None:

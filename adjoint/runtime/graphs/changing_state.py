@@ -65,6 +65,10 @@ class ChangingState:
                 made, read = with_this, [*read, found]
         return made
 
+    def clear(self) -> None:
+        """Forget all places."""
+        self.places, self.values, self.refused = {}, {}, set()
+
     def saw(self, guards: Guards) -> None:
         """Keep which of them a new graph depends on."""
         for place in guards.variables():
