@@ -8,6 +8,7 @@ sets.  What is kept under another name is no reason to make another graph, or to
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -33,13 +34,13 @@ def names_read(kind: type) -> frozenset[str]:
 
 @functools.cache
 def _names_in(*modules: str) -> frozenset[str]:
-    found: set[str] = set()
-    for name in modules:
-        names = {text for code in _codes(sys.modules[name]) for text in _names(code)}
-        if "setattr" in names and not name.startswith(_OF_ALL_CELLS):
-            return EVERY_NAME
-        found |= names
-    return frozenset(found)
+    return functools.reduce(operator.or_, map(_names_of, modules))
+
+
+@functools.cache
+def _names_of(module: str) -> frozenset[str]:
+    names = frozenset(text for code in _codes(sys.modules[module]) for text in _names(code))
+    return EVERY_NAME if "setattr" in names and not module.startswith(_OF_ALL_CELLS) else names
 
 
 def _codes(module: Any) -> Iterator[CodeType]:
