@@ -180,3 +180,15 @@ def test_a_graph_that_begins_to_need_the_number() -> None:
     assert graph(x, 0.4) == 2.0
     NEEDED[0] = False
     assert graph(x, 0.5) == 0.5
+
+
+def test_a_float_that_is_refused_leaves_those_that_are_inputs(built: list[Any]) -> None:
+    function = ms.jit(lambda x, rate, key: x * rate * {0.5: 2, 1.5: 3}.get(key, 4))
+    for rate in (0.1, 0.2, 0.3, 0.4):
+        function(Tensor([1.0]), rate, 0.5)
+    for key in (1.5, 2.5, 3.5):
+        function(Tensor([1.0]), 0.1, key)
+    del built[:]
+    for rate in (0.6, 0.7, 0.8):
+        assert function(Tensor([1.0]), rate, 3.5).asnumpy() == np.float32(rate) * np.float32(4)
+    assert not built

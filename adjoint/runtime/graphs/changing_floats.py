@@ -11,37 +11,19 @@ to know it while parsing, as the key of a dict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any
 
+from adjoint.runtime.graphs.changing import Changing
 from adjoint.runtime.graphs.templates import Template, with_floats
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ChangingFloats"]
 
-_VALUES = 3
-"""So many values at a place make its float an input."""
-
 _ALL = range(2**62)
 
 
-class _Seen:
-    """What is known of the floats of calls whose arguments differ in these alone.
-
-    values   for each float, the keys of the values that it had; no more are added when there are enough
-    chosen   the floats that are inputs
-    refused  those that have to be constants
-    """
-
-    __slots__ = ("chosen", "refused", "values")
-
-    def __init__(self, count: int) -> None:
-        self.values: list[set[Hashable]] = [set() for _ in range(count)]
-        self.chosen: frozenset[int] = frozenset()
-        self.refused: frozenset[int] = frozenset()
-
-
-class ChangingFloats(dict[Template, _Seen]):
+class ChangingFloats(dict[Template, Changing]):
     """The floats of the arguments of one function, by the template of the arguments with all floats as inputs."""
 
     __slots__ = ()
@@ -64,27 +46,13 @@ class ChangingFloats(dict[Template, _Seen]):
             return None
         seen = self.get(general)
         if seen is None:
-            seen = self[general.lasting()] = _Seen(len(floats))
-        for values, value in zip(seen.values, floats, strict=True):
-            if len(values) < _VALUES:
-                values.add(value)
-        found = None
-        for chosen in _choices(seen):
+            seen = self[general.lasting()] = Changing()
+        for i, value in enumerate(floats):
+            seen.saw(i, value)
+
+        def made_with(chosen: Container[Hashable]) -> tuple[Any, Template, Sequence[Tensor]] | None:
             opened, inputs, _ = with_floats(template, tensors, chosen)
             made = make(opened)
-            if made is None:
-                seen.refused |= chosen - seen.chosen or chosen
-            else:
-                seen.chosen, found = chosen, (made, opened, inputs)
-        if found is None:
-            seen.refused, seen.chosen = seen.refused | seen.chosen, frozenset()
-        return found
+            return None if made is None else (made, opened, inputs)
 
-
-def _choices(seen: _Seen) -> Iterator[frozenset[int]]:
-    """Yield which floats to try as inputs: those that are, each time with one more; without one more only if there is none."""
-    new = [i for i, values in enumerate(seen.values) if len(values) >= _VALUES and i not in seen.chosen and i not in seen.refused]
-    for i in new:
-        yield seen.chosen | {i}
-    if seen.chosen and not new:
-        yield seen.chosen
+        return seen.tried(made_with)

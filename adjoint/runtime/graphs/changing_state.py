@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any
 
 from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, MutablePlace
+from adjoint.runtime.graphs.changing import Changing
 from adjoint.runtime.graphs.guards.constants import ignore, key
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place
@@ -23,58 +24,42 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ChangingState"]
 
-_VALUES = 3
-"""So many values of a place have it read in each run."""
-
 
 class ChangingState:
-    """What is known of the attributes and names that the graphs of one function depend on.
+    """The attributes and names that the graphs of one function depend on: by address, those that held a float or a tensor."""
 
-    places   by address, those that held a float or a tensor
-    values   by address, the keys of the values that they had when graphs were made; no more are added when there are enough
-    refused  the addresses of those that have to be constants
-    """
-
-    __slots__ = ("places", "refused", "values")
+    __slots__ = ("_changing", "_places")
 
     def __init__(self) -> None:
-        self.places: dict[Hashable, Place] = {}
-        self.values: dict[Hashable, set[Hashable]] = {}
-        self.refused: set[Hashable] = set()
+        self._places: dict[Hashable, Place] = {}
+        self._changing = Changing()
 
     def tried(self, make: Callable[[Sequence[MutablePlace]], Any]) -> Any:
         """Return a new graph that reads some of them in each run; None if all that it depends on are constants.  The lock is held.
 
         make  returns the graph that reads these, or None if there is none
         """
-        made, read = None, list[MutablePlace]()
-        for address, place in [*self.places.items()]:
-            found = _mutable(place)
-            if found is None:
-                del self.places[address], self.values[address]
-                continue
-            values = self.values[address]
-            if len(values) < _VALUES and (value := _key(found.get())) is not None:
-                values.add(value)
-            if len(values) < _VALUES:
-                continue
-            if (with_this := make([*read, found])) is None:
-                self.refused.add(address)
-                del self.places[address], self.values[address]
+        now: dict[Hashable, MutablePlace] = {}
+        for address, place in [*self._places.items()]:
+            if (found := _mutable(place)) is None:
+                del self._places[address]
+                self._changing.forget(address)
             else:
-                made, read = with_this, [*read, found]
-        return made
+                now[address] = found
+                self._changing.saw(address, _key(found.get()))
+        return self._changing.tried(lambda chosen: make([place for address, place in now.items() if address in chosen]))
 
     def clear(self) -> None:
         """Forget all places."""
-        self.places, self.values, self.refused = {}, {}, set()
+        self._places, self._changing = {}, Changing()
 
     def saw(self, guards: Guards) -> None:
         """Keep which of them a new graph depends on."""
         for place in guards.variables():
             address = place.address()
-            if address not in self.places and address not in self.refused and _key(place.read()) is not None:
-                self.places[address], self.values[address] = place, {_key(place.read())}
+            if address not in self._places and (value := _key(place.read())) is not None:
+                self._places[address] = place
+                self._changing.saw(address, value)
 
 
 def _key(value: Any) -> Hashable:

@@ -208,25 +208,45 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
     if found is not None:
         (made, alone), template, tensors = found
     elif (reading := known.state.tried(functools.partial(_made_reading, known, named, template))) is not None:
-        made, alone = reading, None
+        made, alone = reading
     else:
-        subject = _subject(known.call, template, named, known.constant)
-        made, alone = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+        made, alone = _lowered(known, _subject(known.call, template, named, known.constant))
     known.state.saw(made.guards)
     return _kept(known, template, made, alone), template, tensors
 
 
 def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph for a template with floats as inputs; None if it cannot be made or runs the user's code.
+    """Return the graph for a template with floats as inputs; None if there is none."""
+    return _attempted(known, named, template, functools.partial(_lowered, known))
 
-    It could be left for another one then, which might need to know the floats.
+
+def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[MutablePlace]) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph that reads these places when it runs; None if there is none, or if it compares one of them."""
+
+    def reading(subject: Subject) -> tuple[Lowered, None] | None:
+        made = lowered_reading(subject, places)
+        compares = made is None or any(
+            isinstance(place, AttributePlace) and made.guards.compares_all_of(place.holder, place.name) for place in places)
+        return None if made is None or compares else (made, None)
+
+    return _attempted(known, named, template, reading)
+
+
+def _attempted(
+    known: Graphs, named: Any, template: Template, lower: Callable[[Subject], tuple[Lowered, Alone | None] | None]
+) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph for numbers that Python may not need to know; None if it cannot be made, or runs the user's code.
+
+    It could be left for another one then, which might need to know them.
     """
     constant = set(known.constant)
     subject = dataclasses.replace(_subject(known.call, template, named, constant), tries_numbers=True)
     try:
-        found = for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+        found = lower(subject)
     except Exception:
-        return None  # of the user's code as well: it raises again where the floats are constants
+        return None  # of the user's code as well: it raises again where the numbers are constants
+    if found is None:
+        return None
     graph = found[0].graph
     if not runs_alone(graph.general if isinstance(graph, SizedGraph) else graph):
         return None
@@ -234,16 +254,9 @@ def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[
     return found
 
 
-def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[MutablePlace]) -> Lowered | None:
-    """Return the graph that reads these places when it runs; None if it cannot be made, runs the user's code, or compares one of them."""
-    constant = set(known.constant)
-    found = lowered_reading(dataclasses.replace(_subject(known.call, template, named, constant), tries_numbers=True), places)
-    if found is None or not runs_alone(found.graph):
-        return None
-    if any(isinstance(place, AttributePlace) and found.guards.compares_all_of(place.holder, place.name) for place in places):
-        return None
-    known.constant |= constant
-    return found
+def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
+    """Return a graph, with what runs it if it is one of those for any size."""
+    return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
 
 
 def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
