@@ -5,6 +5,7 @@
     straight      a writer of programs: public operators in a row, on numbers with -0, infinities and NaN
     networks      a writer of programs: cells with hooks, optimisers and checks that fail
     observing     what the programs import: numbers for tensors, and hooks that report what they are given
+    other_thread  a thread that uses a program's cells while the program runs
     program       the text of a program, and the module that it becomes
     forms         the ways to run a program, and the comparison
     smaller       a failing program with all that does not matter taken out

@@ -38,6 +38,7 @@ from adjoint.runtime.tensor.structure import leaves
 from tests.hooks.modes import compiled_construct
 from tests.made_up import observing
 from tests.made_up.choices import Choices
+from tests.made_up.other_thread import using
 from tests.made_up.program import loaded
 from tests.outcomes import Outcome, compiled, kept, mode
 
@@ -124,14 +125,18 @@ TIERS = ("tables", "fused", "swapped")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run a program."""
+    """One way to run a program.
+
+    busy  True if another thread uses its cells meanwhile
+    """
 
     question: str
     form: Form
     tier: str
+    busy: bool = False
 
     def __str__(self) -> str:
-        return f"{self.question}, {self.form.name}, {self.tier}"
+        return f"{self.question}, {self.form.name}, {self.tier}{', another thread' if self.busy else ''}"
 
 
 # Running --------------------------------------------------------------------------------------------------------------------
@@ -153,8 +158,8 @@ def ending() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def played(program: Any, question: str, form: Form) -> list[Outcome]:
-    """Return the outcomes of the calls of a program's session."""
+def played(program: Any, question: str, form: Form, busy: bool = False) -> list[Outcome]:
+    """Return the outcomes of the calls of a program's session; `busy` is that of a Way."""
     outcomes: list[Outcome] = []
     observing.let_go()
     with mode(adjoint.GRAPH_MODE if form.graph_mode else adjoint.PYNATIVE_MODE):
@@ -178,7 +183,8 @@ def played(program: Any, question: str, form: Form) -> list[Outcome]:
             if program.STILL and (overwritten := observing.overwritten()):
                 raise AssertionError(f"a tensor that Python was given has become {overwritten[0]!r}")
 
-        program.session(net, call)
+        with using(net) if busy else contextlib.nullcontext():
+            program.session(net, call)
     observing.let_go()
     return outcomes
 
@@ -320,7 +326,7 @@ class Comparison:
             failed: list[BaseException] = []
             with running(way.tier, 2, self.texts), lowering(failed), warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                found = played(self.program, way.question, way.form)
+                found = played(self.program, way.question, way.form, way.busy)
         except AssertionError as difference:
             raise Differs(way, str(difference), "overwritten") from difference
         if faults := [str(each.message) for each in warned if "please report" in str(each.message)]:
