@@ -66,7 +66,7 @@ class Lowerer:
     call          call any callable, with a tuple of positional and a dict of keyword arguments
     run_function  call a function that Python has defined, by its tree
     call_back     the method by which Python calls functions that it was given as arguments
-    journal, outside, aliases, branching, iterators  the state of the parts that own them
+    journal, workspace, outside, aliases, branching, iterators  the state of the parts that own them
     """
 
     call_back = PythonCalls.call_back
@@ -76,7 +76,7 @@ class Lowerer:
         run = self._run = Runner()
         stack = self._stack = CallStack(world)
         objects = self._objects = Objects(world, lambda: stack.frame)
-        operators = Operators(world, run)
+        operators = Operators(world, objects, run)
         iterators = Iterators(world, stack, objects, operators, run)
         branching = Looping(world, objects.journal, objects.aliases)
         decisions = Decisions(world, stack, objects, operators, branching, run)
@@ -99,7 +99,7 @@ class Lowerer:
 
         run.value, run.block, run.assign, run.call = expressions.value, statements.block, assignment.assign, calls.call
         self.call, self.run_function = calls.call, functions.run_function
-        self.journal, self.outside, self.aliases = objects.journal, objects.outside, objects.aliases
+        self.journal, self.workspace, self.outside, self.aliases = objects.journal, objects.workspace, objects.outside, objects.aliases
         self.branching, self.iterators = branching, iterators.made
 
     @property
@@ -119,12 +119,11 @@ class Lowerer:
 
     def as_python(self, function: Any) -> Any:
         """Return a function that Python can call at run time, such as a hook.  CompileError when it needs a tensor of the graph."""
-        return as_python(function, self._objects.is_late)
+        return as_python(function, self._objects.is_late, self.workspace.variable)
 
-    @staticmethod
-    def names_around(function: Closure, what: str) -> dict[str, Any]:
+    def names_around(self, function: Closure, what: str) -> dict[str, Any]:
         """Return the names of enclosing functions that a function uses, with their values.  CompileError when it assigns one."""
-        return names_around(function, what)
+        return names_around(function, what, self.workspace.variable)
 
     def end(self) -> bool:
         """Free what the lowering holds: nothing is run any more.
@@ -138,6 +137,7 @@ class Lowerer:
             for let_go in self.aliases.at_end:
                 let_go()
             vars(self.outside).clear()
+            self.workspace.end()
             vars(self._run).clear()
             vars(self).clear()
         return in_use

@@ -204,6 +204,27 @@ class World(Protocol):
         ...
 
     # Python state outside
+    def can_keep(self, place: Any, value: Any) -> bool:
+        """Return whether a write of an attribute or a name outside can stay in the lowering: no code but that of Python's own runs by it,
+        and all that it changes is what the place holds.
+        """
+        ...
+
+    def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
+        """Let the library's code, which is not parsed, find these attributes in `holder` in place of its own.  Parsed code adds to them."""
+        ...
+
+    def expose(self) -> None:
+        """Call this before a value of the lowering is put into an object of the program around, where other threads can see it."""
+        ...
+
+    def saw(self, place: Any, value: Any, is_own: bool) -> None:
+        """Record what the first read of an attribute or a name has found: the guards compare with that.
+
+        is_own  False if the object has it of its class
+        """
+        ...
+
     def can_write(self, value: Any) -> bool:
         """Return whether a run of the graph can put a value in an attribute or a name outside."""
         ...

@@ -58,7 +58,7 @@ class _Numbered(Cell):
         self._adopt_cell(key, cell)
         if self._auto_prefix:
             cell.update_parameters_name(f"{prefix}{key}.")
-        epoch.move()
+        epoch.move(self)
 
     def _arrange(self, cells: Mapping[str, Cell]) -> None:
         """Replace the content by these cells, in this order; their parameters keep their names."""
@@ -67,7 +67,7 @@ class _Numbered(Cell):
         self._cells.clear()
         for key, cell in cells.items():
             self._adopt_cell(key, cell)
-        epoch.move()
+        epoch.move(self)
 
     def _add(self, cells: Iterable[Any]) -> None:
         """Append cells."""

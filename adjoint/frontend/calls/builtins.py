@@ -11,7 +11,7 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.calls.python_calls import PythonCalls
-from adjoint.frontend.changes.journal import AttributePlace, ContentsPlace
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, ContentsPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.branches import Difference
 from adjoint.frontend.control.loops import Looping
@@ -323,7 +323,7 @@ def _getattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return getattr(holder, name, *default)
     on.world.read_attribute(holder, name)
     on.objects.outside.unparsed.read(holder, name)
-    return on.objects.outside.part(holder, name, getattr(holder, name, *default))
+    return on.objects.outside.part(holder, name, on.objects.attribute(holder, name, *default))
 
 
 @_for(hasattr)
@@ -333,6 +333,7 @@ def _hasattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if not on.world.is_dynamic(holder):
         on.world.read_attribute(holder, name)
         on.objects.outside.unparsed.read(holder, name)
+        return on.objects.attribute(holder, name, MISSING) is not MISSING
     return hasattr(holder, name)
 
 
@@ -366,7 +367,7 @@ def _super(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     cell = frame.cells.get("__class__")
     if cell is None:
         raise RuntimeError("super(): no arguments")
-    return super(cell.cell_contents, frame.first)
+    return super(on.objects.workspace.variable(cell), frame.first)
 
 
 @_for(round)

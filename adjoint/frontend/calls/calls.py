@@ -62,6 +62,7 @@ class Calls:
             check(*args, *kwargs.values())
             if function not in _BY_KIND:
                 self.python.given(args, kwargs)
+                args = tuple(map(self.python.objects.steady, args))
             return special(self.builtins, args, kwargs)
         if self.world.is_library(function):
             return self.python.convert(function, args, kwargs) if isinstance(function, type) else self.python.call(function, args, kwargs)

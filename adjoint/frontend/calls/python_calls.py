@@ -81,6 +81,8 @@ class PythonCalls:
             if text is not None:
                 return text
             watched = self._outside_among((owner, *args, *kwargs.values()))
+            if name not in MUTATORS and not purity.changes_arguments(function) and "out" not in kwargs:
+                function, args = self._steady(function, owner, name, args)
         try:
             found = function(*args, **kwargs)
         finally:
@@ -95,6 +97,13 @@ class PythonCalls:
                 or _is_new_array(found, function, (owner, *args, *kwargs.values())):
             self.objects.journal.born(ContentsPlace(found))
         return found
+
+    def _steady(self, function: Any, owner: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Return a function that only looks at its arguments, and these, with copies of containers that other threads may change."""
+        steady = self.objects.steady(owner)
+        if steady is not owner:
+            return getattr(steady, name), args
+        return function, args if isinstance(owner, CONTAINERS) else tuple(map(self.objects.steady, args))
 
     def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
         """Return the containers from outside that an unparsed function is given and might change, with their contents."""

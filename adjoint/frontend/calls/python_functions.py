@@ -9,6 +9,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable
+from types import CellType
 from typing import Any
 
 from adjoint.frontend import errors
@@ -69,27 +70,29 @@ def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
     return made
 
 
-def as_python(function: Any, is_late: Callable[[Any], bool]) -> Any:
+def as_python(function: Any, is_late: Callable[[Any], bool], variable: Callable[[CellType], Any]) -> Any:
     """Return a function that Python can call at run time, such as a hook: one that parsed code defines is made into Python's own.
 
-    is_late  returns whether a value is known only when the graph runs
+    is_late   returns whether a value is known only when the graph runs
+    variable  returns the value of a variable of an enclosing function of Python's own
 
     CompileError when it needs a tensor of the graph, or assigns a name around it.
     """
     if isinstance(function, functools.partial):
-        return functools.partial(as_python(function.func, is_late), *function.args, **function.keywords)
+        return functools.partial(as_python(function.func, is_late, variable), *function.args, **function.keywords)
     if not isinstance(function, Closure):
         return function
     node, frame = function.__node__, function.__frame__
-    names = names_around(function, f"the hook `{function.__name__}`")
+    names = names_around(function, f"the hook `{function.__name__}`", variable)
     for name, value in names.items():
         if is_late(value):
             raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
                                         help="compute it inside the hook, or use tensor operations instead of a hook")
-    return python_function(node, frame, {name: as_python(value, is_late) for name, value in names.items()}, function.__signature__)
+    inside = {name: as_python(value, is_late, variable) for name, value in names.items()}
+    return python_function(node, frame, inside, function.__signature__)
 
 
-def names_around(function: Closure, what: str) -> dict[str, Any]:
+def names_around(function: Closure, what: str, variable: Callable[[CellType], Any]) -> dict[str, Any]:
     """Return the names of enclosing functions that a function uses, with their values now.  CompileError when it assigns one."""
     node, frame = function.__node__, function.__frame__
     own, nonlocals, _, _ = names_of(node)
@@ -105,7 +108,7 @@ def names_around(function: Closure, what: str) -> dict[str, Any]:
                     found[inner.id] = at.names[inner.id]
                     break
                 if inner.id in at.cells:
-                    found[inner.id] = at.cells[inner.id].cell_contents
+                    found[inner.id] = variable(at.cells[inner.id])
                     break
                 at = at.outer
     return found

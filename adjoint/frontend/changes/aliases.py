@@ -18,6 +18,7 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import CONTAINERS
+from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.values.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.world import World
 
@@ -39,8 +40,8 @@ class Aliases:
     given  the arguments, which the caller holds
     """
 
-    def __init__(self, world: World, frame: Callable[[], Frame | None]):
-        self.world, self.frame = world, frame
+    def __init__(self, world: World, frame: Callable[[], Frame | None], workspace: Workspace):
+        self.world, self.frame, self._workspace = world, frame, workspace
         self.given: list[Any] = []
         self._origins: dict[int, dict[int, Any]] = {}
         self._made_of: dict[int, set[int]] = {}
@@ -116,7 +117,7 @@ class Aliases:
     def _parts(self, x: Any) -> Iterable[tuple[Any, str]]:
         match x:
             case Frame():
-                cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if is_full(cell)]
+                cells = [(self._workspace.variable(cell), f"`{name}`") for name, cell in x.cells.items() if is_full(cell)]
                 own = [(value, f"`{name}`") for name, value in x.names.items()]
                 return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
             case Closure():
@@ -132,7 +133,7 @@ class Aliases:
                 return [(item, "") for item in x.values()]
         if self.world.is_tensor(x) or self.world.is_cell(x) or isinstance(x, (type, types.ModuleType, types.FunctionType)):
             return []
-        return [(item, "") for item in getattr(x, "__dict__", {}).values()]
+        return [(item, "") for item in (*getattr(x, "__dict__", {}).values(), *self._workspace.values_of(x))]
 
 
 def is_full(cell: types.CellType) -> bool:

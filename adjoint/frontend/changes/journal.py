@@ -12,8 +12,8 @@ from array import array
 from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
 from contextlib import suppress
-from types import CellType, CodeType
-from typing import Any, Protocol
+from types import CellType, CodeType, ModuleType
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = [
     "COLLECTIONS", "CONTAINERS", "LEAVES", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
-    "ObjectPlace", "MutablePlace", "are_one", "is_as_before",
+    "ObjectPlace", "OutsidePlace", "MutablePlace", "are_one", "is_as_before",
 ]
 
 
@@ -49,6 +49,49 @@ class MutablePlace(Protocol):
 
 MISSING: Any = object()
 """The value of a place that does not exist."""
+
+
+class Workspace(Protocol):
+    """What a lowering sees of places in the program around (`adjoint.frontend.changes.workspace`)."""
+
+    def get(self, place: OutsidePlace) -> Any: ...
+
+    def set(self, place: OutsidePlace, value: Any) -> None: ...
+
+
+class OutsidePlace:
+    """A place in an object that other threads may use: an attribute, a global name, a variable of an enclosing function.
+
+    With a workspace, `get` and `set` are those of a lowering, and leave the object as it is; `held` and `put` are always the object's own.
+    """
+
+    __slots__ = ()
+    workspace: Workspace | None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def held(self) -> Any:
+        """Return what the object holds, MISSING for nothing."""
+        raise NotImplementedError
+
+    def put(self, value: Any) -> None:
+        """Change the object; MISSING removes."""
+        raise NotImplementedError
+
+    def over(self, workspace: Workspace | None) -> Self:
+        """Return the same place with another workspace, or with none."""
+        raise NotImplementedError
+
+    def get(self) -> Any:
+        return self.held() if self.workspace is None else self.workspace.get(self)
+
+    def set(self, value: Any) -> None:
+        if self.workspace is None:
+            self.put(value)
+        else:
+            self.workspace.set(self, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +138,28 @@ class ContentsPlace:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemPlace:
+class ItemPlace(OutsidePlace):
     """One entry of a dict, such as a global name."""
 
     holder: dict[Any, Any]
     name: Any
+    workspace: Workspace | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         return ("item", id(self.holder), self.name)
 
-    def get(self) -> Any:
+    def held(self) -> Any:
         return self.holder.get(self.name, MISSING)
 
-    def set(self, value: Any) -> None:
+    def put(self, value: Any) -> None:
         if value is MISSING:
             self.holder.pop(self.name, None)
         else:
             self.holder[self.name] = value
+
+    def over(self, workspace: Workspace | None) -> ItemPlace:
+        return ItemPlace(self.holder, self.name, workspace)
 
 
 class NamesPlace(ContentsPlace):
@@ -120,20 +167,26 @@ class NamesPlace(ContentsPlace):
 
 
 @dataclass(frozen=True, eq=False)
-class AttributePlace:
-    """An attribute of an object."""
+class AttributePlace(OutsidePlace):
+    """An attribute of an object; that of a module is a global name."""
 
     holder: Any
     name: str
+    workspace: Workspace | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
+        if type(self.holder) is ModuleType:
+            return ("item", id(vars(self.holder)), self.name)
         return ("attribute", id(self.holder), self.name)
 
-    def get(self) -> Any:
+    def held(self) -> Any:
         return getattr(self.holder, self.name, MISSING)
 
-    def set(self, value: Any) -> None:
+    def over(self, workspace: Workspace | None) -> AttributePlace:
+        return AttributePlace(self.holder, self.name, workspace)
+
+    def put(self, value: Any) -> None:
         if value is not MISSING:
             try:
                 setattr(self.holder, self.name, value)
@@ -163,20 +216,30 @@ class ObjectPlace:
 
 
 @dataclass(frozen=True, eq=False)
-class CellPlace:
+class CellPlace(OutsidePlace):
     """A name of an enclosing function of Python's own."""
 
     cell: CellType
+    workspace: Workspace | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         return ("cell", id(self.cell))
 
-    def get(self) -> Any:
-        return self.cell.cell_contents
+    def held(self) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return MISSING
 
-    def set(self, value: Any) -> None:
-        self.cell.cell_contents = value
+    def put(self, value: Any) -> None:
+        if value is MISSING:
+            del self.cell.cell_contents
+        else:
+            self.cell.cell_contents = value
+
+    def over(self, workspace: Workspace | None) -> CellPlace:
+        return CellPlace(self.cell, workspace)
 
 
 Changes = dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]]

@@ -8,8 +8,9 @@ from typing import Any
 from adjoint.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
-from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal, MutablePlace
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal, MutablePlace, OutsidePlace
 from adjoint.frontend.changes.outside import Outside, beneath
+from adjoint.frontend.changes.workspace import COPIED, Workspace
 from adjoint.frontend.values.chosen import Chosen, check
 from adjoint.frontend.values.frame import Frame
 from adjoint.frontend.values.text import RunTimeText
@@ -24,16 +25,18 @@ _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range}
 class Objects:
     """The objects that one lowering handles, and what happens to them.
 
-    journal  the changes, which branches take back
-    outside  the objects of the program around
-    aliases  which objects may be the same one; `frame` gives it the frame that runs
+    journal    the changes, which branches take back
+    workspace  the values of attributes and names outside, as parsed code sees them
+    outside    the objects of the program around
+    aliases    which objects may be the same one; `frame` gives it the frame that runs
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None]):
         self.world = world
         self.journal = Journal(lambda: world.loc)
-        self.outside = Outside(world, self.journal)
-        self.aliases = Aliases(world, frame)
+        self.workspace = Workspace(world)
+        self.outside = Outside(world, self.journal, self.workspace)
+        self.aliases = Aliases(world, frame, self.workspace)
 
     def used(self, *values: Any) -> None:
         """Call this before Python itself uses the values: their methods run unparsed, so what those read is recorded whole."""
@@ -42,6 +45,16 @@ class Objects:
                 check(value)
                 self.world.read_object(value)
                 self.outside.unparsed.given(value)
+
+    def steady(self, x: Any) -> Any:
+        """Return a copy of a container from outside that other threads may change, with what the first read has found; else `x` itself.
+
+        It is for code that only looks at what is in it.
+        """
+        if not self.workspace.is_shared or type(x) not in COPIED or self.journal.has_made(x) \
+                or ContentsPlace(x).key in self.journal.touched:
+            return x
+        return self.workspace.contents(x)
 
     def touched(self, container: Any) -> None:
         """Call this before a container may be changed.  CompileError where the change could not be taken back."""
@@ -59,11 +72,20 @@ class Objects:
         for held in beneath(container):
             self.touched(held)
 
-    def write(self, place: MutablePlace, value: Any) -> None:
-        """Change an attribute or a name.  One of the program around is changed when the graph runs, too."""
+    def write(self, place: OutsidePlace, value: Any) -> None:
+        """Change an attribute or a name.  One of the program around is changed when the graph runs, and for parsed code alone."""
         if self.outside.has(place):
+            known = self.journal.touched.get(place.key)
+            if self.world.can_keep(place, value) if known is None else getattr(known[0], "workspace", None) is not None:
+                place = place.over(self.workspace)
             self.world.write_later(place, value)
         self.journal.write(place, value)
+
+    def attribute(self, holder: Any, name: str, *default: Any) -> Any:
+        """Return `getattr(holder, name, *default)`, as parsed code sees it."""
+        if name == "__dict__":
+            self.workspace.expose_all(holder)  # which attributes are read in it is not seen
+        return getattr(holder, name, *default) if self.journal.has_made(holder) else self.workspace.attribute(holder, name, *default)
 
     def touched_once(self, place: MutablePlace) -> None:
         """Call this before a place is changed in a way that a run of the graph cannot repeat."""

@@ -34,6 +34,7 @@ from adjoint.frontend.changes.journal import (
     is_as_before,
 )
 from adjoint.frontend.changes.unparsed import Unparsed
+from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.world import World
 
 __all__ = ["Outside", "beneath"]
@@ -51,13 +52,13 @@ _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
 class Outside:
     """The objects that one lowering has found outside."""
 
-    def __init__(self, world: World, journal: Journal):
-        self._world, self._journal = world, journal
+    def __init__(self, world: World, journal: Journal, workspace: Workspace):
+        self._world, self._journal, self._workspace = world, journal, workspace
         self._roots: list[Any] = []
         self._noted: dict[int, Any] = {}
         self._reached: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
-        self.unparsed = Unparsed(world, journal, self.found)
+        self.unparsed = Unparsed(world, journal, workspace, self.found)
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:

@@ -28,9 +28,11 @@ from adjoint.frontend.changes.journal import (
     ItemPlace,
     Journal,
     MutablePlace,
+    OutsidePlace,
     are_one,
     is_as_before,
 )
+from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.world import World
 
 __all__ = ["Unparsed"]
@@ -45,8 +47,8 @@ class Unparsed:
     found  is called with each recorded object: it belongs to the program around the parsed code
     """
 
-    def __init__(self, world: World, journal: Journal, found: Callable[[Any], Any]):
-        self._world, self._journal, self._found = world, journal, found
+    def __init__(self, world: World, journal: Journal, workspace: Workspace, found: Callable[[Any], Any]):
+        self._world, self._journal, self._workspace, self._found = world, journal, workspace, found
         self._before: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
         self._seen: dict[int, Any] = {}
         self._kinds: dict[type, bool] = {}
@@ -121,6 +123,7 @@ class Unparsed:
         made = self._journal.has_made(x)
         if not made:
             self._found(x)
+            self._workspace.expose_all(x)
         if isinstance(x, type):
             for name, member in vars(x).items():
                 found += _functions(member)
@@ -155,6 +158,8 @@ class Unparsed:
         yield from function.__defaults__ or ()
 
     def _remember(self, place: MutablePlace) -> None:
+        if isinstance(place, OutsidePlace):
+            self._workspace.expose(place)
         if place.key in self._before or place.key in self._journal.touched:
             return
         if isinstance(place, ContentsPlace):

@@ -110,6 +110,7 @@ class Conditions:
             found = self.run.call(method, (container, item), {})
             return self.decisions.as_bool(found, node) if wanted else self.operators.opposite(found)
         self.objects.outside.unparsed.given(item, container)
+        container = self.objects.steady(container)
         if self.world.is_tensor(container):
             equal = self.operators.compare(COMPARE[ast.Eq], container, item)
             found = equal if isinstance(equal, bool) else equal.any()

@@ -44,11 +44,12 @@ class MemberAccess:
                 self.world.read_attribute(holder, name)
         with self.stack.here(node):
             self.objects.outside.unparsed.read(holder, name)
-            return self.objects.outside.part(holder, name, getattr(holder, name))
+            return self.objects.outside.part(holder, name, self.objects.attribute(holder, name))
 
     def item(self, container: Any, index: Any, node: ast.AST) -> Any:
         """Return `container[index]`.  CompileError for a run-time index of a container that is not one of cells or functions."""
         self.objects.used(container)
+        container = self.objects.steady(container)
         with self.stack.here(node):
             if self.world.is_dynamic(index) and (isinstance(container, (list, tuple, dict, range, str)) or self.world.is_cells(container)) \
                     and self.operators.special(container, "__getitem__") is None:

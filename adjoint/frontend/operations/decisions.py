@@ -32,7 +32,7 @@ class Decisions:
         self.objects.used(x)
         with self.stack.here(node):
             method = self.operators.special(x, "__bool__") or self.operators.special(x, "__len__")
-            return self.world.truth(x if method is None else self.run.call(method, (x,), {}))
+            return self.world.truth(self.objects.steady(x) if method is None else self.run.call(method, (x,), {}))
 
     def as_bool(self, x: Any, node: ast.AST) -> Any:
         """Return whether `x` is true: a bool, or a run-time one."""

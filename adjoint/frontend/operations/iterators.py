@@ -77,7 +77,7 @@ class Iterators:
             if self.world.is_dynamic(x):
                 raise TypeError(f"'{self.world.kind(x)}' object is not iterable")
             if isinstance(x, (list, tuple, dict, set, range, str)):
-                return list(x)
+                return list(self.objects.steady(x))
             self.check(x)
             method = self.operators.special(x, "__iter__")
             return iter(x) if method is None else self.iterated(self.run.call(method, (x,), {}), node)

@@ -7,7 +7,7 @@ import builtins
 from typing import Any
 
 from adjoint.diagnostics import noted
-from adjoint.frontend.changes.journal import CellPlace, ItemPlace, NamesPlace
+from adjoint.frontend.changes.journal import MISSING, CellPlace, ItemPlace, NamesPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.raising import raise_late
 from adjoint.frontend.operations.call_stack import CallStack
@@ -42,11 +42,11 @@ class Names:
                 if name in frame.cells:
                     cell = frame.cells[name]
                     self.world.read_closure(cell)
-                    return self.objects.outside.found(cell.cell_contents)
+                    return self.objects.outside.found(self.objects.workspace.variable(cell))
                 frame = frame.outer
         self.world.read_name(space, name)
-        if name in space:
-            return self.objects.outside.found(space[name])
+        if (found := self.objects.workspace.item(space, name)) is not MISSING:
+            return self.objects.outside.found(found)
         if hasattr(builtins, name):
             return getattr(builtins, name)
         missing = NameError(f"The name '{name}' is not defined")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.world import World
 
@@ -61,8 +62,8 @@ Attempt = tuple[Any, str, Any]
 class Operators:
     """Applies operators to values."""
 
-    def __init__(self, world: World, run: Runner):
-        self.world, self.run = world, run
+    def __init__(self, world: World, objects: Objects, run: Runner):
+        self.world, self.objects, self.run = world, objects, run
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
         """Return the special method of the user's that is to be parsed; None where Python calls its own."""
@@ -116,7 +117,7 @@ class Operators:
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
             try:
-                return operation(a, b)
+                return operation(a if operation in IN_PLACE.values() else self.objects.steady(a), self.objects.steady(b))
             except ZeroDivisionError as mistake:
                 raise ZeroDivisor.of(operation, mistake) from None
         for method, (x, name, other) in zip(methods, attempts, strict=True):

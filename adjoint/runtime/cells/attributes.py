@@ -42,7 +42,9 @@ def _moving(name: str) -> Callable[..., Any]:
     def changed(self: Attributes, *args: Any, **kwargs: Any) -> Any:
         found = change(self, *args, **kwargs)
         if self.get("_watched"):
-            epoch.move()
+            epoch.move(self)
+        elif epoch.log is not None:
+            epoch.log(self, None)
         return found
 
     changed.__name__ = name

@@ -86,7 +86,9 @@ class Cell(CellValues):
         changed = watched and self.__dict__.get(name, _UNSET) is not value and self._concerns(watched, name, value)
         self._assign(name, value)
         if changed:
-            epoch.move()
+            epoch.move(self, name)
+        elif epoch.log is not None:
+            epoch.log(self, name)
 
     def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
         """Return whether graphs that depend on attributes of some names, and on what the cell holds, may depend on this one."""
@@ -176,7 +178,7 @@ class Cell(CellValues):
             own["_buffers"] = {other: kept for other, kept in self._buffers.items() if other != name}
         if name in own or parameter is None:
             object.__delattr__(self, name)
-        epoch.move()
+        epoch.move(self)
 
     def __getattr__(self, name: str) -> Any:
         parameters = self.__dict__.get("_params", ())
@@ -300,7 +302,7 @@ class Cell(CellValues):
         if not isinstance(child_cell, Cell):
             raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell, but got {type(child_cell).__name__}.")
         self._adopt_cell(child_name, child_cell)
-        epoch.move()
+        epoch.move(self)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
@@ -315,7 +317,7 @@ class Cell(CellValues):
         if not isinstance(param, Parameter):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param' must be a Parameter, but got {type(param).__name__}.")
         self._adopt_parameter(param_name, param)
-        epoch.move()
+        epoch.move(self)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name all parameters by `prefix` and their paths of attributes; one registered by its position in a tuple keeps its name."""

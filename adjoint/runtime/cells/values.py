@@ -61,7 +61,7 @@ class CellValues:
         own = self.__dict__
         own["_buffers"] = {**self._buffers, name: persistent}
         own[name] = tensor
-        epoch.move()
+        epoch.move(self)
 
     def _check_buffer(self, name: str, value: Any) -> None:
         """Raise TypeError for a value that cannot replace a buffer."""

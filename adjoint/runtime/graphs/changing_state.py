@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from types import NoneType
 from typing import Any
 
-from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, MutablePlace
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, OutsidePlace
 from adjoint.runtime.graphs.changing import Changing
 from adjoint.runtime.graphs.guards.constants import ignore, key
 from adjoint.runtime.graphs.guards.guards import Guards
@@ -34,19 +34,19 @@ class ChangingState:
         self._places: dict[Hashable, Place] = {}
         self._changing = Changing()
 
-    def tried(self, make: Callable[[Sequence[MutablePlace]], Any]) -> Any:
+    def tried(self, make: Callable[[Sequence[OutsidePlace]], Any]) -> Any:
         """Return a new graph that reads some of them in each run; None if all that it depends on are constants.  The lock is held.
 
         make  returns the graph that reads these, or None if there is none
         """
-        now: dict[Hashable, MutablePlace] = {}
+        now: dict[Hashable, OutsidePlace] = {}
         for address, place in [*self._places.items()]:
             if (found := _mutable(place)) is None:
                 del self._places[address]
                 self._changing.forget(address)
             else:
                 now[address] = found
-                self._changing.saw(address, _key(found.get()))
+                self._changing.saw(address, _key(found.held()))
         return self._changing.tried(lambda chosen: make([place for address, place in now.items() if address in chosen]))
 
     def clear(self) -> None:
@@ -69,9 +69,9 @@ def _key(value: Any) -> Hashable:
     return id(value) if type(value) is Tensor else None
 
 
-def _mutable(place: Place) -> MutablePlace | None:
+def _mutable(place: Place) -> OutsidePlace | None:
     """Return a place as one that can be changed while parsing; None if it has no float or tensor now, or if reading it runs code."""
-    found: MutablePlace | None = None
+    found: OutsidePlace | None = None
     match place:
         case Attribute(name=name) | OwnAttribute(name=name):
             holder = place.holder()
@@ -81,4 +81,4 @@ def _mutable(place: Place) -> MutablePlace | None:
             found = ItemPlace(namespace, name)
         case ClosureVariable(cell=cell):
             found = CellPlace(cell)
-    return found if found is not None and is_plain(found) and _key(found.get()) is not None else None
+    return found if found is not None and is_plain(found) and _key(found.held()) is not None else None

@@ -13,7 +13,7 @@ from adjoint import collector
 from adjoint.budget import budget
 from adjoint.diagnostics import InternalError
 from adjoint.frontend import errors
-from adjoint.frontend.changes.journal import AttributePlace, MutablePlace
+from adjoint.frontend.changes.journal import AttributePlace, OutsidePlace
 from adjoint.ir.core import Module, walk
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
@@ -220,7 +220,7 @@ def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[
     return _attempted(known, named, template, functools.partial(_lowered, known))
 
 
-def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[MutablePlace]) -> tuple[Lowered, Alone | None] | None:
+def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
     """Return the graph that reads these places when it runs; None if there is none, or if it compares one of them."""
 
     def reading(subject: Subject) -> tuple[Lowered, None] | None:

@@ -1,4 +1,4 @@
-"""The lock of lowering: one function is made into a graph at a time, and no run reads or writes Python state meanwhile."""
+"""The lock of lowering: one function is made into a graph at a time."""
 
 from __future__ import annotations
 
@@ -11,26 +11,32 @@ __all__ = ["lowering_lock"]
 class _Lock:
     """The lock of lowering; a forked child process starts with an unheld one.
 
-    current  the lock of this process, for a `with` of a run that reads or writes Python state
-    begun    how often lowering has begun, and
-    ended    how often it has ended: while they are equal nothing is lowered
+    current  the lock of this process, for a `with` of a run that reads or writes Python state while a lowering has values in objects
+    exposed  how often a lowering has put values into objects of the program around, and
+    hidden   how often one has taken them back: while they are equal no object holds a value of a lowering
     """
 
-    __slots__ = ("begun", "current", "ended")
+    __slots__ = ("current", "exposed", "hidden")
 
     def __init__(self) -> None:
         self.anew()
 
     def __enter__(self) -> None:
         self.current.acquire()
-        self.begun += 1
 
     def __exit__(self, *raised: object) -> None:
-        self.ended += 1
         self.current.release()
 
+    def expose(self) -> None:
+        """Call this before a value of a lowering is put into an object.  The lock is held."""
+        self.exposed = self.hidden + 1
+
+    def hide(self) -> None:
+        """Call this after all of them have been taken back."""
+        self.hidden = self.exposed
+
     def anew(self) -> None:
-        self.current, self.begun, self.ended = threading.RLock(), 0, 0
+        self.current, self.exposed, self.hidden = threading.RLock(), 0, 0
 
 
 lowering_lock = _Lock()

@@ -15,7 +15,7 @@ from types import CellType
 from typing import Any
 
 from adjoint.dataclass import dataclass
-from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, MutablePlace
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, OutsidePlace
 from adjoint.ir.types import BOOL, F64, I64, scalar
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, key
@@ -27,12 +27,13 @@ from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_
 from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import like, mapped
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = [
-    "NumberSlot", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot", "pattern_key",
-    "pattern_of", "put_of", "reader", "stand_in", "writer",
+    "NumberSlot", "can_hold", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot",
+    "pattern_key", "pattern_of", "put_of", "reader", "stand_in", "writer",
 ]
 
 _SMALL, _LARGE = 2**31, 2**53
@@ -178,7 +179,7 @@ _SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, type
 """The methods that set an attribute, and do nothing of the user's."""
 
 
-def is_plain(place: MutablePlace) -> bool:
+def is_plain(place: OutsidePlace) -> bool:
     """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
     if not isinstance(place, AttributePlace):
         return isinstance(place, (ItemPlace, CellPlace))
@@ -191,6 +192,24 @@ def is_plain(place: MutablePlace) -> bool:
     return isinstance(static, types.MemberDescriptorType) or not hasattr(type(static), "__set__")
 
 
+def can_hold(place: OutsidePlace, value: Any) -> bool:
+    """Return True if a place can be given a value, which changes nothing but what the place holds."""
+    if not isinstance(place, AttributePlace):
+        return True
+    holder, name = place.holder, place.name
+    if isinstance(holder, Cell):
+        if name in holder._buffers:
+            return value is None or isinstance(value, Tensor)
+        return not (isinstance(value, (Cell, Parameter, ParameterTuple)) or name.startswith("__"))
+    if isinstance(holder, type):
+        return bool(holder.__flags__ & _HEAP_TYPE) and not name.startswith("__")
+    return hasattr(holder, "__dict__") or hasattr(type(holder), name)
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that a program has defined: the attributes of others cannot be set."""
+
+
 def living_holder(held: Callable[[], Any]) -> Any:
     """Return the object of a reference; RuntimeError if it has been freed."""
     holder = held()
@@ -199,7 +218,7 @@ def living_holder(held: Callable[[], Any]) -> Any:
     return holder
 
 
-def get_of(place: MutablePlace) -> Callable[[], Any]:
+def get_of(place: OutsidePlace) -> Callable[[], Any]:
     """Return the function by which runs read a place that can be written again without code of the user's; it keeps no cell alive."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
@@ -207,16 +226,21 @@ def get_of(place: MutablePlace) -> Callable[[], Any]:
         def get() -> Any:
             return getattr(living_holder(held), name, MISSING)
     else:
-        get = place.get
+        get = place.held
 
     def read() -> Any:
+        before = lowering_lock.hidden
+        if lowering_lock.exposed == before:
+            value = get()
+            if lowering_lock.exposed == before:
+                return value
         with lowering_lock.current:
             return get()
 
     return read
 
 
-def put_of(place: MutablePlace) -> Callable[[Any], None]:
+def put_of(place: OutsidePlace) -> Callable[[Any], None]:
     """Return the function by which runs write such a place."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
@@ -224,16 +248,19 @@ def put_of(place: MutablePlace) -> Callable[[Any], None]:
         def write_attribute(value: Any) -> None:
             holder = held()
             # As for a counter, below.
-            if holder is not None and type(holder).__setattr__ is _set and lowering_lock.begun == lowering_lock.ended:
+            if holder is not None and type(holder).__setattr__ is _set and lowering_lock.exposed == lowering_lock.hidden:
                 _set(holder, name, value)
                 return
             with lowering_lock.current:
                 setattr(living_holder(held), name, value)
 
         return write_attribute
-    put = place.set
+    put = place.put
 
     def write(value: Any) -> None:
+        if lowering_lock.exposed == lowering_lock.hidden:
+            put(value)
+            return
         with lowering_lock.current:
             put(value)
 
@@ -241,9 +268,9 @@ def put_of(place: MutablePlace) -> Callable[[Any], None]:
 
 
 # -- a counter ---------------------------------------------------------------------------------------------------------------
-# Python does no more for one in eager mode than read and write it.  These functions do not take the lock of lowering if nothing is lowered:
-# CPython lets no other thread run between the comparison and the end of the write, since there is no call of Python.
-def number_getter(place: MutablePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
+# Python does no more for one in eager mode than read and write it.  These functions take the lock of lowering only while a lowering has put
+# values into objects.  CPython lets no other thread run between the comparison and the end of the write: there is no call of Python.
+def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
     """Return the function by which runs read a number of a pattern.
 
     get      reads the place under the lock
@@ -261,17 +288,17 @@ def number_getter(place: MutablePlace, pattern: NumberPattern, get: Callable[[],
         find, name = place.holder.get, place.name
 
         def item() -> Any:
-            value: Any = find(name) if lowering_lock.begun == lowering_lock.ended else None
+            value: Any = find(name) if lowering_lock.exposed == lowering_lock.hidden else None
             return value if type(value) is kind and (kind is float or -bound <= value <= bound) else slow()
 
         return item
     if not isinstance(place, AttributePlace):
-        quick = place.get
+        quick = place.held
 
         def number() -> Any:
-            before = lowering_lock.ended
-            value: Any = quick() if lowering_lock.begun == before else None
-            if lowering_lock.begun != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+            before = lowering_lock.hidden
+            value: Any = quick() if lowering_lock.exposed == before else None
+            if lowering_lock.exposed != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
                 return slow()
             return value
 
@@ -279,16 +306,16 @@ def number_getter(place: MutablePlace, pattern: NumberPattern, get: Callable[[],
     held, name = reference(place.holder), place.name
 
     def attribute() -> Any:
-        before = lowering_lock.ended
-        value: Any = getattr(held(), name, None) if lowering_lock.begun == before else None
-        if lowering_lock.begun != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+        before = lowering_lock.hidden
+        value: Any = getattr(held(), name, None) if lowering_lock.exposed == before else None
+        if lowering_lock.exposed != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
             return slow()
         return value
 
     return attribute
 
 
-def number_putter(place: MutablePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+def number_putter(place: OutsidePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return the function by which runs write a number.
 
     guards  those of the graph: they hold after a number of the same pattern is written
@@ -307,7 +334,7 @@ def number_putter(place: MutablePlace, guards: Guards, slow: Callable[[Any], Non
 
 def _putter_of_items(namespace: dict[Any, Any], name: Any, slow: Callable[[Any], None]) -> Callable[[Any], None]:
     def put(value: Any) -> None:
-        if lowering_lock.begun == lowering_lock.ended:
+        if lowering_lock.exposed == lowering_lock.hidden:
             namespace[name] = value
         else:
             slow(value)
@@ -317,7 +344,7 @@ def _putter_of_items(namespace: dict[Any, Any], name: Any, slow: Callable[[Any],
 
 def _putter_of_variables(variable: CellType, slow: Callable[[Any], None]) -> Callable[[Any], None]:
     def put(value: Any) -> None:
-        if lowering_lock.begun == lowering_lock.ended:
+        if lowering_lock.exposed == lowering_lock.hidden:
             variable.cell_contents = value
         else:
             slow(value)
@@ -340,7 +367,7 @@ def _putter_of_attributes(place: AttributePlace, guards: Guards, slow: Callable[
             begun = True
         if type(value) is not kind or life is None or not (kind is float or -bound <= value <= bound):
             slow(value)
-        elif type(holder).__setattr__ is _OF_CELLS and lowering_lock.begun == lowering_lock.ended:
+        elif type(holder).__setattr__ is _OF_CELLS and lowering_lock.exposed == lowering_lock.hidden:
             # A number where a number was: no part of the cell, nor a buffer.
             _set(holder, name, value)
             epoch.move_with(life)

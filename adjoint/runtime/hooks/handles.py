@@ -113,20 +113,20 @@ class CellSlot(HookList):
         filled = bool(self)
         super().__setitem__(handle_id, hook)
         if not filled:
-            epoch.move()
+            epoch.move(self)
 
     def pop(self, handle_id: int, *default: Any) -> Any:
         filled = bool(self)
         hook = super().pop(handle_id, *default)
         if filled and not self:
-            epoch.move()
+            epoch.move(self)
         return hook
 
     def clear(self) -> None:
         filled = bool(self)
         super().clear()
         if filled:
-            epoch.move()
+            epoch.move(self)
 
 
 class TensorHooks:

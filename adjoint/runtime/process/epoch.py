@@ -6,6 +6,7 @@ suffices; when it has moved, the guards are checked (`adjoint.runtime.graphs.gua
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["epoch"]
@@ -17,18 +18,27 @@ class _Life(Protocol):
 
 class _Epoch:
     """now  the current number; no number occurs twice, even with several threads
+    log  while a function is lowered and other threads run, is called with what each move is about, and with each other change of a cell's
+         attribute; None otherwise
 
-    The methods call nothing: CPython lets no other thread run in the middle of one.
+    The methods call nothing else: CPython lets no other thread run in the middle of one.
     """
 
-    __slots__ = ("now",)
+    __slots__ = ("log", "now")
 
     def __init__(self) -> None:
         self.now = 0
+        self.log: Callable[[object, str | None], None] | None = None
 
-    def move(self) -> None:
-        """Move the epoch; to be called after a change, so that whoever has seen the old number checks again."""
+    def move(self, changed: object = None, name: str | None = None) -> None:
+        """Move the epoch; to be called after a change, so that whoever has seen the old number checks again.
+
+        changed  the cell, its `__dict__`, its slot of hooks or the tensor that has changed; None for a setting
+        name     the attribute that has changed; None for any
+        """
         self.now += 1
+        if self.log is not None:
+            self.log(changed, name)
 
     def move_with(self, life: _Life) -> None:
         """Move the epoch after a change that guards are known to allow: if they held up to it, they hold."""

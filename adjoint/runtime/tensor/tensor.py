@@ -327,7 +327,7 @@ class Tensor(Methods):
         changed = data.type is not self.type
         self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
         if changed:
-            epoch.move()
+            epoch.move(self)
         return self
 
     assign_value = set_data

@@ -28,6 +28,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, may_be_changed, none_has_changed
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
+from adjoint.runtime.graphs.guards.disturbances import Changes, seen_parts
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place, Setting, Watch, named
@@ -47,10 +48,18 @@ class Guards:
     unchanged  the same for what is read after the user's code has been called
     clock  the number of reads so far
 
+    is_disturbed  True after `freeze` if another thread has changed something while it was read
+
     A parameter `label` is the text by which the user's code refers to what was read: `self.rate`.
+
+    is_shared  True if other threads may change what is read before `freeze`
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_shared: bool = False) -> None:
+        self.is_disturbed = False
+        self._changes = Changes() if is_shared else None
+        self._seen: dict[Hashable, tuple[Any, bool]] = {}
+        """By address, what the first read of a place has found, and False if the object has it of its class."""
         self.holds: Callable[[], bool] = _without_snapshot
         self.unchanged: Callable[[], bool] = _without_snapshot
         self._recorded: dict[Hashable, Place] = {}
@@ -92,12 +101,14 @@ class Guards:
         """Record all that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
         self._record(CellState(reference(cell), named(cell)))
 
-    def of_pattern(self, place: Place, pattern_key: PatternKey) -> None:
+    def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
         """Record a place of which the graph depends on the pattern of its value."""
-        self._record(Pattern(place, pattern_key))
+        pattern = Pattern(place, pattern_key)
+        self._record(pattern)
+        self._seen[pattern.address()] = value, True
 
     def of_slots(self, cell: Cell) -> None:
-        """Record which of a cell's four slots have hooks."""
+        """Record which of a cell's four slots have hooks; to be called before they are looked at."""
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:
@@ -120,8 +131,17 @@ class Guards:
         """Record that a container must be the same object, not another one with the same contents, wherever it is found."""
         self._themselves[id(x)] = x
 
+    def saw(self, place: Place, value: Any, is_own: bool) -> None:
+        """Record what the first read of a place has found; `is_own` is False if the object has it of its class.
+
+        The guards compare with that, whatever other threads have written since.
+        """
+        self._seen.setdefault(place.address(), (value, is_own))
+
     def _record(self, place: Place) -> None:
         address = place.address()
+        if self._changes is not None and address not in self._recorded:
+            self._changes.before(place)
         self.clock += 1
         self._recorded.setdefault(address, place)
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
@@ -140,26 +160,38 @@ class Guards:
             del self._recorded[recorded]
 
     # -- the snapshot -------------------------------------------------------------------------------------------------
-    def freeze(self) -> None:
-        """Take a snapshot of what all places contain now.
+    def freeze(self, as_found: Callable[[Any], Any] = lambda value: value) -> None:
+        """Take a snapshot of what all places contained when they were read first; of what they contain now where that is not known.
+
+        as_found  returns a value with the containers in it as they have been read
 
         Places in objects that have been freed already are dropped: these were made while lowering, and nothing can change them.
         """
         life = Life()
-        life.epoch = epoch.now
+        if self._changes is None:
+            life.epoch = epoch.now
         watched = Watched(life)
         parts: dict[Hashable, Place] = {}
+        seen: dict[Hashable, Any] = {}
         reads: dict[Hashable, ReadPlace] = {}
         for recorded, place in self._recorded.items():
-            for part in place.parts():
+            given, found = seen_parts(place, *self._seen[recorded]) if recorded in self._seen else (place.parts(), {})
+            for part in given:
                 address = part.address()
                 part = parts.setdefault(address, part)  # cells of one class share the attributes of the class
+                if address in found:
+                    value = found[address]
+                    if address in seen and part.key_of(seen[address], ignore) != part.key_of(value, ignore):
+                        self.is_disturbed = True
+                    seen[address] = value
                 if self._called is not None and self._read[recorded][1] > self._called and may_be_changed(place):
                     reads.setdefault(address, ReadPlace(part)).at(*self._read[recorded])
         self._reads = [*reads.values()]
         by: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
-        for part in parts.values():
-            value = part.read()
+        for address, part in parts.items():
+            value = as_found(seen[address] if address in seen else part.read())
+            if address not in seen and self._changes is not None and self._changes.concern(part):
+                self.is_disturbed = True
             part.take(value, watched)
             by[part.watch(value)].append(part)
         self._places = [*parts.values()]
@@ -172,7 +204,26 @@ class Guards:
             if isinstance(holder := part.holder(), Cell):
                 watched.add(holder)
         self._life, self._watched = life, watched
+        self._seen, self._changes = {}, None  # they keep objects alive
         self._compile()
+
+    @property
+    def others_changed(self) -> bool:
+        """True if another thread has changed a cell, a tensor's type or a setting."""
+        return self._changes is not None and self._changes.any
+
+    def changed_by_others(self, cell: Cell, name: str) -> bool:
+        """Return True if another thread has changed an attribute of a cell since these guards were made."""
+        return self._changes is not None and self._changes.has(cell, name)
+
+    def end(self) -> None:
+        """Record nothing more."""
+        if self._changes is not None:
+            self._changes.end()
+
+    def give_up(self) -> None:
+        """Let the guards never hold again: the graph serves one call."""
+        self._life.end(None)
 
     def _compile(self) -> None:
         conditions = GuardConditions()

@@ -55,7 +55,11 @@ class Pattern(Place):
         return self.place.holder()
 
     def parts(self) -> list[Place]:
-        return [Pattern(part, self._pattern_key) for part in self.place.parts()]
+        return [self.like(part) for part in self.place.parts()]
+
+    def like(self, place: Place) -> Pattern:
+        """Return the same for another place."""
+        return Pattern(place, self._pattern_key)
 
     def read(self) -> Any:
         return self.place.read()

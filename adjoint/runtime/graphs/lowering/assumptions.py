@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.frontend.changes.journal import MutablePlace
+from adjoint.frontend.changes.journal import OutsidePlace
 
 __all__ = ["Assumptions", "Site"]
 
@@ -24,13 +24,14 @@ class Assumptions:
     sites    the site of each `apply!` of such hooks, by its symbol
     guessed  True once something was assumed that no run has shown
     state    the places of Python state whose numbers and tensors differ from run to run
+    begun    what such places hold at the beginning of a run, if it is not what they hold now
     sizes    True if sizes of the arguments do
     numbers  True if it is tried whether numbers among the arguments may do
     """
 
-    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[MutablePlace] = (), sizes: bool = False,
-                 numbers: bool = False):
-        self.known, self.asks, self.state, self.sizes, self.numbers = known, asks, state, sizes, numbers
+    def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[OutsidePlace] = (), begun: Any = None,
+                 sizes: bool = False, numbers: bool = False):
+        self.known, self.asks, self.state, self.begun, self.sizes, self.numbers = known, asks, state, begun, sizes, numbers
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

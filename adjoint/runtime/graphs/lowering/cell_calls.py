@@ -66,9 +66,9 @@ class CellCalls:
 
     def _call(self, cell: Cell, given: CallArguments) -> Any:
         ordinal, self._count = self._count, self._count + 1
+        self.guards.of_slots(cell)
         slots = self.assumptions.known.get((ordinal, "slots")) or Slots.of(cell)
         self.assumptions.taken[ordinal, "slots"] = slots
-        self.guards.of_slots(cell)
         # A forward hook may register backward pre hooks, which then run in this call.
         return call(LoweredCall(self, cell, slots, ordinal), cell, slots._replace(backward_pre=slots.backward_pre or slots.forward), given)
 
@@ -176,9 +176,10 @@ class LoweredCall:
         return _Inside(builder.finish(yielded, params), inner, output, results, written, changed, ends)
 
     def _run(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        construct = self._calls.frontend.workspace.attribute(cell, "construct")
         if self._calls.objects.is_library(type(cell).construct):
-            return cell.construct(*args, **kwargs)
-        return self._calls.frontend.call(cell.construct, args, kwargs)
+            return construct(*args, **kwargs)
+        return self._calls.frontend.call(construct, args, kwargs)
 
     def _add_site(self, node: Node, given: CallArguments, entering: Sequence[Any], inside: _Inside, ruled: bool) -> None:
         """Record the call for the run of the graph."""

@@ -5,6 +5,7 @@ Both are places that the frontend's journal records (`adjoint.frontend.changes.j
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
@@ -32,25 +33,47 @@ class AtomPlace:
 
 
 class CellsPlace:
-    """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters."""
+    """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters.
 
-    def __init__(self, holder: Cell):
+    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change is none of
+                       the parsed code's
+    """
+
+    def __init__(self, holder: Cell, changed_by_others: Callable[[Cell, str], bool]):
         self.holder = holder
         self.key = ("cells", id(holder))
-        cells = [cell for _, cell in holder.cells_and_names()]
-        self._tables = [table for cell in cells for table in (cell.__dict__, cell._cells, cell._params)]
+        self._others = changed_by_others
+        self._tables = [(cell, table) for _, cell in holder.cells_and_names() for table in (cell.__dict__, cell._cells, cell._params)]
         self._parameters = [*holder.get_parameters()]
+        self._first = self._now()
 
-    def get(self) -> dict[Any, Any]:
-        held: dict[Any, Any] = {(i, name): x for i, table in enumerate(self._tables) for name, x in table.items()}
+    def _now(self) -> dict[Any, Any]:
+        held: dict[Any, Any] = {
+            (i, name): x for i, (_, table) in enumerate(self._tables) for name, x in [*table.items()] if name not in _OF_CALLS}
         for i, parameter in enumerate(self._parameters):
             held["requires_grad", i], held["name", i] = parameter.requires_grad, parameter.name
         return held
 
-    def set(self, value: dict[Any, Any]) -> None:
-        for i, table in enumerate(self._tables):
-            table.clear()
-            table.update({key[1]: x for key, x in value.items() if key[0] == i})
+    def get(self) -> dict[Any, Any]:
+        held, first = self._now(), self._first
+        for key in [*held, *(key for key in first if key not in held)]:
+            if held.get(key) is not first.get(key) and isinstance(key[0], int) and self._others(self._tables[key[0]][0], key[1]):
+                held.pop(key, None)
+                if key in first:
+                    held[key] = first[key]
+        return held
+
+    def set(self, value: Any) -> None:
+        now = self.get()
+        for i, (_, table) in enumerate(self._tables):
+            if any(now.get(key) is not value.get(key) for key in {*now, *value} if key[0] == i):
+                kept = {name: x for name, x in table.items() if name in _OF_CALLS or (i, name) not in now or now[i, name] is not x}
+                table.clear()
+                table.update({**{key[1]: x for key, x in value.items() if key[0] == i}, **kept})
         for i, parameter in enumerate(self._parameters):
             parameter.requires_grad, parameter.name = value["requires_grad", i], value["name", i]
-        epoch.move()
+        epoch.move(self.holder)
+
+
+_OF_CALLS = frozenset({"_watched", "_called", "_direct"})
+"""Attributes by which cells keep account of their calls."""

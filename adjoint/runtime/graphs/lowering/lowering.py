@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from adjoint import collector
 from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import Loc
-from adjoint.frontend.changes.journal import MutablePlace
+from adjoint.diagnostics import CompileError, Loc
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import OutsidePlace
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
@@ -48,6 +49,9 @@ from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
 
 __all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size", "lowered_reading"]
+
+_TRIES = 3
+"""How often a graph is made again because other threads have changed what it was made of; the last one then serves one call."""
 
 _DEPTH = 10_000
 """The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
@@ -116,7 +120,7 @@ def lowered(subject: Subject) -> Lowered:
     return first.result()
 
 
-def lowered_reading(subject: Subject, places: Sequence[MutablePlace]) -> Lowered | None:
+def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered | None:
     """Make a graph that reads these places when it runs, besides those that it writes; None if there is none."""
     while True:
         attempt = _Attempt(subject, state=places)
@@ -138,8 +142,7 @@ def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> L
 
     decisions  the known results of forward hooks, by site
     """
-    with before.begun.again():
-        return _Attempt(subject, decisions, [living() for living in before.begun.loaded]).result()
+    return _Attempt(subject, decisions, [living() for living in before.begun.loaded], before.begun).result()
 
 
 class _Attempt:
@@ -150,12 +153,13 @@ class _Attempt:
     numbers  the keys of the places of `state` that hold numbers
     """
 
-    def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[MutablePlace] = ()):
+    def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),
+                 begun: Begun | None = None):
         self.made: Lowered | None = None
         self.raised: Exception | None = None
-        self.found: list[MutablePlace] = []
+        self.found: list[OutsidePlace] = []
         self.numbers: frozenset[Any] = frozenset()
-        self._state = state
+        self._state, self._begun = state, begun
         try:
             self.made = self._made(subject, decisions or {})
         except Exception as raised:
@@ -178,18 +182,26 @@ class _Attempt:
         state.no_grad = []  # a graph does not depend on where it is called
         try:
             for asks in (False, True):
-                restless = False
+                restless, disturbed = False, 0
                 while True:
-                    assumptions = Assumptions(decisions, asks, self._state, not all(t.is_static for t in subject.arguments.types),
-                                              subject.tries_numbers)
+                    sizes_differ = not all(t.is_static for t in subject.arguments.types)
+                    assumptions = Assumptions(decisions, asks, self._state, self._begun, sizes_differ, subject.tries_numbers)
                     state.tracer = lowering = Lowering(subject, assumptions, restless)
                     try:
                         made = lowering.run()
-                        if not lowering.python.needs_care:
+                        if lowering.is_disturbed and disturbed < _TRIES:
+                            disturbed += 1
+                        elif lowering.python.needs_care:
+                            restless = True
+                        else:
+                            if lowering.is_disturbed:
+                                made.guards.give_up()
                             return made
-                        restless = True
-                    except Exception:
-                        # The cause may be the assumption that hooks keep structure and types.
+                    except Exception as raised:
+                        # The cause may be a write of another thread, or the assumption that hooks keep structure and types.
+                        if lowering.may_be_disturbed(raised) and disturbed < _TRIES:
+                            disturbed += 1
+                            continue
                         if not assumptions.guessed:
                             raise
                         break
@@ -221,7 +233,7 @@ class Lowering:
         RunTimeNumbers    numbers known when the graph runs
         Operations        ops, writes, random draws
         ValueHooks        hooks on values
-        PythonState       attributes and names outside that parsed code writes    what they held before
+        PythonState       attributes and names outside that parsed code writes    what they hold at the beginning
         Reads             reads of the program around, as guards
         PythonObjects     what Python objects are
         LibraryInstances  instances of the library's classes
@@ -237,13 +249,13 @@ class Lowering:
 
     def __init__(self, subject: Subject, assumptions: Assumptions, restless: bool):
         self._subject, self._assumptions = subject, assumptions
-        guards = self.guards = Guards()
         regions = self._regions = Regions(subject.loc)
         regions.restless = restless
         made = self._made = Made()
         owner = self.owner = Owner()
         world = self._world = GraphWorld(regions)
         frontend = self.frontend = Lowerer(world)
+        guards = self.guards = Guards(frontend.workspace.is_shared)
         symbols = self._symbols = Symbols(regions, guards, made)
         values = self._values = Values(owner, regions, symbols)
         cuts = Cuts(regions)
@@ -251,9 +263,10 @@ class Lowering:
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
         operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
-        python = self.python = PythonState(regions, values, hosts, guards, frontend.journal, assumptions.state)
+        python = self.python = PythonState(
+            regions, values, hosts, guards, frontend.journal, frontend.workspace, assumptions.state, assumptions.begun)
         reads = self._reads = Reads(guards, frontend.journal, python)
-        objects = self._objects = PythonObjects(regions, made)
+        objects = self._objects = PythonObjects(regions, made, guards)
         instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
         cells = self._cells = CellCalls(regions, symbols, values, guards, objects, forward_hooks, assumptions, frontend)
@@ -282,9 +295,21 @@ class Lowering:
         try:
             made = self._run()
         finally:
-            self.python.restore()
-        self.guards.freeze()
+            self.python.end()
+            self.guards.end()
+        self.guards.freeze(self.frontend.workspace.as_found)
         return made
+
+    @property
+    def is_disturbed(self) -> bool:
+        """True if another thread has changed what was read or written: the graph may not be what any state of the program gives."""
+        return self.guards.is_disturbed or self.frontend.workspace.is_disturbed
+
+    def may_be_disturbed(self, raised: Exception) -> bool:
+        """Return True if an exception may come from what another thread has changed."""
+        if not self.frontend.workspace.is_shared or not isinstance(raised, CompileError):
+            return False
+        return self.is_disturbed or self.guards.others_changed or raised.diagnostic.code == errors.CHANGED_OUTSIDE.code
 
     def _run(self) -> Lowered:
         subject = self._subject

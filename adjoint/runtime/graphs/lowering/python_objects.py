@@ -9,6 +9,7 @@ from adjoint.frontend import errors
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.checkpoints import checkpoint
 from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
@@ -27,8 +28,8 @@ _PACKAGE = __name__.partition(".")[0]
 class PythonObjects:
     """Tells the frontend what Python objects are."""
 
-    def __init__(self, regions: Regions, made: Made):
-        self._regions, self._made = regions, made
+    def __init__(self, regions: Regions, made: Made, guards: Guards):
+        self._regions, self._made, self._guards = regions, made, guards
 
     def is_cell(self, x: object) -> bool:
         return isinstance(x, Cell)
@@ -69,7 +70,9 @@ class PythonObjects:
 
     def place(self, x: object) -> Any:
         """Return the place that a change of a tensor of the graph, or of a cell, writes; None for other objects."""
-        return AtomPlace(x) if isinstance(x, GraphTensor) else CellsPlace(x) if isinstance(x, Cell) else None
+        if isinstance(x, GraphTensor):
+            return AtomPlace(x)
+        return CellsPlace(x, self._guards.changed_by_others) if isinstance(x, Cell) else None
 
     def is_outside(self, place: Any) -> bool:
         """Return True if a place that `place` has returned belongs to the program around, and not to the graph."""

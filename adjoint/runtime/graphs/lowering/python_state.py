@@ -4,8 +4,8 @@
                     a: i64 = add(n, 1_i64)
                     apply! @Net.n.write(a)
 
-The place (an attribute, a global name, a variable of an enclosing function) holds while the code is parsed what the code has put there,
-symbols of the graph among it.  Library code that is not parsed reads these, too.  `restore` undoes it all.
+While the code is parsed, the workspace holds what it has put in the place (an attribute, a global name, a variable of an enclosing
+function), symbols of the graph among it; the place itself stays as it is.
 
     loaded    places that a graph reads when it begins: their numbers and tensors are values of the graph
     written   all others that it writes: parsed code reads in them what was there while parsing, and guards compare that
@@ -13,22 +13,25 @@ symbols of the graph among it.  Library code that is not parsed reads these, too
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, Journal, MutablePlace
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal, OutsidePlace
+from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import symbol_like
 from adjoint.ir.ops.host import Apply, NumberAccess
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.kept_attributes import KeptAttributes
 from adjoint.runtime.graphs.graph import StateAccess
 from adjoint.runtime.graphs.guards.constants import is_rooted
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, named
 from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.hosts import Hosts
@@ -37,6 +40,7 @@ from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
 from adjoint.runtime.graphs.state import (
     NumberSlot,
+    can_hold,
     get_of,
     is_plain,
     living_holder,
@@ -54,35 +58,41 @@ from adjoint.runtime.graphs.state import (
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Begun", "PythonState"]
+__all__ = ["Begun", "PythonState", "guarded"]
 
 
 class PythonState:
     """The Python state that one lowering reads and writes.
 
     loaded  the places whose values are values of the graph
+    begun   what places hold at the beginning of a run, if it is not what they hold now
     """
 
-    def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, loaded: Sequence[MutablePlace]):
-        self._regions, self._values, self._hosts, self._guards, self._journal = regions, values, hosts, guards, journal
-        self.loaded = {place.key: place for place in loaded}
-        self._written: dict[tuple[Any, ...], MutablePlace] = {}
+    def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, workspace: Workspace,
+                 loaded: Sequence[OutsidePlace], begun: Begun | None):
+        self._regions, self._values, self._hosts, self._guards = regions, values, hosts, guards
+        self._journal, self._workspace, self._begun = journal, workspace, begun
+        self._kept = KeptAttributes()
+        self.loaded = {place.key: place.over(workspace) for place in loaded}
+        self._written: dict[tuple[Any, ...], OutsidePlace] = {}
         self._read: set[tuple[Any, ...]] = set()
         """The keys of places that parsed code has read before it wrote them."""
         self._own: set[tuple[Any, ...]] = set()
         """The keys of places that parsed code has written on every path."""
         self._refused: set[tuple[Any, ...]] = set()
-        self._before: dict[tuple[Any, ...], tuple[MutablePlace, _Held]] = {}
-        """The places, with what they held before."""
+        self._before: dict[tuple[Any, ...], tuple[OutsidePlace, _Held]] = {}
+        """The places, with what they hold at the beginning of a run."""
         self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
         """The values that are known to be those of a run, with `Regions.user_code` of that time."""
 
     def begin(self) -> None:
         """Read the loaded places."""
+        for living, held in () if self._begun is None else self._begun.held:
+            self._workspace.begin(living(), held.value, held.is_own)
         for place in self.loaded.values():
-            self._remember(place)
-            self._guards.of_pattern(_guarded(place), pattern_key)
-            self._load(place, pattern_of(place.get())[0], place.set)
+            value = self._remember(place)
+            self._guards.of_pattern(guarded(place), pattern_key, value)
+            self._load(place, pattern_of(value)[0], place.set)
 
     # -- writing ----------------------------------------------------------------------------------------------------------
     def can_write(self, value: Any) -> bool:
@@ -93,9 +103,18 @@ class PythonState:
             return not isinstance(value, Parameter)
         return is_rooted(value)
 
-    def write(self, place: MutablePlace, value: Any) -> bool:
+    def can_keep(self, place: OutsidePlace, value: Any) -> bool:
+        """Return True if a write of a place can stay in the workspace: see `frontend.world.World`."""
+        return is_plain(place) and can_hold(place, value)
+
+    def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
+        """Let the library's code find these attributes in `holder`: see `frontend.world.World`."""
+        if isinstance(holder, Cell):
+            self._kept.add(holder, values)
+
+    def write(self, place: OutsidePlace, value: Any) -> bool:
         """Emit the write of a place, which parsed code is about to make.  Return False if a graph cannot write it."""
-        if place.key in self._refused or not (is_plain(place) and self.can_write(value)):
+        if place.key in self._refused or place.workspace is None or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
             return False
         self._remember(place)
@@ -103,10 +122,10 @@ class PythonState:
             self.read(place.key)  # it is merged with the value on another path
         else:
             self._own.add(place.key)
-        label, put = _label(place), put_of(place)
+        label, put = _label(place), put_of(place.over(None))
         outline, leaves = outlined(value, tensor_slot)
         is_number = isinstance(outline, OutlineSlot) and outline.category in ("int", "float")
-        number = number_putter(place, self._guards, put) if is_number else None
+        number = number_putter(place.over(None), self._guards, put) if is_number else None
         self._hosts.library_call(functools.partial(StateAccess, number=number), f"{label}.write", writer(outline, put), leaves, (),
                                  f"{label} = ..", _kind_of_access(slots_of(outline)))
         self._regions.has_effect = True
@@ -114,11 +133,11 @@ class PythonState:
         self._since[place.key] = value, self._regions.user_code
         return True
 
-    def refuse(self, place: MutablePlace) -> None:
+    def refuse(self, place: OutsidePlace) -> None:
         """Record that parsed code changes a place in a way that a run cannot repeat."""
         self._refused.add(place.key)
 
-    def is_written(self, place: MutablePlace) -> bool:
+    def is_written(self, place: OutsidePlace) -> bool:
         """Return True if the graph makes all changes of a place."""
         return place.key in self._written and place.key not in self._refused
 
@@ -135,7 +154,7 @@ class PythonState:
         self._read.add(key)
         return False
 
-    def _refresh(self, place: MutablePlace) -> None:
+    def _refresh(self, place: OutsidePlace) -> None:
         """Read a place again if user's code may have written it, or if its value is one of a region that is closed."""
         held = place.get()
         pattern, found = outlined(held, _symbolic)
@@ -148,7 +167,7 @@ class PythonState:
             return
         self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
 
-    def _load(self, place: MutablePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
+    def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
         """Emit a read, and put the symbols in the place.
 
         again  True if the graph itself may have written the value: a gradient may flow through it, as the path of the run shows
@@ -156,7 +175,7 @@ class PythonState:
         slots = slots_of(pattern)
         if not slots:
             return
-        label, get = _label(place), get_of(place)
+        label, get = _label(place), get_of(place.over(None))
         contents = reader(pattern, label)
 
         def read() -> Sequence[Tensor]:
@@ -164,7 +183,7 @@ class PythonState:
 
         wanted = number_pattern(pattern)
         access = StateAccess if wanted is None else functools.partial(
-            StateAccess, number=number_getter(place, wanted, get, contents), bound=wanted.bound or math.inf)
+            StateAccess, number=number_getter(place.over(None), wanted, get, contents), bound=wanted.bound or math.inf)
         results = self._hosts.library_call(None if again else access, f"{label}.read", read, (),
                                            [slot.type for slot in slots], label, Apply if again else _kind_of_access(slots))
         for result in results:
@@ -177,19 +196,23 @@ class PythonState:
         self._since[place.key] = held, self._regions.user_code
 
     # -- the end ----------------------------------------------------------------------------------------------------------
-    def _remember(self, place: MutablePlace) -> None:
-        if place.key not in self._before:
-            self._before[place.key] = place, _Held(place)
+    def _remember(self, place: OutsidePlace) -> Any:
+        """Return what a place holds at the beginning of a run."""
+        known = self._before.get(place.key)
+        if known is None:
+            known = self._before[place.key] = place, _Held(place.get(), self._workspace.is_own(place))
+        return known[1].value
 
-    def restore(self) -> None:
-        """Put back what was in all places before."""
-        for place, before in reversed(self._before.values()):
-            before.put(place)
+    def end(self) -> None:
+        """Take back what was put into objects, for code that is not parsed."""
+        self._kept.end()
+        self._workspace.withdraw()
+        lowering_lock.hide()
 
     @property
-    def found(self) -> list[MutablePlace]:
+    def found(self) -> list[OutsidePlace]:
         """Return the places that are read and written and not loaded, and that hold numbers or tensors."""
-        return [place for key, place in self._written.items()
+        return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
 
     @property
@@ -209,49 +232,34 @@ class PythonState:
         return Begun(held, [_lasting(place) for place in self.loaded.values()])
 
 
-class _Held:
-    """What a place holds: the value, and whether it is the object's own and not its class's."""
+class _Held(NamedTuple):
+    """What a place holds.
 
-    def __init__(self, place: MutablePlace):
-        self.value = place.get()
-        self.own = not isinstance(place, AttributePlace) or place.name in getattr(place.holder, "__dict__", (place.name,))
+    is_own  False for an attribute that the object has of its class
+    """
 
-    def put(self, place: MutablePlace) -> None:
-        place.set(self.value if self.own else MISSING)
+    value: Any
+    is_own: bool
 
     def as_pattern(self) -> _Held:
         """Return the same with zeros for numbers and tensors."""
-        again = copy.copy(self)
-        again.value = stand_in(pattern_of(self.value)[0])
-        return again
+        return self._replace(value=stand_in(pattern_of(self.value)[0]))
 
 
 class Begun:
     """The Python state at the beginning of the runs of one graph.
 
-    loaded  return the places whose numbers and tensors the graph reads; it was made for the values of the others
+    held    functions that return the places that it reads and writes, each with what the place holds
+    loaded  the same for those whose numbers and tensors the graph reads; it was made for the values of the others
     """
 
-    def __init__(self, held: Sequence[tuple[Callable[[], MutablePlace], _Held]], loaded: Sequence[Callable[[], MutablePlace]]):
-        self._held, self.loaded = held, loaded
+    def __init__(self, held: Sequence[tuple[Callable[[], OutsidePlace], _Held]], loaded: Sequence[Callable[[], OutsidePlace]]):
+        self.held, self.loaded = held, loaded
 
     @property
     def is_empty(self) -> bool:
         """True if the graph reads and writes no Python state."""
-        return not self._held
-
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        """Put the values of the beginning into the places, until the end of the `with`.  The caller holds `lowering_lock`."""
-        places = [living() for living, _ in self._held]
-        now = [_Held(place) for place in places]
-        for place, (_, before) in zip(places, self._held, strict=True):
-            before.put(place)
-        try:
-            yield
-        finally:
-            for place, held in zip(places, now, strict=True):
-                held.put(place)
+        return not self.held
 
 
 def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
@@ -270,9 +278,11 @@ def _is_of_tuples(x: Any) -> bool:
     return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
 
 
-def _guarded(place: MutablePlace) -> Place:
+def guarded(place: OutsidePlace) -> Place:
     """Return a place as guards name it."""
     match place:
+        case AttributePlace(holder=ModuleType() as module, name=name):
+            return Global(vars(module), name)
         case AttributePlace(holder=holder, name=name):
             return Attribute(reference(holder), name, f"{named(holder)}.{name}")
         case ItemPlace(holder=namespace, name=name):
@@ -282,7 +292,7 @@ def _guarded(place: MutablePlace) -> Place:
     raise TypeError(f"{place!r} is not guarded")
 
 
-def _label(place: MutablePlace) -> str:
+def _label(place: OutsidePlace) -> str:
     match place:
         case AttributePlace(holder=holder, name=name):
             return f"{named(holder)}.{name}"
@@ -292,10 +302,11 @@ def _label(place: MutablePlace) -> str:
             return "nonlocal"
 
 
-def _lasting(place: MutablePlace) -> Callable[[], MutablePlace]:
+def _lasting(place: OutsidePlace) -> Callable[[], OutsidePlace]:
     """Return a function that returns the place, and keeps no cell alive.  It raises RuntimeError once its object has been freed."""
     if not isinstance(place, AttributePlace):
-        return lambda: place
+        bare = place.over(None)
+        return lambda: bare
     return functools.partial(_attribute, reference(place.holder), place.name)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal, OutsidePlace
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
-from adjoint.runtime.graphs.lowering.python_state import PythonState
+from adjoint.runtime.graphs.lowering.python_state import PythonState, guarded
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Reads"]
@@ -64,6 +64,10 @@ class Reads:
                     break
             return
         self._guards.of_attribute(holder, name)
+
+    def saw(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
+        """Record what the first read of an attribute or a name has found; `is_own` is False if the object has it of its class."""
+        self._guards.saw(guarded(place), value, is_own)
 
     def read_object(self, x: object) -> None:
         """Record that Python itself is about to use `x`: an object of the user's, a tensor from outside, a cell that is a sequence."""

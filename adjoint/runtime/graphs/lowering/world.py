@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adjoint.diagnostics import Loc
 from adjoint.ir.build import Builder
+from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.library_instances import LibraryInstances
@@ -49,7 +50,8 @@ class GraphWorld:
 
         self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
         self.read_object, self.read_identity = reads.read_object, reads.read_identity
-        self.can_write, self.write_later = python.can_write, python.write
+        self.can_write, self.can_keep, self.write_later = python.can_write, python.can_keep, python.write
+        self.keep_attributes, self.expose, self.saw = python.keep_attributes, lowering_lock.expose, reads.saw
         self.is_written_later, self.refuse_write = python.is_written, python.refuse
         self.read_count, self.unread = reads.count, reads.forget
 

@@ -1,0 +1,105 @@
+"""What other threads change while a graph is made.
+
+A graph depends on what its lowering has read. The snapshot of the guards is taken later, and another thread may have written in between:
+
+    reads of parsed code   the first one is recorded with what it has found, and the snapshot holds that
+    reads of the library   `Changes` tells whether another thread has changed the object since it was recorded: then the graph is made again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from threading import get_ident
+from types import MethodType
+from typing import Any
+
+from adjoint.frontend.changes.journal import MISSING
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.constants import ignore
+from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object
+from adjoint.runtime.graphs.guards.patterns import Pattern
+from adjoint.runtime.graphs.guards.places import ABSENT, Attribute, Held, OwnAttribute, Place, Setting
+from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.process.epoch import epoch
+
+__all__ = ["Changes", "seen_parts"]
+
+
+class Changes:
+    """What the other threads change from the time when this object is made until `end`."""
+
+    def __init__(self) -> None:
+        self._changed: dict[int, tuple[object, set[str | None]]] = {}
+        """By its id, an object and the names of the attributes that have changed, None for all."""
+        self._keys: dict[Hashable, Hashable] = {}
+        """By address, the keys of what moves no epoch when it changes."""
+        self._thread, self._outer = get_ident(), epoch.log
+        epoch.log = self._log
+
+    def _log(self, changed: object, name: str | None) -> None:
+        if get_ident() != self._thread:
+            self._changed.setdefault(id(changed), (changed, set()))[1].add(name)
+
+    @property
+    def any(self) -> bool:
+        """True if anything has changed."""
+        return bool(self._changed)
+
+    def before(self, place: Place) -> None:
+        """Call this before a place is read for the first time: from now on each change of a cell moves the epoch."""
+        for part in place.parts():
+            if isinstance(part, (Object, Numbers, Setting)):
+                self._keys[part.address()] = part.key_of(part.read(), ignore)
+
+    def concern(self, place: Place) -> bool:
+        """Return True if another thread may have changed a place since."""
+        if self._changed and isinstance(place, Held) and self._has_changed(place):
+            return True
+        known = self._keys.get(place.address(), ignore)
+        return known is not ignore and place.key_of(place.read(), ignore) != known
+
+    def _has_changed(self, place: Held) -> bool:
+        holder: Any = place.holder()
+        if isinstance(place, HookSlots):
+            hooks = None if holder is None else holder._hooks
+            return hooks is not None and any(id(getattr(hooks, slot)) in self._changed for slot in CellHooks.__slots__)
+        names = self._names(holder)
+        if isinstance(place, CellState):
+            return any(name is None or place.covers(name) for name in names)
+        return None in names or getattr(place, "name", None) in names
+
+    def has(self, cell: Cell, name: str) -> bool:
+        """Return True if another thread has changed an attribute of a cell."""
+        names = self._names(cell)
+        return None in names or name in names
+
+    def _names(self, holder: Any) -> set[str | None]:
+        """Return the names of the attributes of an object that have changed."""
+        return {name for x in (holder, getattr(holder, "__dict__", None)) for name in self._changed.get(id(x), (x, ()))[1]}
+
+    def end(self) -> None:
+        """Record nothing more."""
+        epoch.log = self._outer
+
+
+def seen_parts(place: Place, value: Any, is_own: bool) -> tuple[Sequence[Place], Mapping[Hashable, Any]]:
+    """Return the places to compare for one whose first read has found `value`, and what these contained, by their addresses.
+
+    is_own  False if the object has it of its class
+    """
+    found = ABSENT if value is MISSING else value
+    if isinstance(place, Pattern):
+        parts, known = seen_parts(place.place, value, True)
+        made = [place.like(part) for part in parts]
+        return made, {part.address(): known[inner.address()] for part, inner in zip(made, parts, strict=True) if inner.address() in known}
+    if not isinstance(place, Attribute):
+        return [place], {place.address(): found}
+    holder = place.holder()
+    if not isinstance(holder, Cell) or not place.parts():
+        return place.parts(), {place.address(): found}
+    own = OwnAttribute(place.held, place.name, place.label)
+    if is_own:
+        return [own], {own.address(): found}
+    above = Attribute(reference(type(holder)), place.name, place.label)
+    return [own, above], {own.address(): ABSENT, above.address(): found.__func__ if isinstance(found, MethodType) else found}
