@@ -40,7 +40,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # Importing a submodule later would overwrite the function of the same name, so it is imported first.
         for name in paths.row_of(path).names:
             child = _child(path, name)
-            if paths.is_theirs(child) and paths.is_here(path, name):
+            if paths.is_theirs(child) and _is_here(child):
                 importlib.import_module(paths.full(child))
                 vars(module).pop(name)
 
@@ -79,11 +79,12 @@ def _getter(module: ModuleType, path: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
         value = paths.look_up(path, name)
         if value is paths.ABSENT:
-            child = paths.row_of(path).modules.get(name, _child(path, name))
-            if paths.is_theirs(child) and _is_here(child):
-                value = importlib.import_module(paths.full(child))
-            elif name in paths.row_of(path).names and (why := out_of_scope.reason(path, name)) is not None:
+            row = paths.row_of(path)
+            child, named, why = row.modules.get(name, _child(path, name)), name in row.names, out_of_scope.reason(path, name)
+            if named and why is not None:
                 value = out_of_scope.OutOfScope(f"{module.__name__}.{name}", paths.way_out(path, name) or why)
+            elif not named and paths.is_theirs(child) and _is_here(child):
+                value = importlib.import_module(paths.full(child))
             else:
                 raise name_error(_missing(path, name), name, sys._getframe(1))
         setattr(module, name, value)

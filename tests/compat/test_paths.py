@@ -94,6 +94,45 @@ def test_a_star_gives_what_mindspore_lists_and_we_have(path: str) -> None:
     assert not row.unlisted & space.keys()
 
 
+KINDS: dict[str, dict[str, str]] = json.loads((Path(__file__).parents[1] / "oracle" / "kinds.json").read_text(encoding="utf-8"))["kinds"]
+
+
+def kind(value: object) -> str:
+    if isinstance(value, ModuleType):
+        return "module"
+    if isinstance(value, type):
+        return "class"
+    return "function" if callable(value) else "value"
+
+
+def test_every_name_is_the_same_kind_of_object() -> None:
+    # A module in the place of a function of that name can be imported, and fails only where it is called.
+    wrong: list[str] = []
+    compared = 0
+    for path, kinds in KINDS.items():
+        module = imported(path)
+        for expected, name in ((expected, name) for expected, names in kinds.items() for name in names.split()):
+            value = getattr(module, name, None) if module is not None else None
+            if value is None or isinstance(value, OutOfScope):
+                continue
+            compared += 1
+            if kind(value) != expected:
+                wrong.append(f"{path}.{name}: a {kind(value)} here, a {expected} in MindSpore")
+    assert not wrong, "\n".join(wrong)
+    assert compared > 5000
+
+
+@pytest.mark.parametrize("path", ["common.mutable", "common.seed", "common.lazy_inline", "nn.optim.thor", "train.data_sink", "run_check"])
+def test_a_module_that_shares_the_name_of_a_function_is_imported_by_its_path(path: str) -> None:
+    code = (f"from adjoint import compat; compat.install()\nimport sys\nimport mindspore.{path}\n"
+            f"assert type(sys.modules['mindspore.{path}']).__name__ == 'module'\n"
+            "from mindspore.common.mutable import mutable\nfrom mindspore.common.seed import set_seed\n"
+            "import mindspore.common.seed, mindspore.common.mutable\n"
+            "assert mindspore.common.mutable is mindspore.mutable is mutable and mutable((1, 2)) == (1, 2)\n"
+            "assert mindspore.common.set_seed is set_seed is mindspore.set_seed\n")
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_modules_are_attributes_without_an_import() -> None:
     code = ("import mindspore\n"
             "assert mindspore.nn.layer.conv.Conv2d is mindspore.nn.Conv2d is mindspore.nn.layer.Conv2d\n"

@@ -49,6 +49,7 @@ RECORDERS = {
     "steps": record_steps.record,
     "training": record_training.record,
     "names": record_names.record,
+    "kinds": record_names.record_kinds,
 }
 ELSEWHERE = {"names": "../../adjoint/compat"}
 """Facts that are part of the package: the folder to write them to."""

@@ -1,12 +1,18 @@
-"""The names of MindSpore's modules, each with the public modules that have the same object."""
+"""The names of MindSpore's modules, each with the public modules that have the same object, and the kinds of these objects.
+
+Importing a module by its path makes it an attribute of its package, also where the package has a function of that name
+(`mindspore.common.mutable`).  So the names of each module are those that it has before anything below it is imported.
+"""
 
 # pyright: reportMissingImports=false
 
+import functools
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import mindspore as ms
 
@@ -42,6 +48,13 @@ ALIASES = {"dataset.config": "dataset.core.config"}
 """Public places that are another module's attribute."""
 GENERATED = ("_c_expression", "ops.auto_generate")
 """Modules whose own names, those of no public place, only MindSpore's own code imports."""
+
+
+class Names(NamedTuple):
+    """A module, and its attributes before modules below it are imported."""
+
+    module: ModuleType
+    present: dict[str, Any]
 
 
 def walk(package: ModuleType) -> Iterator[str]:
@@ -85,22 +98,29 @@ def belongs(name: str, value: Any, place: str, module: ModuleType) -> bool:
     return not name.startswith("_") and (home == module.__name__ or (listed is None and place in PUBLIC))
 
 
-def public_homes(modules: dict[str, ModuleType]) -> dict[Any, list[tuple[str, str]]]:
+def names_of(path: str) -> Names:
+    """A module as a program finds it that imports nothing below it."""
+    module = importlib.import_module(path)
+    return Names(module, dict(vars(module)))
+
+
+def public_homes(modules: dict[str, Names]) -> dict[Any, list[tuple[str, str]]]:
     """For each object of a public place the places and its names there, the first place first."""
     homes: dict[Any, list[tuple[str, str]]] = {}
     for place in PUBLIC:
-        module = modules[ALIASES.get(place, place)]
-        for name, value in vars(module).items():
+        module, names = modules[ALIASES.get(place, place)]
+        for name, value in names.items():
             if not name.startswith("__") and is_theirs(value) and belongs(name, value, place, module):
                 homes.setdefault(identity(name, value), []).append((place, name))
     return homes
 
 
-def row(place: str, module: ModuleType, homes: dict[Any, list[tuple[str, str]]], places: dict[int, str]) -> dict[str, Any]:
+def row(place: str, module: ModuleType, present: dict[str, Any], homes: dict[Any, list[tuple[str, str]]],
+        places: dict[int, str]) -> dict[str, Any]:
     """What is recorded of one module."""
     groups: dict[str, list[str]] = {}
     kept: set[str] = set()
-    for name, value in sorted(vars(module).items()):
+    for name, value in sorted(present.items()):
         if name.startswith("__") or not is_theirs(value):
             continue
         own = belongs(name, value, place, module)
@@ -117,16 +137,44 @@ def row(place: str, module: ModuleType, homes: dict[Any, list[tuple[str, str]]],
     listed = getattr(module, "__all__", None)
     if listed is not None and kept - set(listed):
         told["unlisted"] = " ".join(sorted(kept - set(listed)))
-    inside = {name: places[id(value)] for name, value in sorted(vars(module).items()) if id(value) in places}
+    inside = {name: places[id(value)] for name, value in sorted(present.items()) if id(value) in places}
     elsewhere = {name: other for name, other in inside.items() if other != (name if place == "mindspore" else f"{place}.{name}")}
     if elsewhere:
         told["modules"] = elsewhere
     return told
 
 
+@functools.cache
+def everything() -> dict[str, Names]:
+    """The modules that are recorded, by the path without `mindspore.`."""
+    return {short(name): names_of(name) for name in itertools.chain(("mindspore",), walk(ms), INNER)}
+
+
 def record() -> dict[str, Any]:
     """For each module `names`: {"": those that only it has, "nn train": those that `mindspore.nn` and `mindspore.train` have too, ...};
     `x=y` is called `y` there.  `unlisted`: the names that `import *` does not give; `modules`: names of modules of another place."""
-    modules = {short(name): importlib.import_module(name) for name in ("mindspore", *walk(ms), *INNER)}
-    homes, places = public_homes(modules), {id(module): place for place, module in modules.items()}
-    return {"modules": {place: row(place, module, homes, places) for place, module in sorted(modules.items())}}
+    modules = everything()
+    homes, places = public_homes(modules), {id(module): place for place, (module, _) in modules.items()}
+    return {"modules": {place: row(place, *found, homes, places) for place, found in sorted(modules.items())}}
+
+
+def kind(value: Any) -> str:
+    """Return `module`, `class`, `function` for what can be called, or `value`."""
+    if isinstance(value, ModuleType):
+        return "module"
+    if isinstance(value, type):
+        return "class"
+    return "function" if callable(value) else "value"
+
+
+def record_kinds() -> dict[str, Any]:
+    """For each module the names of each kind: those of the table, and those of MindSpore's modules that are its attributes."""
+    table, told = record()["modules"], {}
+    for place, (_, present) in sorted(everything().items()):
+        listed = {name.partition("=")[0] for names in table[place]["names"].values() for name in names.split()}
+        kinds: dict[str, list[str]] = {}
+        for name, value in sorted(present.items()):
+            if name in listed or (isinstance(value, ModuleType) and value.__name__.startswith("mindspore") and not name.startswith("_")):
+                kinds.setdefault(kind(value), []).append(name)
+        told[place] = {found: " ".join(names) for found, names in sorted(kinds.items())}
+    return {"kinds": told}
