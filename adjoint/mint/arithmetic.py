@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.op import made
+from adjoint.ir.ops.transcendental import Acosh, Asinh, Atanh
 from adjoint.ir.types import F64
 from adjoint.numpy import elementwise, transcendental
-from adjoint.numpy.transcendental import inverse_cosh, inverse_sinh, inverse_tanh
 from adjoint.ops import arithmetic, reduction
 from adjoint.ops.activations import softmax
 from adjoint.ops.arguments import floating, number, operand
@@ -64,7 +65,6 @@ from adjoint.ops.arithmetic import (
     neg,
     negative,
     not_equal,
-    pow,
     reciprocal,
     remainder,
     round,
@@ -79,7 +79,7 @@ from adjoint.ops.arithmetic import (
 )
 from adjoint.ops.arithmetic import less_equal as le
 from adjoint.ops.generated import sigmoid, tanh
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
@@ -107,9 +107,17 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return div(input, other, rounding_mode=rounding_mode)
 
 
+def pow(input: Any, exponent: Any) -> Tensor:
+    """Return input to the power of exponent; unlike that of `ops.pow`, the gradient of 0**0 is 0."""
+    if not (isinstance(input, Tensor) and input.dtype.is_float) or (type(exponent) in (int, float) and exponent != 0):
+        return arithmetic.pow(input, exponent)
+    nothing = arithmetic.logical_and(arithmetic.equal(input, 0), arithmetic.equal(exponent, 0))
+    return arithmetic.pow(arithmetic.where(nothing, 1.0, input), exponent)
+
+
 def float_power(input: Any, exponent: Any) -> Tensor:
     """Return input to the power of exponent, in Float64."""
-    return arithmetic.pow(*(x.astype(F64, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
+    return pow(*(x.astype(F64, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
 
 
 def sqrt(input: Any) -> Tensor:
@@ -143,17 +151,17 @@ def sinc(input: Any) -> Tensor:
 
 def asinh(input: Any) -> Tensor:
     """Return the inverse hyperbolic sine; for integers, in Float32."""
-    return inverse_sinh(floating(operand("Asinh", input)))
+    return apply(made(Asinh), floating(operand("Asinh", input)))
 
 
 def acosh(input: Any) -> Tensor:
     """Return the non-negative inverse hyperbolic cosine, NaN below 1; for integers, in Float32."""
-    return inverse_cosh(floating(operand("Acosh", input)))
+    return apply(made(Acosh), floating(operand("Acosh", input)))
 
 
 def atanh(input: Any) -> Tensor:
     """Return the inverse hyperbolic tangent, NaN outside of [-1, 1]; for integers, in Float32."""
-    return inverse_tanh(floating(operand("Atanh", input)))
+    return apply(made(Atanh), floating(operand("Atanh", input)))
 
 
 def logaddexp(input: Any, other: Any) -> Tensor:

@@ -76,7 +76,6 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         return reduction.sum(apart, -1)
     if math.isinf(order):
         return reduction.amax(apart, -1)
-    total = reduction.sum(arithmetic.square(apart) if order == 2 else arithmetic.pow(apart, order), -1)
-    none = arithmetic.equal(total, 0)
-    root = arithmetic.where(none, 1.0, total)
-    return arithmetic.where(none, 0.0, arithmetic.sqrt(root) if order == 2 else arithmetic.pow(root, 1.0 / order))
+    if order == 2:
+        return arithmetic.root_of_sum(reduction.sum(arithmetic.square(apart), -1))
+    return arithmetic.flat_power(reduction.sum(arithmetic.flat_power(apart, order), -1), 1.0 / order)

@@ -120,7 +120,7 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 def hypot(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
     """Return sqrt(x1**2 + x2**2); the squares of Float32 and narrower types neither overflow nor underflow."""
     first, second = (floating(x) for x in joined(*arrays_like("hypot", x1, x2)))
-    length = arithmetic.sqrt(arithmetic.square(roomy(first)) + arithmetic.square(roomy(second)))
+    length = arithmetic.root_of_sum(arithmetic.square(roomy(first)) + arithmetic.square(roomy(second)))
     return in_dtype(length.astype(first.dtype, copy=False), dtype)
 
 

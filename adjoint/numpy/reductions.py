@@ -193,7 +193,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims:
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the square root of `nanvar`."""
-    return in_dtype(arithmetic.sqrt(_variance("nanstd", a, axis, ddof, keepdims)), dtype)
+    return in_dtype(arithmetic.root_of_sum(_variance("nanstd", a, axis, ddof, keepdims)), dtype)
 
 
 def _variance(op: str, a: Any, axis: Any, ddof: Any, keepdims: Any) -> Tensor:

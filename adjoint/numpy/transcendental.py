@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.ops.transcendental import Acosh, Asinh, Atanh
 from adjoint.ir.types import F32, F64
 from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
 from adjoint.numpy.dtypes import pi, promoted_dtype, trigonometric_dtype
 from adjoint.ops import arithmetic
-from adjoint.ops.arguments import floating, operand, roomy
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.ops.arguments import floating, operand
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1",
     "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "rad2deg", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
 ]
+
+_ASINH, _ACOSH, _ATANH = Asinh(), Acosh(), Atanh()
 
 
 # Angles --------------------------------------------------------------------------------------------------------------
@@ -81,53 +84,19 @@ def tanh(x: Any, dtype: Any = None) -> Tensor:
 
 
 def arcsinh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the inverse hyperbolic sine: the sign of x times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of its absolute value a."""
-    given = _angle("arcsinh", x)
-    return in_dtype(inverse_sinh(given), dtype)
+    """Return the inverse hyperbolic sine."""
+    return in_dtype(apply(_ASINH, _angle("arcsinh", x)), dtype)
 
 
 def arccosh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the non-negative inverse hyperbolic cosine, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
-    return in_dtype(inverse_cosh(_angle("arccosh", x)), dtype)
+    """Return the non-negative inverse hyperbolic cosine; NaN below 1."""
+    return in_dtype(apply(_ACOSH, _angle("arccosh", x)), dtype)
 
 
 def arctanh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the inverse hyperbolic tangent, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
-    return in_dtype(inverse_tanh(_angle("arctanh", x)), dtype)
+    """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond."""
+    return in_dtype(apply(_ATANH, _angle("arctanh", x)), dtype)
 
-
-_FAR = 1e8
-"""From this number on, adding 1 to the square changes no bit of a Float64."""
-
-
-def inverse_sinh(given: Tensor) -> Tensor:
-    """See `arcsinh`.  Float16 and Float32 are computed in a wider dtype."""
-    x = roomy(given)
-    size = arithmetic.where(x < 0, arithmetic.neg(x), x)
-    far = size > _FAR
-    near = arithmetic.where(far, 1.0, size)
-    squared = arithmetic.square(near)
-    line = arithmetic.log1p(near + squared / (1.0 + arithmetic.sqrt(1.0 + squared)))
-    found = arithmetic.where(far, arithmetic.log(arithmetic.where(far, size, 1.0)) + math.log(2.0), line)
-    return arithmetic.where(x < 0, arithmetic.neg(found), found).astype(given.dtype, copy=False)
-
-
-def inverse_cosh(given: Tensor) -> Tensor:
-    """See `arccosh`.  Float16 and Float32 are computed in a wider dtype."""
-    x = roomy(given)
-    far = x > _FAR
-    above = arithmetic.where(far, 1.0, x) - 1.0
-    near = arithmetic.log1p(above + arithmetic.sqrt(above * (above + 2.0)))
-    # Below 1 the root's argument is negative, which gives NaN; below -1 it is positive again.
-    near = arithmetic.where(x < 1.0, math.nan, near)
-    found = arithmetic.where(far, arithmetic.log(arithmetic.where(far, x, 1.0)) + math.log(2.0), near)
-    return found.astype(given.dtype, copy=False)
-
-
-def inverse_tanh(given: Tensor) -> Tensor:
-    """See `arctanh`.  Float16 and Float32 are computed in a wider dtype."""
-    x = roomy(given)
-    return (0.5 * (arithmetic.log1p(x) - arithmetic.log1p(arithmetic.neg(x)))).astype(given.dtype, copy=False)
 
 
 def deg2rad(x: Any, dtype: Any = None) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops import softmax as along
-from adjoint.ir.ops.activation import Gelu, LeakyRelu, Relu, Sigmoid, Softplus
+from adjoint.ir.ops.activation import Gelu, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Softplus
 from adjoint.ir.ops.conversion import Cast, Identity, Select
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.ops.shape import Broadcast
@@ -30,7 +30,7 @@ from adjoint.ops.arguments import (
     seed_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, less_equal, where
+from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.operators import binary
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _RELU, _SIGMOID, _SOFTPLUS, _TANH = Relu(), Sigmoid(), Softplus(), Tanh()
+_HARD_SIGMOID, _HARD_SWISH = HardSigmoid(), HardSwish()
 _LEAKY, _LEARNED = LeakyRelu("mean"), LeakyRelu("slope")
 _GELU = {name: Gelu(name) for name in ("none", "tanh")}
 _IDENTITY, _SELECT = Identity(), Select()
@@ -77,6 +78,11 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
 
     For integers, `alpha` is truncated to an integer.
     """
+    return sloped(input, alpha, _LEAKY)
+
+
+def sloped(input: Any, alpha: Any, op: LeakyRelu) -> Tensor:
+    """See `leaky_relu`; `op` says what the gradient at 0 is."""
     x = operand("LeakyReLU", input)
     if not isinstance(alpha, Tensor):
         alpha = number("LeakyReLU", "alpha", alpha)
@@ -85,7 +91,7 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
     if x.dtype.is_integer:
         slope = (alpha.tensor() if is_run_time_number(alpha) else as_tensor(alpha)).astype(x.dtype)
         return where(x < 0, x * slope, x)
-    return binary(_LEAKY, x, alpha)
+    return binary(op, x, alpha)
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
@@ -183,19 +189,13 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 
 def hardsigmoid(input: Any) -> Tensor:
-    """Return x / 6 + 1/2 clipped to 0 and 1; the gradient at -3 and 3 is 0."""
-    x = float_tensor("HSigmoid", input)
-    zero, one, bound = (constant(v, x.dtype) for v in (0.0, 1.0, 3.0))
-    return where(less_equal(x, -bound), zero, where(less_equal(bound, x), one, x / 6.0 + 0.5))
+    """Return (x + 3) / 6 clipped to 0 and 1; the gradient at -3 and 3 is 0."""
+    return apply(_HARD_SIGMOID, float_tensor("HSigmoid", input))
 
 
 def hardswish(input: Any) -> Tensor:
     """x times `hardsigmoid` of it; the gradient at -3 is -1/2, at 3 it is 3/2."""
-    x = float_tensor("HSwish", input)
-    zero, bound = constant(0.0, x.dtype), constant(3.0, x.dtype)
-    # Multiply only where the product is used, so that an infinity gives no NaN.
-    inner = where(greater(abs(x), bound), zero, x)
-    return where(less(x, -bound), zero, where(greater(x, bound), x, inner * (inner / 6.0 + 0.5)))
+    return apply(_HARD_SWISH, float_tensor("HSwish", input))
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:

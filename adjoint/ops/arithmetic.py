@@ -12,10 +12,11 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, Round, Sub
+from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, RootOfSum, Round, Sub
 from adjoint.ir.ops.comparison import Equal, Less
 from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
 from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
+from adjoint.ir.ops.transcendental import XLogY
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.ops.generated import *  # noqa: F403
@@ -33,6 +34,7 @@ __all__ = [
 
 _ADD, _SUB, _MUL, _DIV, _FMOD, _FLOOR_DIV = Add(), Sub(), Mul(), Div(), Fmod(), FloorDiv()
 _MAXIMUM, _MINIMUM = Maximum(), Minimum()
+_ROOT_OF_SUM, _XLOGY = RootOfSum(), XLogY()
 _FLOOR, _CEIL, _ROUND = Floor(), Ceil(), Round()
 _LESS, _EQUAL = Less(), Equal()
 _SELECT, _IDENTITY, _STOP = Select(), Identity(), StopGradient()
@@ -95,14 +97,27 @@ def truncated_mod(x: Any, y: Any) -> Tensor:
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
-    """input * log(other), 0 where input is 0 unless other is NaN."""
+    """input * log(other), 0 where input is 0 unless other is NaN.
+
+    The gradient for input is log(other); where input is 0 and other not above 0, it is 0.
+    """
     return combined(_DIV, input, other, _xlogy)  # as a quotient: with a number, integers are Float32
 
 
 def _xlogy(first: Tensor, second: Tensor) -> Tensor:
-    first, second = floating(first), floating(second)
-    zero = constant(0.0, first.dtype)
-    return where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
+    return apply(_XLOGY, floating(first), floating(second))
+
+
+def root_of_sum(x: Tensor) -> Tensor:
+    """Return the square root of a sum of squares, the gradient of which is 0 at 0."""
+    return apply(_ROOT_OF_SUM, x)
+
+
+def flat_power(x: Tensor, power: float) -> Tensor:
+    """Return x**power of numbers not below 0, for a power other than 0; the gradient at 0, where some powers have none, is 0."""
+    zero, one = constant(0.0, x.dtype), constant(1.0, x.dtype)
+    nothing = equal(x, zero)
+    return where(nothing, zero if power > 0 else constant(math.inf, x.dtype), pow(where(nothing, one, x), power))
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:

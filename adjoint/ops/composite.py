@@ -8,13 +8,13 @@ from typing import Any
 
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
-from adjoint.ops.arithmetic import isfinite, maximum, sqrt, square, where
+from adjoint.ops.arithmetic import isfinite, maximum, root_of_sum, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
 from adjoint.runtime.tensor.run_time_checks import TRUE, called, checked_on_host
-from adjoint.runtime.tensor.tensor import Tensor, constant
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
 
@@ -169,5 +169,4 @@ def _length(items: Sequence[Tensor]) -> Tensor:
     total = sum(square(single(items[0])))
     for item in items[1:]:
         total = total + sum(square(single(item)))
-    # The square root of 0 has no gradient, so it is not taken.
-    return where(total == 0, total, sqrt(where(total == 0, constant(1.0, total.dtype), total)))
+    return root_of_sum(total)

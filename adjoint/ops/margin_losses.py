@@ -14,7 +14,7 @@ from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.activations import logsigmoid, softplus
 from adjoint.ops.arguments import ArgumentMistake, flag, float_only, integer, operand, real, roomy, wrong
-from adjoint.ops.arithmetic import logical_and, logical_not, maximum, minimum, neg, sqrt, square, where
+from adjoint.ops.arithmetic import logical_and, logical_not, maximum, minimum, neg, root_of_sum, square, where
 from adjoint.ops.losses import class_check, reduced, reduction_argument
 from adjoint.ops.picking import gather, gather_elements
 from adjoint.ops.reduction import any, cumsum, norm, sum
@@ -108,10 +108,7 @@ def distance_of_rows(a: Tensor, b: Tensor) -> Tensor:
     difference = a - b
     if difference.ndim < 2:
         raise wrong("TripletMarginWithDistanceLoss", "x", "of at least 2 dimensions, or one of 'positive' and 'negative'", a)
-    total = sum(square(roomy(difference)), 1)
-    nothing = total == 0
-    zero, one = constant(0.0, total.dtype), constant(1.0, total.dtype)
-    return where(nothing, zero, sqrt(where(nothing, one, total))).astype(difference.dtype, copy=False)
+    return root_of_sum(sum(square(roomy(difference)), 1)).astype(difference.dtype, copy=False)
 
 
 # Scores of classes ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.resample import Resample
 from adjoint.ir.types import I32
 from adjoint.ops.arguments import check_memory, flag, integer, only, operand, pair, real, single, sizes_argument, whole, wrong
-from adjoint.ops.arithmetic import pow
+from adjoint.ops.arithmetic import flat_power, pow
 from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
 from adjoint.ops.creation import ones
 from adjoint.ops.picking import gather_d
@@ -233,7 +233,7 @@ def _roots_of_sums(op: str, x: Tensor, norm_type: Any, kernel: Any, stride: Any,
     if not power:
         raise wrong(op, "norm_type", "a number other than 0", norm_type)
     sums = pooled(op, AvgPool, pow(x, power), kernel, stride, ((0, 0), (0, 0)), flag(op, "ceil_mode", ceil_mode), False, 1)
-    return pow(sums, 1.0 / power)
+    return sums if power == 1 else flat_power(sums, 1.0 / power)
 
 
 # Parts --------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,19 @@ from adjoint.ops.arguments import (
     single,
     wrong,
 )
-from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
+from adjoint.ops.arithmetic import (
+    abs,
+    exp,
+    flat_power,
+    isfinite,
+    log,
+    maximum,
+    minimum,
+    root_of_sum,
+    square,
+    stop_gradient,
+    where,
+)
 from adjoint.ops.parts import concat, slice
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
@@ -204,7 +216,7 @@ def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tupl
 def _deviation(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over axes: no square overflows or vanishes where the deviation does not."""
     variance, center = _moments(name, roomy(floating(operand(name, input))), axis, ddof, keepdims)
-    return sqrt(variance), center
+    return root_of_sum(variance), center
 
 
 def _like(given: Tensor, result: Tensor) -> Tensor:
@@ -282,12 +294,12 @@ def power_norm(x: Tensor, power: float, axes: tuple[int, ...], keep: bool) -> Te
         return _length(x, axes, keep)
     if power == 1:
         return apply(made(Sum, axes, keep), abs(x))
-    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), power)), 1.0 / power))
+    return _like(x, flat_power(apply(made(Sum, axes, keep), flat_power(abs(roomy(x)), power)), 1.0 / power))
 
 
 def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     """Return the root of the sum of squares; no square overflows or vanishes where the length does not."""
-    return _like(x, sqrt(apply(made(Sum, axes, keep), square(roomy(x)))))
+    return _like(x, root_of_sum(apply(made(Sum, axes, keep), square(roomy(x)))))
 
 
 def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool) -> Tensor:

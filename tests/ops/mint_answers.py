@@ -1,6 +1,7 @@
 """Calls functions and layers of `adjoint.mint` in a process without a compiler, as `array_answers.py` does, and writes what they give.
 
-python mint_answers.py > answers.json     for each expression "result", "gradients" by the arrays in Float64, and "graph"
+python mint_answers.py > answers.json     "calls": for each expression "result", "gradients" by the arrays in Float64, and "graph";
+                                          "kinks": the "gradients" for each kind of hard values and each expression that has kinks
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def constants(dtype: Any) -> dict[str, Tensor]:
     return found | {name: Tensor(v) for name, v in mint_calls.INTEGERS.items()}
 
 
-def arrays(dtype: Any) -> list[Tensor]:
-    return [Tensor(v, dtype) for v in mint_calls.VALUES.values()]
+def arrays(dtype: Any, values: dict[str, Any] = mint_calls.VALUES) -> list[Tensor]:
+    return [Tensor(v, dtype) for v in values.values()]
 
 
 def encoded(value: Any) -> Any:
@@ -91,7 +92,7 @@ def loss(value: Any) -> Tensor:
     return total
 
 
-def gradients(expression: str) -> Any:
+def gradients(expression: str, values: dict[str, Any] = mint_calls.VALUES) -> Any:
     names = list(mint_calls.VALUES)
     fixed = FUNCTIONS | constants(ms.float64)
 
@@ -100,26 +101,26 @@ def gradients(expression: str) -> Any:
 
     PRECISION.append(ms.float64)
     try:
-        found = ms.grad(f, tuple(range(len(names))))(*arrays(ms.float64))
+        found = ms.grad(f, tuple(range(len(names))))(*arrays(ms.float64, values))
     finally:
         PRECISION.pop()
     return {name: numbers(g.reshape(-1)) for name, g in zip(names, found, strict=True)}
 
 
-def in_graphs(expressions: list[str]) -> dict[str, bool | str]:
+def in_graphs(expressions: list[str], values: dict[str, Any] = mint_calls.VALUES) -> dict[str, bool | str]:
     """Whether value and gradients in a graph have the bits of eager ones, for each expression; or the exception."""
     given = ", ".join([*mint_calls.VALUES, *mint_calls.CONSTANTS, *mint_calls.INTEGERS])
     text = "from adjoint import mint\nfrom adjoint.mint.nn import functional as F\nfrom mint_answers import loss\n" + "".join(
         f"def f{i}({given}):\n    return loss({e})\n" for i, e in enumerate(expressions))
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "mint_expressions.py").write_text(text, encoding="utf-8")
+        Path(folder, f"mint_expressions_{len(expressions)}.py").write_text(text, encoding="utf-8")
         sys.path[:0] = [folder, str(Path(__file__).parent)]
-        module = importlib.import_module("mint_expressions")
-        return {e: has_the_same_bits(getattr(module, f"f{i}")) for i, e in enumerate(expressions)}
+        module = importlib.import_module(f"mint_expressions_{len(expressions)}")
+        return {e: has_the_same_bits(getattr(module, f"f{i}"), values) for i, e in enumerate(expressions)}
 
 
-def has_the_same_bits(function: Any) -> bool | str:
-    operands = [*arrays(ms.float32), *constants(ms.float32).values()]
+def has_the_same_bits(function: Any, values: dict[str, Any]) -> bool | str:
+    operands = [*arrays(ms.float32, values), *constants(ms.float32).values()]
     gradient = ms.value_and_grad(function, tuple(range(len(mint_calls.VALUES))))
     try:
         (one, eager), (other, graph) = gradient(*operands), ms.jit(gradient)(*operands)
@@ -136,8 +137,24 @@ def answer(expression: str) -> Any:
         return {"result": repr(problem), "gradients": None}
 
 
+def gradients_at(expression: str, values: dict[str, Any]) -> Any:
+    try:
+        return gradients(expression, values)
+    except Exception as problem:
+        return repr(problem)
+
+
+def at_kinks() -> dict[str, Any]:
+    """For each kind of hard values the gradients of each expression that has kinks; of some of them, whether graphs have the same bits."""
+    found = {kind: {e: {"gradients": gradients_at(e, values)} for e in mint_calls.at_kinks()}
+             for kind, values in mint_calls.HARD_VALUES.items()}
+    for e, same in in_graphs(mint_calls.calls(mint_calls.AT_KINKS), mint_calls.HARD_VALUES["ties"]).items():
+        found["ties"][e]["graph"] = same
+    return found
+
+
 if __name__ == "__main__":
     calls = mint_calls.expressions()
     functions = [e for e in calls if e.startswith(("mint.", "F."))]
     graphs = in_graphs(functions)
-    json.dump({e: {**answer(e), "graph": graphs.get(e, True)} for e in calls}, sys.stdout)
+    json.dump({"calls": {e: {**answer(e), "graph": graphs.get(e, True)} for e in calls}, "kinks": at_kinks()}, sys.stdout)

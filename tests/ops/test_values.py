@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import adjoint
-from adjoint import Tensor, ops
+from adjoint import Tensor, mint, nn, ops
 from adjoint.ops import functional as F
 from adjoint.ops import operations as P
 
@@ -654,3 +654,38 @@ def test_halves_are_normalised_with_weights_of_float32(normalise: Callable[..., 
 
 def test_prelu_has_the_dtype_of_its_input() -> None:
     assert ops.prelu(Tensor([[-1.0, 2.0]], adjoint.float16), Tensor([0.25])).dtype is adjoint.float16
+
+
+def _ulps(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> float:
+    """The largest distance from Float64 numbers, in units of the last place of the nearest number of the dtype of `found`."""
+    nearest = wanted.astype(found.dtype)
+    unit = np.spacing(np.maximum(np.abs(nearest), np.finfo(found.dtype).smallest_normal)).astype(np.float64)
+    return float(np.max(np.abs(found.astype(np.float64) - wanted) / unit))
+
+
+def _hard_swish(x: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    inner = np.clip(x, -3, 3)
+    return np.where(x > 3, x, inner * (inner + 3) / 6), np.where(np.abs(x) <= 3, (2 * inner + 3) / 6, x > 3)
+
+
+def _hard_sigmoid(x: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    return np.clip((x + 3) / 6, 0, 1), np.where(np.abs(x) < 3, 1 / 6, 0)
+
+
+@pytest.mark.parametrize(("functions", "exact", "curvature"), [
+    ((ops.hardsigmoid, ops.HSigmoid(), nn.HSigmoid(), mint.nn.functional.hardsigmoid), _hard_sigmoid, 0),
+    ((ops.hardswish, ops.HSwish(), nn.HSwish(), mint.nn.functional.hardswish), _hard_swish, 1 / 3),
+])
+def test_hard_functions_are_accurate_for_all_halves(functions: Any, exact: Any, curvature: float) -> None:
+    # x / 6 + 1/2 loses all digits near -3, where x + 3 is exact.
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    values, slopes = exact(halves.astype(np.float64))
+    for f in functions:
+        for dtype, most in ((adjoint.float16, 0.51), (adjoint.float32, 2.0), (adjoint.float64, 2.0)):
+            x = Tensor(halves, dtype)
+            assert _ulps(f(x).asnumpy(), values) <= most
+            assert _ulps(adjoint.grad(lambda x: f(x).sum())(x).asnumpy(), slopes) <= 1.5  # noqa: B023 - called at once
+    inner = Tensor([-2.0, -1.5, 0.0, 2.5, 5.0, -5.0], adjoint.float64)
+    second = adjoint.grad(lambda x: adjoint.grad(lambda x: functions[0](x).sum())(x).sum())(inner)
+    np.testing.assert_allclose(second.asnumpy(), [curvature] * 4 + [0, 0], rtol=1e-15)

@@ -102,6 +102,57 @@ stepped(optim.Adam, lr=0.1, betas=(0.8, 0.99), weight_decay=0.1, amsgrad=True); 
 stepped(optim.AdamW, lr=0.1, maximize=True)
 """
 
+HARD_VALUES = {
+    "zeros": {name: np.zeros_like(value) for name, value in VALUES.items()},
+    "ties": {
+        "x": np.array([[0.0, 1.0, 1.0], [0.0, 0.0, -0.0]]),
+        "s": np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0], [-1.0, 1.0, 1.0]]),
+        "r": np.array([0.0, 1.0, 1.0]),
+        "image": np.round(VALUES["image"] / 2), "volume": np.round(VALUES["volume"] / 2), "line": np.round(VALUES["line"] / 2),
+    },
+    "bounds": {
+        "x": np.array([[3.0, -3.0, 6.0], [-1.0, 2.0, 0.5]]),
+        "s": np.array([[3.0, -3.0, 6.0], [-1.0, 2.0, 0.5], [1.0, -0.5, -2.0]]),
+        "r": np.array([3.0, -3.0, 0.5]),
+        "image": np.round(VALUES["image"]), "volume": np.round(VALUES["volume"]), "line": np.round(VALUES["line"]),
+    },
+}
+"""Values for the arrays where functions have kinks: zeros of both signs, equal numbers and equal operands, rows of zeros, the ends of the
+intervals of piecewise functions."""
+
+AT_KINKS = """
+mint.linalg.vector_norm(x, 0.5, 1); mint.linalg.vector_norm(x, 1, 1); mint.linalg.vector_norm(x, 1.5, 1)
+mint.linalg.vector_norm(x, 2, (0, 1)); mint.linalg.vector_norm(x, 2.5, 0, True); mint.linalg.vector_norm(x, 3, 1)
+mint.linalg.vector_norm(x, 4); mint.linalg.vector_norm(x, float("inf"), 1); mint.linalg.vector_norm(x, -float("inf"), 1)
+mint.linalg.vector_norm(x, 0, 1); mint.linalg.vector_norm(x, -1, 1); mint.norm(x, 3, 1); mint.norm(x, 'fro', (0, 1))
+mint.norm(x, 2, 0, True); mint.norm(x, float("inf"), 0); F.normalize(x, 1.0); F.normalize(x, 3.0, 0); F.normalize(x, eps=0.5)
+F.normalize(x, float("inf")); mint.cdist(x, s, 0.5); mint.cdist(x, s, 1.5); mint.cdist(x, s, float("inf")); mint.cdist(x, s, 0.0)
+mint.std(x); mint.std(x, 0, correction=0, keepdim=True); mint.std_mean(x, 0, correction=0); mint.var_mean(x, 1)
+mint.pow(x, r); mint.pow(x, 2); mint.pow(x, 0); mint.pow(x, 1); mint.pow(x, 0.5); mint.pow(2.0, x); mint.pow(0.0, x)
+mint.float_power(x, 2); mint.xlogy(x, r); mint.xlogy(r, x); mint.xlogy(x, 0.5); mint.xlogy(x, 0.0); mint.xlogy(0.0, x)
+mint.sqrt(x); mint.rsqrt(x); mint.log(x); mint.log1p(x); mint.log2(x); mint.log10(x); mint.reciprocal(x); mint.div(x, r); mint.div(x, x)
+mint.asin(x); mint.acos(x); mint.atanh(x); mint.acosh(x); mint.remainder(x, 2.0); mint.fmod(x, 2.0); mint.clamp(x, 0, 1)
+mint.clamp(x, min=0); mint.logsumexp(x / (x * 0), 1); mint.logaddexp(x, x); mint.logaddexp2(x, x); mint.prod(x); mint.prod(x, 0)
+mint.cumprod(x, 0); mint.sinc(r); mint.addcdiv(x, x, r); mint.where(x == 0, x * 0, mint.sqrt(x)); F.smooth_l1_loss(x, x * 1)
+F.l1_loss(x, x * 1); F.mse_loss(x, x * 1); F.smooth_l1_loss(x, s[:2], beta=0.0); F.cosine_embedding_loss(x, s[:2] * 1, signs[:, 1])
+F.kl_div(x, s[:2]); F.binary_cross_entropy(F.sigmoid(x), F.sigmoid(x)); F.softplus(x, 2, 1); F.hardshrink(x, 1.0); F.softshrink(x, 1.0)
+F.relu6(x); F.threshold(x, 0.0, 2.0); F.hardtanh(x, 0.0, 3.0); mint.amax(x, (0, 1)); mint.max(x, s[:2] * 1)
+mint.median(x, 0); mint.linalg.matrix_norm(x); mint.linalg.matrix_norm(x, 1); mint.linalg.matrix_norm(x, float("inf"))
+mint.linalg.norm(x, 3, 1); F.logsigmoid(x * 1000); F.softmax(x / (x * 0), 1)
+F.layer_norm(x * 0 + 1, (3,)); F.glu(x[:, :2]); F.prelu(x, r[:1])
+"""
+"""Calls of functions that have kinks, or poles where their gradient has a finite limit."""
+
+
+def calls(text: str) -> list[str]:
+    return [e.strip() for line in text.strip().splitlines() for e in line.split("; ")]
+
 
 def expressions() -> list[str]:
-    return [e.strip() for line in CALLS.strip().splitlines() for e in line.split("; ")]
+    return calls(CALLS)
+
+
+def at_kinks() -> list[str]:
+    """The calls whose gradients at `HARD_VALUES` are compared: those of functions of small arrays."""
+    large = ("image", "volume", "line[", "line,", "line.")
+    return [e for e in expressions() if e.startswith(("mint.", "F.")) and not any(name in e for name in large)] + calls(AT_KINKS)

@@ -1,6 +1,6 @@
 """Results and gradients of PyTorch for the calls in `mint_calls.py`: MindSpore's CPU wheel lacks the kernels of most of `mint`.
 
-python tests/oracle/record_mint.py     in an environment with torch; writes mint.json beside this file
+python tests/oracle/record_mint.py     in an environment with torch; writes mint.json and mint_kinks.json beside this file
 """
 
 # pyright: reportMissingImports=false
@@ -30,9 +30,9 @@ def stepped(optimizer: Any, **options: Any) -> Any:
     return parameter.detach()
 
 
-def space(dtype: Any) -> dict[str, Any]:
+def space(dtype: Any, values: dict[str, Any] = mint_calls.VALUES) -> dict[str, Any]:
     torch.set_default_dtype(dtype)
-    arrays = {name: torch.tensor(v, dtype=dtype, requires_grad=dtype is torch.float64) for name, v in mint_calls.VALUES.items()}
+    arrays = {name: torch.tensor(v, dtype=dtype, requires_grad=dtype is torch.float64) for name, v in values.items()}
     arrays |= {name: torch.tensor(v, dtype=dtype) for name, v in mint_calls.CONSTANTS.items()}
     arrays |= {name: torch.tensor(v) for name, v in mint_calls.INTEGERS.items()}
     return {"mint": torch, "F": torch.nn.functional, "nn": torch.nn, "optim": torch.optim, "filled": filled,
@@ -63,9 +63,9 @@ def floats(value: Any) -> list[Any]:
     return [value] if isinstance(value, torch.Tensor) and value.requires_grad else []
 
 
-def gradients(expression: str) -> Any:
+def gradients(expression: str, values: dict[str, Any] = mint_calls.VALUES) -> Any:
     """The gradients of the sum of the sines of the results by each of the arrays, in Float64; None where there are none."""
-    names = space(torch.float64)
+    names = space(torch.float64, values)
     results = floats(eval(expression, names))
     if not results:
         return None
@@ -74,11 +74,25 @@ def gradients(expression: str) -> Any:
     return {name: rounded(g.flatten().tolist()) for name, g in zip(mint_calls.VALUES, found, strict=True) if g is not None}
 
 
+def gradients_at(expression: str, values: dict[str, Any]) -> Any:
+    """The gradients at these values; None where there is no result, such as the inverse of zeros."""
+    try:
+        return gradients(expression, values)
+    except (RuntimeError, ValueError):
+        return None
+
+
 def main() -> None:
     calls = {e: {"result": encoded(eval(e, space(torch.float32))), "gradients": gradients(e)} for e in mint_calls.expressions()}
     lines = ",\n  ".join(f"{json.dumps(e)}: {json.dumps(fact)}" for e, fact in calls.items())
     text = f'{{\n "torch": {json.dumps(torch.__version__)},\n "calls": {{\n  {lines}\n }}\n}}\n'
     Path(__file__).with_name("mint.json").write_text(text, encoding="utf-8")
+    kinks = {kind: {e: found for e in mint_calls.at_kinks() if (found := gradients_at(e, values))}
+             for kind, values in mint_calls.HARD_VALUES.items()}
+    blocks = ",\n ".join(f"{json.dumps(kind)}: {{\n  " + ",\n  ".join(f"{json.dumps(e)}: {json.dumps(fact)}" for e, fact in facts.items())
+                         + "\n }" for kind, facts in kinks.items())
+    text = f'{{\n "torch": {json.dumps(torch.__version__)},\n {blocks}\n}}\n'
+    Path(__file__).with_name("mint_kinks.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

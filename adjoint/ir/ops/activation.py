@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
-__all__ = ["Gelu", "GeluGradient", "LeakyRelu", "LeakyReluGradient", "Relu", "ReluGradient", "Sigmoid", "SigmoidGradient", "Softplus"]
+__all__ = [
+    "Gelu", "GeluGradient", "HardSigmoid", "HardSwish", "LeakyRelu", "LeakyReluGradient", "Relu", "ReluGradient", "Sigmoid",
+    "SigmoidGradient", "Softplus",
+]
 
 
 @operation
@@ -296,6 +299,65 @@ def _at_each_zero(cls: type[LeakyRelu | LeakyReluGradient], dtype: DType) -> Ite
     for at_zero in ("mean", "slope") if dtype in cls.accepts else ():
         for shapes in cls.forms:
             yield cls(at_zero), tuple(tensor(dtype, shape) for shape in shapes)
+
+
+@operation
+class HardSigmoid(Unary):
+    """(x + 3) / 6, clipped to 0 and 1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / 6 between -3 and 3, else 0, also at -3 and 3
+    errors    TypeError: not floating point
+    source    Courbariaux, Bengio and David, BinaryConnect, 2015, with another slope; Howard et al., Searching for MobileNetV3, 2019
+    """
+
+    samples = (
+        *smooth_unary((-2.5, 2.5)),
+        sample(tensor(F32, (6,)), values={0: [-3.0, 3.0, -4.0, 4.0, math.inf, math.nan]}, smooth=False, note="kinks at -3 and 3"),
+    )
+
+    def reference(self, x: Array) -> Array:
+        return np.clip((x + 3) / x.dtype.type(6), 0, 1)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.select(k.less_equal(x, -3), 0, k.select(k.greater_equal(x, 3), 1, (x + 3) / 6))
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        zero, bound, width = (b.constant(value, dtype_of(x)) for value in (0.0, 3.0, 6.0))
+        return (b.select(b.less(b.abs(x), bound), b.div(ct, width), zero),)
+
+
+@operation
+class HardSwish(Unary):
+    """x * (x + 3) / 6 between -3 and 3, 0 below and x above.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (2x + 3) / 6 from -3 to 3, 0 below and ct above
+    errors    TypeError: not floating point
+    source    Howard et al., Searching for MobileNetV3, 2019
+    """
+
+    samples = (
+        *smooth_unary((-2.5, 2.5)),
+        sample(tensor(F32, (6,)), values={0: [-3.0, 3.0, -4.0, 4.0, math.inf, math.nan]}, smooth=False, note="kinks at -3 and 3"),
+    )
+
+    def reference(self, x: Array) -> Array:
+        inner = np.clip(x, -3, 3)
+        return np.where(x < -3, x.dtype.type(0), np.where(x > 3, x, inner * (inner + 3) / x.dtype.type(6)))
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.select(k.less(x, -3), 0, k.select(k.greater(x, 3), x, x * (x + 3) / 6))
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        zero, one, two, bound, width = (b.constant(value, dtype_of(x)) for value in (0.0, 1.0, 2.0, 3.0, 6.0))
+        bent = b.div(b.add(b.mul(x, two), bound), width)
+        above = b.select(b.less(bound, x), one, bent)
+        return (b.mul(ct, b.select(b.less(x, b.neg(bound)), zero, above)),)
 
 
 _GELU_SLOPE = math.sqrt(2.0 / math.pi)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
-    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "Neg", "Round",
-    "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
+    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "Neg", "RootOfSum",
+    "Round", "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
 ]
 
 
@@ -414,6 +414,38 @@ class Sqrt(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.div(b.mul(ct, b.constant(0.5, dtype_of(node.result))), node.result),)
+
+
+@operation
+class RootOfSum(Unary):
+    """The square root of a sum of squares, such as a length: at 0, where the length has a kink, its gradient is 0.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * 0.5 / sqrt(x), 0 at 0
+    errors    TypeError: not floating point
+    """
+
+    cost = 4
+    pack = "roots"
+    samples = (
+        *smooth_unary((0.5, 4.0)),
+        sample(tensor(F32, (4,)), values={0: [0.0, -0.0, math.inf, math.nan]}, smooth=False, note="kink at 0"),
+    )
+
+    def reference(self, x: Array) -> Array:
+        return np.sqrt(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sqrt", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        dtype = dtype_of(node.result)
+        zero, half, one = (b.constant(value, dtype) for value in (0.0, 0.5, 1.0))
+        flat = b.equal(node.result, zero)
+        # The divisor is not 0 either, or the gradient's own gradient would be NaN there.
+        slope = b.div(half, b.select(flat, one, node.result))
+        return (b.select(flat, zero, b.mul(ct, slope)),)
 
 
 @operation

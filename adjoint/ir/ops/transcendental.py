@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Exp2",
-    "Expm1", "Log", "Log10", "Log1p", "Log2", "Sin", "Sinh", "Tan", "Tanh", "TanhGradient",
+    "Expm1", "Log", "Log10", "Log1p", "Log2", "Sin", "Sinh", "Tan", "Tanh", "TanhGradient", "XLogY",
 ]
 
 
@@ -501,13 +501,51 @@ class Atanh(Unary):
 
 
 @operation
+class XLogY(Binary):
+    """x * log(y); 0 where x is 0, unless y is NaN.
+
+    x, y      T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * log(y) for x, 0 where x is 0 and y is not above 0; ct * x / y for y; each summed over the axes along which it was
+              broadcast
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    """
+
+    takes = ("x", "y")
+    forms = PLAIN_FORMS
+    uniform = False
+    cost = 16
+    samples = (
+        *smooth_binary((-2.0, 2.0), (0.5, 2.0)),
+        sample(tensor(F32, (6,)), tensor(F32, (6,)), values={0: [0, -0.0, 0, 0, 0, 1], 1: [2, 0.5, 0, -1, math.nan, math.inf]},
+               smooth=False, note="0 times any logarithm"),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), x * np.log(y))
+
+    def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, y), out)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.select(k.both(k.equal(x, 0), k.equal(y, y)), 0, x * k.call("log", y))
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        zero, one = b.constant(0.0, dtype_of(x)), b.constant(1.0, dtype_of(x))
+        nothing = b.logical_and(b.equal(x, zero), b.less_equal(y, zero))
+        slope = b.log(b.select(nothing, one, y))
+        return b.unbroadcast(b.mul(ct, slope), to=x.type), b.unbroadcast(b.mul(ct, b.div(x, y)), to=y.type)
+
+
+@operation
 class Atan2(Binary):
     """The angle, in [-pi, pi], of the point (x, y).
 
     y, x      T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
-    gradient  ct * x / (x**2 + y**2) for y, -ct * y / (x**2 + y**2) for x, so NaN for (0, 0); each summed over the axes along
-              which it was broadcast
+    gradient  ct * x / (x**2 + y**2) for y, -ct * y / (x**2 + y**2) for x, both 0 for (0, 0); each summed over the axes
+              along which it was broadcast
     errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
     """
 
@@ -534,10 +572,13 @@ class Atan2(Binary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y, x = node.operands
-        # Both are divided by the larger one first, so that no square overflows or underflows.
-        size = b.stop_gradient(b.maximum(b.abs(x), b.abs(y)))
+        # Both are divided by the larger one first, so that no square overflows or underflows; by 1 at the origin, where both are 0.
+        zero, one = b.constant(0.0, dtype_of(x)), b.constant(1.0, dtype_of(x))
+        larger = b.maximum(b.abs(x), b.abs(y))
+        origin = b.equal(larger, zero)
+        size = b.stop_gradient(b.select(origin, one, larger))
         u, v = b.div(x, size), b.div(y, size)
-        scaled = b.div(b.div(ct, size), b.add(b.square(u), b.square(v)))
+        scaled = b.div(b.div(ct, size), b.select(origin, one, b.add(b.square(u), b.square(v))))
         return b.unbroadcast(b.mul(scaled, u), to=y.type), b.unbroadcast(b.neg(b.mul(scaled, v)), to=x.type)
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.diagnostics import missing_name
+from adjoint.ir.op import made
+from adjoint.ir.ops.activation import LeakyRelu
 from adjoint.ir.types import I64, DType
 from adjoint.mint.linalg import vector_norm
 from adjoint.mint.shapes import flatten
 from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction, resizing
 from adjoint.ops import linear as products
 from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, softplus, softshrink
-from adjoint.ops.arguments import choice, flag, integer, number, only, operand, sizes_argument, wrong
+from adjoint.ops.arguments import choice, flag, float_tensor, integer, number, only, operand, sizes_argument, wrong
 from adjoint.ops.convolution import conv_transpose2d
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.generated import sigmoid, tanh
@@ -65,8 +67,8 @@ def relu_(input: Any) -> Tensor:
 
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
-    """Return min(max(input, 0), 6)."""
-    return _given_back("ReLU6", input, activations.relu6(input), inplace)
+    """Return min(max(input, 0), 6); the gradient at 0 and at 6 is 0."""
+    return _given_back("ReLU6", input, _between(float_tensor("ReLU6", input), 0.0, 6.0), inplace)
 
 
 def sigmoid_(input: Any) -> Tensor:
@@ -82,7 +84,7 @@ def silu(input: Any, inplace: bool = False) -> Tensor:
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return input if positive, else alpha * (exp(input) - 1)."""
     x, scale = operand("Elu", input), number("Elu", "alpha", alpha)
-    low = arithmetic.expm1(arithmetic.minimum(x, 0.0))
+    low = arithmetic.expm1(arithmetic.where(x > 0, 0.0, x))
     return _given_back("Elu", input, arithmetic.where(x > 0, x, low if scale == 1 else low * scale), inplace)
 
 
@@ -97,13 +99,20 @@ def gelu(input: Any, *, approximate: str = "none") -> Tensor:
 
 
 def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Tensor:
-    """Return input if positive, else negative_slope * input."""
-    return activations.leaky_relu(input, negative_slope)
+    """Return input if positive, else negative_slope * input; the gradient at 0 is the slope."""
+    return activations.sloped(input, negative_slope, made(LeakyRelu, "slope"))
 
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Tensor:
-    """Return the input clipped to an interval."""
-    return _given_back("HardTanh", input, activations.hardtanh(input, min_val, max_val), inplace)
+    """Return the input clipped to an interval; the gradient at its ends is 0."""
+    low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
+    if low > high:
+        raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
+    return _given_back("HardTanh", input, _between(float_tensor("HardTanh", input), low, high), inplace)
+
+
+def _between(x: Tensor, low: Any, high: Any) -> Tensor:
+    return arithmetic.where(arithmetic.less_equal(x, low), low, arithmetic.where(arithmetic.greater_equal(x, high), high, x))
 
 
 def hardtanh_(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:

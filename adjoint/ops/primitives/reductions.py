@@ -214,10 +214,8 @@ class LpNorm(Primitive):
         if not x.dtype.is_float:
             raise wrong("LpNorm", "input", "a Tensor of a floating point type", x, TypeError)
         axes = axes_argument("LpNorm", self.axis, x.ndim)
-        large = reduction.power_norm(x, self.p, axes, True) > self.epsilon
-        # The root is not taken of 0, where it has no gradient.
-        norm = arithmetic.where(large, reduction.power_norm(arithmetic.where(large, x, 1.0), self.p, axes, True), self.epsilon)
-        kept = norm.astype(x.dtype, copy=False)
+        norm = reduction.power_norm(x, self.p, axes, True)
+        kept = arithmetic.where(norm > self.epsilon, norm, self.epsilon).astype(x.dtype, copy=False)
         return kept if self.keep_dims else shapes.reshape(kept, tuple(d for axis, d in enumerate(x.shape) if axis not in axes))
 
 
