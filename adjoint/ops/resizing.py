@@ -86,15 +86,31 @@ def cubic_table(n: int, m: int, lie: str, factor: float | None) -> Table:
     first = np.floor(place)
     share = np.rint((place - first) * np.float32(SUBDIVISION)).astype(np.float64) / SUBDIVISION
     indices = first.astype(np.int64)[:, None] + np.arange(-1, 3)
-    a = -0.5 if lie == "half_pixel" else -0.75
-    distance = np.abs(share[:, None] - np.arange(-1, 3))
-    near, far = ((a + 2) * distance - (a + 3)) * distance**2 + 1, ((distance - 5) * distance + 8) * distance * a - 4 * a
-    weights = np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+    weights = _cubic_weights(share, -0.5 if lie == "half_pixel" else -0.75)
     if lie != "half_pixel":
         return np.clip(indices, 0, n - 1), weights
     inside = (indices >= 0) & (indices < n)
     weights = np.where(inside, weights, 0.0)
     return np.where(inside, indices, -1), weights / weights.sum(axis=1, keepdims=True)
+
+
+@functools.lru_cache(CACHED)
+def clamped_cubic_table(n: int, m: int, lie: str, factor: float | None) -> Table:
+    """Return the four elements around each place, weighted by the cubic of Keys (1981) with the parameter -0.75, as in PyTorch.
+
+    Beyond an edge its element stands again.
+    """
+    place = places(n, m, lie, np.float64, factor)
+    first = np.floor(place)
+    indices = first.astype(np.int64)[:, None] + np.arange(-1, 3)
+    return np.clip(indices, 0, n - 1), _cubic_weights(place - first, -0.75)
+
+
+def _cubic_weights(share: Any, a: float) -> Any:
+    """Return the weights [m, 4] of the elements around positions that lie `share` behind the second."""
+    distance = np.abs(share[:, None] - np.arange(-1, 3))
+    near, far = ((a + 2) * distance - (a + 3)) * distance**2 + 1, ((distance - 5) * distance + 8) * distance * a - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 
 def nearest(x: Tensor, sizes: Sizes, lie: str, factors: tuple[float, ...] | None = None) -> Tensor:
@@ -139,7 +155,7 @@ MODES = {
 }
 """The modes, with the ranks that they take."""
 WITH_FACTOR = {("nearest", 5), ("trilinear", 5)}
-"""Modes and ranks that place elements by the scale factor itself."""
+"""Modes and ranks that place elements by the scale factor itself; in PyTorch all do."""
 
 
 def interpolate(
@@ -159,6 +175,18 @@ def interpolate(
 
     TypeError for an input that is not a Tensor of floats; raise ValueError for arguments that do not go together.
     """
+    return resized(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+
+
+def resized(
+    input: Any, size: Any, scale_factor: Any, mode: str, align_corners: bool | None, recompute_scale_factor: bool | None, *,
+    as_pytorch: bool = False,
+) -> Tensor:
+    """See `interpolate`.
+
+    as_pytorch  whether every mode places elements by the scale factor itself unless `recompute_scale_factor` is True, and "bicubic" has
+                PyTorch's weights
+    """
     op = "Interpolate"
     x = operand(op, input)
     sizes, factors = _wanted_sizes(op, x, size, scale_factor)
@@ -172,7 +200,7 @@ def interpolate(
         raise wrong(op, "recompute_scale_factor", "None where 'size' is given", True)
     if recomputed or kind == "area":
         factors = None
-    if factors and (kind, x.ndim) not in WITH_FACTOR:
+    if factors and not as_pytorch and (kind, x.ndim) not in WITH_FACTOR:
         raise wrong(op, "scale_factor", f"used with recompute_scale_factor=True in mode '{kind}' for {x.ndim} dimensions", scale_factor)
     if align_corners is not None and (flag(op, "align_corners", align_corners), kind)[1] in ("nearest", "nearest-exact", "area"):
         raise wrong(op, "align_corners", f"None in mode '{kind}'", align_corners)
@@ -182,9 +210,9 @@ def interpolate(
         case "nearest":
             return nearest(x, sizes, "asymmetric", factors)
         case "nearest-exact":
-            return nearest(x, sizes, "half_pixel")
+            return nearest(x, sizes, "half_pixel", factors)
         case "bicubic":
-            return weighted(x, sizes, cubic_table, lie)
+            return weighted(x, sizes, clamped_cubic_table if as_pytorch else cubic_table, lie, factors)
         case "area":
             if len(sizes) == 1:
                 return adaptive_avg_pool1d(x, sizes[0])

@@ -233,16 +233,12 @@ def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resize sequences, images or volumes: see `ops.interpolate`.
+    """Resize sequences, images or volumes: see `ops.interpolate`, from which it differs in two ways, as PyTorch does.
 
-    scale_factor  instead of the size; if it does not give whole sizes, `recompute_scale_factor` is required
+    mode                    "bicubic" has the parameter -0.75, and beyond an edge its element stands again
+    recompute_scale_factor  whether positions follow from the size that the factor gives; by default from the factor itself
     """
-    x = operand("Interpolate", input)
-    if recompute_scale_factor is None and scale_factor is not None and x.ndim > 2:
-        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * (x.ndim - 2)
-        if all((d * number("Interpolate", "scale_factor", f)) % 1 == 0 for d, f in zip(x.shape[2:], factors, strict=False)):
-            recompute_scale_factor = True
-    return resizing.interpolate(x, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    return resizing.resized(input, size, scale_factor, mode, align_corners, recompute_scale_factor, as_pytorch=True)
 
 
 def upsample(
