@@ -96,12 +96,16 @@ def min(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None
 
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the index of the largest element, the first of equal ones; without `dim`, in the flattened tensor."""
-    return reduction.argmax(input, dim, keepdim)
+    return _kept(input, reduction.argmax(input, dim, keepdim), dim, keepdim)
 
 
 def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the index of the smallest element, the first of equal ones; without `dim`, in the flattened tensor."""
-    return reduction.argmin(input, dim, keepdim).astype(I64)
+    return _kept(input, reduction.argmin(input, dim, keepdim).astype(I64), dim, keepdim)
+
+
+def _kept(input: Tensor, index: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return reshape(index, (1,) * input.ndim) if dim is None and keepdim else index
 
 
 def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:

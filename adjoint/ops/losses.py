@@ -14,7 +14,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.sums import Mean, Sum
-from adjoint.ir.types import F16, I64, tensor
+from adjoint.ir.types import F16, I64, DType, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, roomy, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
@@ -133,13 +133,22 @@ def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
     return apply(SoftmaxCrossEntropy(), x, stop_gradient(shares))
 
 
-def _class_weights(op: str, weight: Any, x: Tensor, classes: int) -> Tensor | None:
+def _class_weights(op: str, weight: Any, classes: int) -> Tensor | None:
     if weight is None:
         return None
     found = operand(op, weight, "weight")
     if found.shape != (classes,):
         raise wrong(op, "weight", f"of shape ({classes},)", found)
-    return found.astype(x.dtype, copy=False)
+    return found
+
+
+def _in_one_dtype(x: Tensor, *others: Tensor | None) -> DType:
+    """Return the dtype of a tensor of floats and of all others of floats; as in MindSpore, those of integers do not count."""
+    dtype = x.dtype
+    for other in others:
+        if other is not None and other.dtype.is_float:
+            dtype = common_dtype(dtype, other.dtype)
+    return dtype
 
 
 def _smoothing(op: str, label_smoothing: Any) -> float:
@@ -171,6 +180,8 @@ def cross_entropy(
     ignore_index     a class that does not count
     reduction        "mean" divides by the sum of the weights that count
     label_smoothing  the share of each label that is spread evenly over the classes
+
+    The result has the dtype that the logits, the weights and the distributions have together.
     """
     op = "CrossEntropy"
     kind, smoothing = reduction_argument(op, reduction), _smoothing(op, label_smoothing)
@@ -194,11 +205,13 @@ def cross_entropy(
     axis = 1 if x.ndim > 1 else 0
     classes = x.shape[axis]
     scores = log_softmax(x, axis)
-    shares = labels.astype(x.dtype, copy=False)
+    weights = _class_weights(op, weight, classes)
+    dtype = _in_one_dtype(x, labels, weights)
+    scores, shares = scores.astype(dtype, copy=False), labels.astype(dtype, copy=False)
     if smoothing:
         shares = shares * (1.0 - smoothing) + smoothing / classes
-    weights = _class_weights(op, weight, x, classes)
     if weights is not None:
+        weights = weights.astype(dtype, copy=False)
         scores = scores * (weights if axis == 0 else reshape(weights, (classes, *(1,) * (x.ndim - 2))))
     losses = -sum(scores * shares, axis)
     if kind == "mean":
@@ -217,16 +230,18 @@ def nll_loss(
     if labels.shape != shape:
         raise wrong(op, "target", f"of shape {shape}", labels)
     classes = rows.shape[1]
+    weights = _class_weights(op, weight, classes)
+    rows = rows.astype(_in_one_dtype(x, weights), copy=False)
     flat = reshape(labels, (-1, 1)).astype(I64, copy=False)
     counts = not_equal(flat, ignored)
     checked_on_host(class_check(op, "target", classes, (ignored,)), flat)
     places = where(counts, flat, constant(0, I64))
-    zero = constant(0.0, x.dtype)
-    weights = _class_weights(op, weight, x, classes)
+    zero = constant(0.0, rows.dtype)
     if weights is None:
-        shares = counts.astype(x.dtype)
+        shares = counts.astype(rows.dtype)
     else:
-        spread = apply(made(Broadcast, tensor(x.dtype, rows.shape)), weights)
+        weights = weights.astype(rows.dtype, copy=False)
+        spread = apply(made(Broadcast, tensor(rows.dtype, rows.shape)), weights)
         shares = where(counts, gather_elements(spread, 1, places), zero)
     losses = -gather_elements(rows, 1, places) * shares
     if smoothing:
@@ -259,7 +274,10 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """Binary cross entropy of sigmoid of logits; `pos_weight` multiplies the positive examples'."""
+    """Binary cross entropy of sigmoid of logits; `pos_weight` multiplies the positive examples'.
+
+    The result has the dtype that logits and target have together, whatever that of the weights.
+    """
     op = "BCEWithLogitsLoss"
     kind = reduction_argument(op, reduction)
     x, y = operand(op, input), operand(op, target, "target")
@@ -267,14 +285,16 @@ def binary_cross_entropy_with_logits(
         raise wrong(op, "input", "a Tensor of a floating point type", x, TypeError)
     if x.shape != y.shape:
         raise wrong(op, "target", f"of the shape of 'input', {x.shape}", y)
-    y = y.astype(x.dtype, copy=False)
+    dtype = _in_one_dtype(x, y)
+    x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
     # log(1 + e^-x) = max(-x, 0) + log(1 + e^-|x|)
     tail = maximum(-x, constant(0.0, x.dtype)) + softplus(-abs(x), threshold=math.inf)
     if pos_weight is None:
         losses = (1.0 - y) * x + tail
     else:
-        losses = (1.0 - y) * x + ((operand(op, pos_weight, "pos_weight") - 1.0) * y + 1.0) * tail
-    return reduced(losses if weight is None else mul(losses, operand(op, weight, "weight")), kind)
+        positive = operand(op, pos_weight, "pos_weight").astype(dtype, copy=False)
+        losses = (1.0 - y) * x + ((positive - 1.0) * y + 1.0) * tail
+    return reduced(losses if weight is None else mul(losses, operand(op, weight, "weight").astype(dtype, copy=False)), kind)
 
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:

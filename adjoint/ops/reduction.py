@@ -126,16 +126,18 @@ def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tupl
 
 
 def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
-    """Return the largest element along an axis and its index; without an axis, of the whole tensor, and 0."""
+    """Return the largest element along an axis and its index; without an axis, of the whole tensor, and 0, both without dimensions."""
     if axis is None:
-        return _extremum(ReduceMax, input, None, keepdims, initial, where), constant(0, I64)
+        flag("ArgMax", "keepdims", keepdims)
+        return _extremum(ReduceMax, input, None, False, initial, where), constant(0, I64)
     return chosen(ArgMax, _with_initial(input, initial, where, largest=True), axis, keepdims, I64)
 
 
 def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
-    """Return the smallest element along an axis and its index; without an axis, of the whole tensor, and 0."""
+    """Return the smallest element along an axis and its index; without an axis, of the whole tensor, and 0, both without dimensions."""
     if axis is None:
-        return _extremum(ReduceMin, input, None, keepdims, initial, where), constant(0, I64)
+        flag("ArgMin", "keepdims", keepdims)
+        return _extremum(ReduceMin, input, None, False, initial, where), constant(0, I64)
     return chosen(ArgMin, _with_initial(input, initial, where, largest=False), axis, keepdims, I64)
 
 
@@ -151,12 +153,14 @@ def _with_initial(input: Any, initial: Any, condition: Any, *, largest: bool) ->
 
 
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the index of the largest element, the first of equal ones, as Int64; without `dim`, in the flattened tensor."""
+    """Return the index of the largest element, the first of equal ones, as Int64; without `dim`, a number, that in the flattened
+    tensor."""
     return _position(ArgMax, input, dim, keepdim, I64, "dim", "keepdim")
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the index of the smallest element, the first of equal ones, as Int32; without `axis`, in the flattened tensor."""
+    """Return the index of the smallest element, the first of equal ones, as Int32; without `axis`, a number, that in the flattened
+    tensor."""
     return _position(ArgMin, input, axis, keepdims, I32, "axis", "keepdims")
 
 
@@ -172,9 +176,9 @@ def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_
         if rank == 0:
             x = reshape(x, (1,))
     out = apply(made(place, along, to), apply(made(Cast, I32), x) if x.dtype is BOOL else x)
-    if not keep:
+    if not keep or axis is None:
         return out
-    return reshape(out, (1,) * rank if axis is None else (*x.shape[:along], 1, *x.shape[along + 1 :]) if rank else ())
+    return reshape(out, (*x.shape[:along], 1, *x.shape[along + 1 :]) if rank else ())
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:

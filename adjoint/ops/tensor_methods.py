@@ -318,9 +318,22 @@ class _Methods:
         return creation.full_like(self, value)
 
     def itemset(self: Any, *arguments: Any) -> Tensor:
-        """Return a tensor with one element replaced: itemset(value), itemset(place, value), itemset((row, ...), value)."""
+        """Return a tensor with one element replaced: itemset(index, value), itemset((row, ...), value), itemset(value) of one element.
+
+        TypeError for an index that is not made of ints.  IndexError for one that names no element, for a tuple of another length than
+        there are axes, and without an index if there are several elements.
+        """
+        if len(arguments) not in (1, 2):
+            raise ValueError(f"For 'Tensor.itemset', a value, or an index and a value must be given, but got {len(arguments)} arguments.")
         *where_, value = arguments
+        if not where_ and self.size != 1:
+            raise wrong("Tensor.itemset", "index", f"given for the shape {self.shape}, as in x.itemset(0, value)", "none", IndexError)
         place = where_[0] if where_ else 0
+        for entry in place if isinstance(place, tuple) else (place,):
+            if isinstance(entry, (bool, float, str)) or entry is None:
+                raise wrong("Tensor.itemset", "index", "an int or a tuple of ints", place, TypeError)
+        if isinstance(place, tuple) and len(place) != self.ndim:
+            raise wrong("Tensor.itemset", "index", f"an int for each of the {self.ndim} axes", place, IndexError)
         out = self.copy()
         flat = shapes.ravel(out) if not isinstance(place, tuple) else out
         write(flat, place, value)
@@ -417,6 +430,8 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     if by_dim:
         return along(x, dim, keep)
     place = dim if axis is None else axis
+    if place is None:
+        keep = False
     if indices:
         return along(x, place, keep, initial=initial, where=where)
     return over(x, place, keep, initial=initial, where=where)

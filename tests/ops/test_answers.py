@@ -22,8 +22,12 @@ FAULT = "listed among MindSpore's faults in tests/oracle/README.md"
 SATURATED = "a float beyond an integer's range becomes its nearest end, NaN becomes 0"
 CONTINUOUS = "the probability 0 of a certain class has a finite gradient"
 FLAT = "the gradient of a length, a deviation or an angle without a direction is 0, as in PyTorch, not NaN"
+LOGITS, SHARES = "Tensor([[1.0, 2.0, 3.0], [0.5, 0.1, 0.2]], {})", "Tensor([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], {})"
+WIDE, HALF = SHARES.format("ms.float32"), SHARES.format("ms.float16")
 
 DIFFERENT = {
+    f"str(ops.binary_cross_entropy_with_logits({LOGITS.format('ms.float32')}, {HALF}, {WIDE}, {WIDE}).dtype)":
+        "the dtype of logits and target together, not the target's",
     "grads(lambda x: ops.norm(x), f32([0.0, 0.0]))": FLAT,
     "grads(lambda x: ops.std(x), f32([2.0, 2.0]))": FLAT,
     "grads(lambda x, y: ops.atan2(x, y), f32([0.0, 0.0, 1.0]), f32([0.0, -1.0, 0.0]))": FLAT,
@@ -55,7 +59,8 @@ DIFFERENT = {
     "ops.full((2,), 3.5)": FAULT,
     "Tensor(np.array([1 + 2j]))": "there are no complex dtypes",
 }
-SECTIONS = ("kinks", "powers", "ties", "choices", "dtype changes", "products", "losses", "schedules", "cells", "values")
+SECTIONS = ("kinks", "powers", "ties", "choices", "dtype changes", "products", "losses", "mixed dtypes", "extremes", "schedules", "cells",
+            "values")
 ANSWERS = [
     pytest.param(expression, wanted, id=expression)
     for section in SECTIONS

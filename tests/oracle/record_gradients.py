@@ -259,6 +259,44 @@ LOSSES = (
     "grads(lambda x, y: ops.SparseSoftmaxCrossEntropyWithLogits()(x, y), f32([[1.0, 2.0], [3.0, 4.0]]), i32([0, 1]))",
     "grads(lambda x, y: ops.binary_cross_entropy(x, y), f32([0.0, 0.5, 1.0]), f32([0.0, 1.0, 0.0]))",
 )
+FLOATS = ("ms.float16", "ms.float32", "ms.float64")
+
+
+def _of_two_dtypes(call: str) -> tuple[str, ...]:
+    """A call with two dtypes for `A` and `B`: the dtype of the result, and the result where no Float16 rounds it."""
+    pairs = [(a, b) for a in FLOATS for b in FLOATS if a != b]
+    found = [f"str({call}.dtype)".replace("A", a).replace("B", b) for a, b in pairs]
+    return (*found, *(call.replace("A", a).replace("B", b) for a, b in pairs if "ms.float16" not in (a, b)))
+
+
+LOGITS, SHARES = "Tensor([[1.0, 2.0, 3.0], [0.5, 0.1, 0.2]], {})", "Tensor([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], {})"
+WEIGHTS = "Tensor([1.0, 2.0, 3.0], {})"
+MIXED = tuple(expression for call in (
+    f"ops.cross_entropy({LOGITS.format('A')}, i32([0, 2]), {WEIGHTS.format('B')})",
+    f"ops.cross_entropy({LOGITS.format('A')}, i32([0, 2]), {WEIGHTS.format('B')}, label_smoothing=0.25)",
+    f"ops.cross_entropy({LOGITS.format('A')}, {SHARES.format('A')}, {WEIGHTS.format('B')})",
+    f"ops.cross_entropy({LOGITS.format('A')}, {SHARES.format('B')})",
+    f"ops.nll_loss({LOGITS.format('A')}, i32([0, 2]), {WEIGHTS.format('B')})",
+    f"ops.nll_loss({LOGITS.format('A')}, i32([0, 2]), {WEIGHTS.format('B')}, reduction='none')",
+    f"ops.mse_loss({LOGITS.format('A')}, {SHARES.format('B')})",
+    f"ops.l1_loss({LOGITS.format('A')}, {SHARES.format('B')})",
+    f"ops.smooth_l1_loss({LOGITS.format('A')}, {SHARES.format('B')})",
+    f"ops.huber_loss({LOGITS.format('A')}, {SHARES.format('B')})",
+    f"ops.gaussian_nll_loss({LOGITS.format('A')}, {SHARES.format('B')}, {SHARES.format('A')})",
+    f"ops.hinge_embedding_loss({LOGITS.format('A')}, ops.sign({SHARES.format('B')}))",
+    f"ops.binary_cross_entropy_with_logits({LOGITS.format('A')}, {SHARES.format('B')}, {SHARES.format('A')}, {SHARES.format('A')})",
+    f"ops.binary_cross_entropy_with_logits({LOGITS.format('A')}, {SHARES.format('A')}, {SHARES.format('B')}, {SHARES.format('A')})",
+    f"ops.binary_cross_entropy_with_logits({LOGITS.format('A')}, {SHARES.format('A')}, {SHARES.format('A')}, {SHARES.format('B')})",
+    f"ops.kl_div({LOGITS.format('A')}, {SHARES.format('B')})",
+) for expression in _of_two_dtypes(call))
+"""Losses of tensors of two dtypes."""
+EXTREMES = tuple(
+    f"{call}({x}, None, {keep})" for x in ("f32([[1.0, 5.0, 2.0], [4.0, 0.0, 5.0]])", "f32([1.0, 3.0, 2.0])")
+    for keep in (True, False)
+    for call in ("ops.max", "ops.min", "ops.argmax", "ops.argmin", "ops.amax", "ops.amin", "Tensor.max", "Tensor.min", "Tensor.argmax",
+                 "Tensor.argmin", "Tensor.argmax_with_value", "Tensor.argmin_with_value", "Tensor.amax", "Tensor.amin")
+)
+"""Extremes of all elements, with and without `keepdims`."""
 STEPS = "i32([0, 1, 2, 3, 4, 5, 7, 8, 9, 20])"
 SCHEDULES = (
     f"nn.ExponentialDecayLR(0.1, 0.9, 4)({STEPS})",
@@ -421,6 +459,11 @@ def products() -> tuple[str, ...]:
     return tuple(f"grads(lambda x, y: x * y, Tensor([2, 3], ms.{n}), Tensor([4, 5], ms.{n}))" for n in names.values())
 
 
+def results(expressions: tuple[str, ...]) -> dict[str, Any]:
+    """What MindSpore accepts: it lacks kernels for many pairs of dtypes."""
+    return {expression: found for expression, found in outcomes(expressions).items() if not (isinstance(found, dict) and "error" in found)}
+
+
 def record() -> dict[str, Any]:
     return {
         "kinks": outcomes(KINKS),
@@ -430,6 +473,8 @@ def record() -> dict[str, Any]:
         "dtype changes": outcomes(DTYPE_CHANGES),
         "products": outcomes(products()),
         "losses": outcomes(LOSSES),
+        "mixed dtypes": results(MIXED),
+        "extremes": results(EXTREMES),
         "schedules": outcomes(SCHEDULES),
         "cells": outcomes(CELLS),
         "whole functions": outcomes(WHOLE),
