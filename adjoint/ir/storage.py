@@ -16,11 +16,16 @@ __all__ = ["from_compute", "to_compute"]
 
 Array = np.ndarray[Any, Any]
 
+_HALF = np.uint32(16)
+"""The bits of a two-byte float in four bytes; of this dtype, since a shift by a Python int has another dtype before NumPy 2."""
+
 
 def to_compute(stored: Array, dtype: DType) -> Array:
     """Return the array in the dtype that `dtype` is computed in; itself if it is stored in that dtype."""
     if dtype is BF16:
-        return (stored.astype(np.uint32) << 16).view(np.float32)
+        # In place: a sum or shift of an array without dimensions is a NumPy number, which before NumPy 2 is an int64 besides.
+        bits = np.array(stored, np.uint32)
+        return np.left_shift(bits, _HALF, out=bits).view(np.float32)
     if dtype is F16:
         return stored.astype(np.float32)
     return stored
@@ -31,8 +36,9 @@ def from_compute(computed: Any, dtype: DType) -> Array:
     array = np.asarray(computed)
     if dtype is BF16:
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
-        rounded = (bits + (np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1)))) >> 16
-        quiet = (bits >> 16) | np.uint32(0x40)
+        high = bits >> _HALF
+        rounded = (bits + (np.uint32(0x7FFF) + (high & np.uint32(1)))) >> _HALF
+        quiet = high | np.uint32(0x40)
         return np.where(np.isnan(array), quiet, rounded).astype(np.uint16)
     with np.errstate(over="ignore"):
         return array.astype(dtype.array, copy=False)

@@ -145,9 +145,9 @@ def atan2(input: Any, other: Any) -> Tensor:
 
     The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
 
-    gradient  ct * other / (other**2 + input**2) for input, -ct * input / (other**2 + input**2) for other, so NaN for (0, 0); each
-              summed over the axes along
-              which it was broadcast
+    gradient  ct * other / (other**2 + input**2) for input, -ct * input / (other**2 + input**2) for other, both 0 for (0, 0); each
+              summed over the axes
+              along which it was broadcast
     ct        the gradient of the result
     """
 

@@ -18,6 +18,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.common.initializer import Normal, One
+from adjoint.ir.types import DTYPES, DType
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import constant
 
@@ -461,3 +462,18 @@ def test_other_names_of_dtypes() -> None:
     assert all(getattr(ms, name) is dtype for name, dtype in names.items())
     assert ms.pytype_to_dtype(float) is ms.float64 and Tensor([1]).astype(float).dtype is ms.float64
     assert ms.dtype_to_nptype(type_=ms.int8) is np.int8 and ms.dtype_to_pytype(type_=ms.float16) is float
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 0), (2, 1)])
+@pytest.mark.parametrize("dtype", [*DTYPES.values()], ids=str)
+def test_every_dtype_and_shape_is_read_and_written(dtype: DType, shape: tuple[int, ...]) -> None:
+    # An operation on an array without dimensions gives a NumPy number, before NumPy 2 of another dtype: `view` then fails.
+    x = Tensor(np.ones(shape, bool), dtype)
+    array = x.asnumpy()
+    assert isinstance(array, np.ndarray) and array.shape == shape
+    assert array.dtype == (np.float32 if dtype is ms.bfloat16 else dtype.array)
+    assert x.tolist() == np.ones(shape).tolist() and str(x) and repr(x)
+    assert np.asarray(x).shape == np.array(x, np.float64).shape == np.array(x, copy=True).shape == shape
+    assert Tensor(array, dtype).tolist() == x.tolist() == copy.deepcopy(x).tolist() == pickle.loads(pickle.dumps(x)).tolist()
+    if x.size == 1:
+        assert x.item() == 1 and bool(x) and int(x) == 1 and float(x) == 1.0 and f"{x:}" == str(x)
