@@ -55,7 +55,8 @@ class Sigmoid(Unary):
     samples = smooth_unary()
 
     def reference(self, x: Array) -> Array:
-        return 1 / (1 + np.exp(-x))
+        one = x.dtype.type(1)
+        return one / (one + np.exp(-x))
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("sigmoid", x)
@@ -84,7 +85,7 @@ class SigmoidGradient(Binary):
     )
 
     def reference(self, y: Array, ct: Array) -> Array:
-        return ct * (y * (1 - y))
+        return ct * (y * (y.dtype.type(1) - y))
 
     def scalar(self, k: Kernel, y: Expr, ct: Expr) -> Expr:
         return ct * (y * (1 - y))
@@ -267,8 +268,9 @@ class LeakyReluGradient(Elementwise):
         return super().infer(*operands)
 
     def reference(self, x: Array, slope: Array, ct: Array) -> Array:
-        at_zero = (1 + slope) * slope.dtype.type(0.5) if self.at_zero == "mean" else slope
-        return ct * np.where(x < 0, slope, np.where(x == 0, at_zero, slope.dtype.type(1)))
+        one = slope.dtype.type(1)
+        at_zero = (one + slope) * slope.dtype.type(0.5) if self.at_zero == "mean" else slope
+        return ct * np.where(x < 0, slope, np.where(x == 0, at_zero, one))
 
     def scalar(self, k: Kernel, x: Expr, slope: Expr, ct: Expr) -> Expr:
         at_zero = (1 + slope) * 0.5 if self.at_zero == "mean" else slope
@@ -318,7 +320,8 @@ class HardSigmoid(Unary):
     )
 
     def reference(self, x: Array) -> Array:
-        return np.clip((x + 3) / x.dtype.type(6), 0, 1)
+        zero, one, bound, width = (x.dtype.type(value) for value in (0, 1, 3, 6))
+        return np.clip((x + bound) / width, zero, one)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.select(k.less_equal(x, -3), 0, k.select(k.greater_equal(x, 3), 1, (x + 3) / 6))
@@ -346,8 +349,9 @@ class HardSwish(Unary):
     )
 
     def reference(self, x: Array) -> Array:
-        inner = np.clip(x, -3, 3)
-        return np.where(x < -3, x.dtype.type(0), np.where(x > 3, x, inner * (inner + 3) / x.dtype.type(6)))
+        zero, bound, width = (x.dtype.type(value) for value in (0, 3, 6))
+        inner = np.clip(x, -bound, bound)
+        return np.where(x < -bound, zero, np.where(x > bound, x, inner * (inner + bound) / width))
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.select(k.less(x, -3), 0, k.select(k.greater(x, 3), x, x * (x + 3) / 6))

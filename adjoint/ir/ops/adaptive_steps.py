@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import operation, sample
-from adjoint.ir.ops.optimizers import Update
+from adjoint.ir.ops.optimizers import Update, rest_of
 from adjoint.ir.types import F32, tensor
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RmsPropUpdate(Update):
         epsilon: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
-        q = decay * mean_square + (1 - decay) * (g * g)
+        q = decay * mean_square + rest_of(decay) * (g * g)
         a = momentum * moment + learning_rate * g / np.sqrt(q + epsilon)
         return parameter - a, q, a
 
@@ -110,8 +110,8 @@ class CenteredRmsPropUpdate(Update):
         decay: Array, momentum: Array, epsilon: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
-        e = decay * mean_gradient + (1 - decay) * g
-        q = decay * mean_square + (1 - decay) * (g * g)
+        e = decay * mean_gradient + rest_of(decay) * g
+        q = decay * mean_square + rest_of(decay) * (g * g)
         a = momentum * moment + learning_rate * g / np.sqrt(q - e * e + epsilon)
         return parameter - a, e, q, a
 
@@ -258,8 +258,8 @@ class AdamaxUpdate(Update):
         beta1_power: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
-        m, v = beta1 * m + (1 - beta1) * g, np.maximum(beta2 * v, np.abs(g))
-        return parameter - learning_rate / (1 - beta1_power) * m / (v + epsilon), m, v
+        m, v = beta1 * m + rest_of(beta1) * g, np.maximum(beta2 * v, np.abs(g))
+        return parameter - learning_rate / rest_of(beta1_power) * m / (v + epsilon), m, v
 
     def lower(
         self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer, beta2: Buffer,
@@ -307,8 +307,8 @@ class LambDirection(Update):
         self, parameter: Array, m: Array, v: Array, gradient: Array, beta1: Array, beta2: Array, epsilon: Array, beta1_power: Array,
         beta2_power: Array, weight_decay: Array,
     ) -> tuple[Array, ...]:
-        m, v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * (gradient * gradient)
-        return m / (1 - beta1_power) / (np.sqrt(v / (1 - beta2_power)) + epsilon) + weight_decay * parameter, m, v
+        m, v = beta1 * m + rest_of(beta1) * gradient, beta2 * v + rest_of(beta2) * (gradient * gradient)
+        return m / rest_of(beta1_power) / (np.sqrt(v / rest_of(beta2_power)) + epsilon) + weight_decay * parameter, m, v
 
     def lower(
         self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, beta1: Buffer, beta2: Buffer, epsilon: Buffer,

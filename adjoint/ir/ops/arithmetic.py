@@ -464,7 +464,7 @@ class Rsqrt(Unary):
     samples = smooth_unary((0.5, 4.0))
 
     def reference(self, x: Array) -> Array:
-        return 1 / np.sqrt(x)
+        return x.dtype.type(1) / np.sqrt(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return 1 / k.call("sqrt", x)

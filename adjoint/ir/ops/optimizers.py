@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "AmsgradUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate"]
+__all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "AmsgradUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate", "rest_of"]
+
+
+def rest_of(x: Array) -> Array:
+    """Return 1 - x of a number in its dtype; before NumPy 2, `1 - x` of a Float32 without dimensions is a Float64."""
+    return x.dtype.type(1) - x
 
 
 class Update(Op):
@@ -185,7 +190,7 @@ class SgdMomentumUpdate(Update):
         g = self.gradient(parameter, gradient, weight_decay, scale)
         if not momentum > 0:
             return parameter - learning_rate * g, accumulator, first
-        accumulator = np.where(first > 0, g, accumulator * momentum + g * (1 - dampening))
+        accumulator = np.where(first > 0, g, accumulator * momentum + g * rest_of(dampening))
         step = g + accumulator * momentum if self.nesterov else accumulator
         return parameter - learning_rate * step, accumulator, np.where(first > 0, 0, first).astype(first.dtype)
 
@@ -262,7 +267,7 @@ class _Adam(Update):
     tensors = 4
 
     def moments(self, m: Array, v: Array, g: Array, beta1: Array, beta2: Array) -> tuple[Array, Array]:
-        return m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
+        return m + (g - m) * rest_of(beta1), v + (g * g - v) * rest_of(beta2)
 
     def new_moments(
         self, k: Kernel, i: Expr, g: Expr, betas: tuple[Expr, Expr], moments: tuple[Buffer, Buffer]
@@ -315,8 +320,8 @@ class AdamUpdate(_Adam):
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
         m, v = self.moments(m, v, g, beta1, beta2)
-        rate = learning_rate * np.sqrt(1 - beta2_power) / (1 - beta1_power)
-        ahead = m * beta1 + (1 - beta1) * g if self.nesterov else m
+        rate = learning_rate * np.sqrt(rest_of(beta2_power)) / rest_of(beta1_power)
+        ahead = m * beta1 + rest_of(beta1) * g if self.nesterov else m
         return parameter - rate * ahead / (np.sqrt(v) + epsilon), m, v
 
     def lower(
@@ -378,7 +383,7 @@ class AmsgradUpdate(_Adam):
     ) -> tuple[Array, ...]:
         m, v = self.moments(m, v, self.gradient(parameter, gradient, weight_decay, scale), beta1, beta2)
         largest = np.where(v < largest, largest, v)
-        rate = learning_rate * np.sqrt(1 - beta2_power) / (1 - beta1_power)
+        rate = learning_rate * np.sqrt(rest_of(beta2_power)) / rest_of(beta1_power)
         return parameter - rate * m / (np.sqrt(largest) + epsilon), m, v, largest
 
     def lower(

@@ -518,7 +518,7 @@ class DropoutGradient(Elementwise):
         return tensor(ct.dtype, self.broadcast(operands))
 
     def reference(self, kept: Array, ct: Array) -> Array:
-        return np.where(kept, ct * ct.dtype.type(1.0 / self.keep), 0)
+        return np.where(kept, ct * ct.dtype.type(1.0 / self.keep), ct.dtype.type(0))
 
     def lower(self, k: Kernel, kept: Buffer, ct: Buffer, out: Buffer) -> None:
         self.loops(k, (kept, ct), out)

@@ -627,7 +627,7 @@ class TanhGradient(Binary):
     )
 
     def reference(self, y: Array, ct: Array) -> Array:
-        return ct * (1 - y * y)
+        return ct * (y.dtype.type(1) - y * y)
 
     def scalar(self, k: Kernel, y: Expr, ct: Expr) -> Expr:
         return ct * (1 - y * y)
