@@ -14,7 +14,10 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform, overload
 
-__all__ = ["dataclass", "field"]
+__all__ = ["HAS_DOCSTRINGS", "dataclass", "field"]
+
+HAS_DOCSTRINGS = __doc__ is not None
+"""False where Python runs with -OO: classes have no docstrings then, and none is asked for."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -44,7 +47,9 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slot
 
 def _made(cls: type, frozen: bool, eq: bool, slots: bool) -> type:
     if not cls.__doc__:  # the standard library would write one, which takes milliseconds
-        raise TypeError(f"the dataclass {cls.__qualname__} needs a docstring")
+        if HAS_DOCSTRINGS:
+            raise TypeError(f"the dataclass {cls.__qualname__} needs a docstring")
+        cls.__doc__ = cls.__qualname__
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
     fields = dataclasses.fields(made)
     for f in fields:

@@ -103,7 +103,7 @@ def ops_page() -> str:
         for op in found:
             attributes = ", ".join(op.attributes())
             lines += [f"### {op.name}", "", *_called(op), "```", f"{op.name}{f'  attributes: {attributes}' if attributes else ''}", "",
-                      inspect.cleandoc(op.__doc__ or ""), "```", ""]
+                      op.documentation(), "```", ""]
     return "\n".join(lines)
 
 

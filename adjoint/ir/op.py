@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from adjoint.budget import Refillable, budget
-from adjoint.dataclass import dataclass, field
+from adjoint.dataclass import HAS_DOCSTRINGS, dataclass, field
 from adjoint.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.public import Public
@@ -204,6 +205,11 @@ class Op(metaclass=_OpClass):
         return own if isinstance(own, tuple) else (own,)
 
     @classmethod
+    def documentation(cls) -> str:
+        """Return the docstring without its indentation, which Python 3.13 removes itself; "" where Python runs without docstrings."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
         """Return the (op, operand types) whose kernels are in the op's pack for `dtype`: its samples, in that dtype."""
         for s in cls.samples:
@@ -244,11 +250,12 @@ def family(cls: OpType) -> OpType:
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpType) -> OpType:
     """Make a class an op: a frozen dataclass, named, checked and registered."""
+    documented = cls.__doc__ or not HAS_DOCSTRINGS  # `family` gives a class without a docstring one
     made = family(cls)
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
     if made.name in _registry:
         raise TypeError(f"an op called {made.name} exists already")
-    if not made.__doc__ or (made.infer is Op.infer and made.result_types is Op.result_types):
+    if not documented or (made.infer is Op.infer and made.result_types is Op.result_types):
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
         made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given

@@ -121,7 +121,7 @@ def _function(kind: type[Op], public: Public) -> Callable[..., Any]:
     function = _maker("_kind" if attributes else "_op", *lines)(kind if attributes else kind())
     function.__name__ = function.__qualname__ = name = public.name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
-    function.__doc__ = _documented(kind.__doc__ or "", dict(zip(names, operands, strict=True)), brought)
+    function.__doc__ = _documented(kind.documentation(), dict(zip(names, operands, strict=True)), brought)
     return function
 
 
@@ -210,14 +210,14 @@ _SENTENCES = {
     "to bools": "\n\nNumbers other than 0 are true.",
     "promoted": "\n\nThe operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.",
 }
-_GRADIENT = re.compile(r"\n    gradient  .*(?:\n {6,}.*)*")
+_GRADIENT = re.compile(r"\ngradient  .*(?:\n {2,}.*)*")
 
 
 def _documented(text: str, renamed: dict[str, str], brought: str) -> str:
     """Return the docstring of a function: the prose of the op's, what the operands may be, and the gradient, with the operands renamed."""
-    prose = text.rpartition("\n\n")[0].replace("\n    ", "\n") or text
+    prose = text.rpartition("\n\n")[0] or text
     found = _GRADIENT.search(text)
-    gradient = found[0].replace("\n    ", "\n") if found else ""
+    gradient = found[0] if found else ""
     if re.search(r"\bct\b", gradient):
         gradient += "\nct        the gradient of the result"
     words = re.compile(rf"\b({'|'.join(renamed)})\b")

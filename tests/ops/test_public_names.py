@@ -105,7 +105,9 @@ def test_an_op_with_attributes() -> None:
     space: Any = ops
     x = Tensor(np.array([-2.0, 0.5, 3.0], np.float32))
     assert str(inspect.signature(space.raised_to)) == "(base, exponent=2.0, *, moved=False)"
-    assert space.raised_to.__doc__.startswith("Return the number base to a power, by its sign and size.\n\nIntegers and bools")
+    # A docstring that is indented by eight spaces, or by none, from Python 3.13 on.
+    prose = "Return the number base to a power, by its sign and size.\n\nIntegers and bools become Float32.\n"
+    assert space.raised_to.__doc__.startswith(prose + "\ngradient  ")
     expected = np.array([-8.0, 0.125, 27.0], np.float32)
     made = space.RaisedTo(3.0)
     assert made == space.RaisedTo(exponent=3) and made != space.RaisedTo() and repr(made) == "Prim[RaisedTo]<exponent=3.0, moved=False>"
@@ -135,6 +137,15 @@ def test_wrong_arguments_of_an_op_with_attributes(call: Any, error: Any, text: s
     power()
     with pytest.raises(error, match=text):
         call(Tensor(np.ones(2, np.float32)))
+
+
+def test_an_op_without_a_docstring_is_refused() -> None:
+    with pytest.raises(TypeError, match="op undescribed lacks its docstring"):
+        @operation
+        class Undescribed(Unary):
+            public = Public("undescribed(x)")
+
+    assert "undescribed" not in registry() and not hasattr(ops, "undescribed")
 
 
 @pytest.mark.parametrize(("signature", "further", "text"), [

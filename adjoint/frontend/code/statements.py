@@ -151,6 +151,8 @@ class Statements:
             self.names.bind(name, value)
 
     def _assert(self, node: ast.Assert) -> None:
+        if not __debug__:  # `python -O` drops the statement
+            return
         tested = self.conditions.tested(node.test)
         condition = self.decisions.truth(tested, node.test)
         if condition is True:
