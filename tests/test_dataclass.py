@@ -8,6 +8,7 @@ import dataclasses
 import math
 import pickle
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -68,7 +69,8 @@ def test_frozen_instances_refuse_changes(made: Any, slots: bool) -> None:
             change()
     assert one == Fixed(1.0) and hash(one) == hash(Fixed(1.0)) and one != Fixed(2.0) and one != 1.0
     missing = Fixed(math.nan)
-    assert missing == Fixed(missing.x), "elements are compared as in tuples, by identity first"
+    # As tuples compare elements, by identity first; the standard library does from Python 3.13 on without that.
+    assert (missing == Fixed(missing.x)) is (made is dataclass or sys.version_info < (3, 13))
     assert hasattr(one, "__dict__") is not slots
     match one:
         case Fixed(x):
@@ -176,7 +178,9 @@ def test_nothing_is_compiled_before_the_first_instance(monkeypatch: pytest.Monke
 
         x: int = 1
 
-    assert not ran
+    # Python 3.13 compiles an empty function for a class for which it has to write no method.
+    assert [text.split() for text in ran] == [["def", "__create_fn__():", "return", "()"]] * (sys.version_info >= (3, 13))
+    ran.clear()
     assert Late() == Late(1) and len(ran) == 1
 
 

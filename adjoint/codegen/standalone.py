@@ -78,7 +78,14 @@ def standalone_text(entries: Sequence[ExportedFunction], *, plain: bool = False)
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
              "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
-    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
+    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], _HEAD)
+
+
+_HEAD: Final = f"""{INCLUDES}#include <string.h>
+
+/* Kernels are called with constant sizes: gcc 14 warns of items that a loop without a round would read. */
+#pragma GCC diagnostic ignored "-Warray-bounds"
+"""
 
 
 @dataclass

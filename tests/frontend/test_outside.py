@@ -245,7 +245,8 @@ for change in [
     lambda a: operator.setitem(a, 0, 9), lambda a: a.sort(), lambda a: a.fill(1), lambda a: operator.iadd(a, 1), lambda a: np.put(a, 0, 9),
     lambda a: a.T.__setitem__(0, 9), lambda a: a.reshape(3, 1)[1:].fill(9), lambda a: a.flat.__setitem__(0, 9), lambda a: np.add(a, 1, a),
     lambda a: np.add(a, 1, out=a), lambda a: np.add(a, 1, out=(a,)), lambda a: np.add.at(a, [0], 1), lambda a: np.cumsum(a, out=a[:]),
-    lambda a: np.copyto(a, 0), lambda a: setattr(a, "shape", (3, 1)), lambda a: a.partition(1),
+    lambda a: np.copyto(a, 0), lambda a: a.partition(1),
+    lambda a: setattr(a, "shape", (3, 1)), lambda a: setattr(a, "dtype", np.int64),
 ]:
     container(change, np.array([3.0, 1.0, 2.0]), "from outside the function is changed")
 

@@ -8,6 +8,7 @@ of a lowering `adjoint.frontend.changes.outside` tells whether it has changed an
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from array import array
 from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
@@ -187,7 +188,11 @@ class AttributePlace(OutsidePlace):
         return AttributePlace(self.holder, self.name, workspace)
 
     def put(self, value: Any) -> None:
-        if value is not MISSING:
+        if isinstance(self.holder, np.ndarray) and value is not MISSING:
+            with warnings.catch_warnings():  # NumPy 2.5 deprecates `a.shape = ...`: the line is the user's, and undoing it needs the same
+                warnings.simplefilter("ignore", DeprecationWarning)
+                setattr(self.holder, self.name, value)
+        elif value is not MISSING:
             try:
                 setattr(self.holder, self.name, value)
             except dataclasses.FrozenInstanceError:
