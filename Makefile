@@ -40,6 +40,12 @@ fuzz: .venv/.test        ## programs and hostile calls made up, others each time
 sanitize: .venv/.test    ## kernels under AddressSanitizer and UBSan: ops, programs, hostile calls; make sanitize TESTS=tests/nn
 	$(BIN)/python tests/sanitized.py $(TESTS)
 
+oldest: .venv/.base      ## a part of the tests on the oldest Python and dependencies that are allowed; where to get it: CONTRIBUTING.md
+	$(BIN)/python tools/other_python.py oldest $(TESTS)
+
+newest: .venv/.base      ## the same on the newest Python and dependencies; make newest TESTS=tests/frontend for others, TESTS=tests for all
+	$(BIN)/python tools/other_python.py newest $(TESTS)
+
 check: .venv/.dev        ## ruff and pyright
 	$(BIN)/ruff check adjoint tests examples benchmarks docs tools
 	$(BIN)/pyright
@@ -56,4 +62,4 @@ docs: .venv/.test        ## write the generated pages of docs/
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz sanitize check golden bench docs clean
+.PHONY: help demo test fuzz sanitize oldest newest check golden bench docs clean

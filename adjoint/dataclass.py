@@ -2,8 +2,8 @@
 
 The standard library writes the methods of each class as text and compiles them when the class is defined, which takes half a millisecond
 of every start. Here `__init__` is compiled for the first instance, and the other methods are made without a compiler. All else is the same:
-fields, defaults, `__post_init__`, patterns, `dataclasses.fields` and `dataclasses.replace`. Fields are compared as the items of tuples are, by
-identity first: two instances with one NaN are equal, with every version of Python.
+fields, defaults, `__post_init__`, patterns, `dataclasses.fields` and `dataclasses.replace`. Fields are compared
+as the items of tuples are, by identity first: two instances with one NaN are equal, with every version of Python.
 """
 
 from __future__ import annotations
