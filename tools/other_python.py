@@ -97,13 +97,13 @@ def system(version: str, end: str) -> System:
     python = sys.executable if own else shutil.which(f"python{version}")
     if python and not subprocess.run([python, "-c", "import ensurepip, venv"], capture_output=True, check=False).returncode:
         return System(None, python, HERE / ".venv" / end)
-    return System(_debian(version), "/usr/bin/python3", Path("/environment"))
-
-
-def _debian(version: str) -> Path:
-    """Return the folder of a Debian system with that Python, made if it is not there."""
     suite = SUITES[version]
-    root = HERE / ".venv" / suite
+    return System(debian(suite, suite, f"--include={PACKAGES}"), "/usr/bin/python3", Path("/environment"))
+
+
+def debian(suite: str, name: str, *options: str) -> Path:
+    """Return the folder `name` in .venv with a small Debian system, made by debootstrap if it is not there; raise NotHere."""
+    root = HERE / ".venv" / name
     if (root / "complete").exists():
         return root
     if sys.platform != "linux" or os.geteuid() != 0:
@@ -114,11 +114,13 @@ def _debian(version: str) -> Path:
     shutil.rmtree(root, ignore_errors=True)
     script = f"/usr/share/debootstrap/scripts/{suite}"
     made = subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, root, "http://deb.debian.org/debian",
+        ["debootstrap", "--variant=minbase", *options, suite, root, "http://deb.debian.org/debian",
          script if os.path.exists(script) else "/usr/share/debootstrap/scripts/sid"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if made.returncode:
         raise NotHere(f"debootstrap failed: {' | '.join(made.stdout.splitlines()[-3:])}")
+    for package in (root / "var/cache/apt/archives").glob("*.deb") if "--foreign" in options else ():
+        subprocess.run(["dpkg-deb", "-x", package, root], check=True)  # not set up: no program of that system is run for it
     (root / "complete").touch()
     return root
 
