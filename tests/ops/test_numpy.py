@@ -46,8 +46,9 @@ UNLIKE_NUMPY = {
     r"mnp\.(indices|hstack\(a|unravel_index\(4, 6).*": "the form of the result is MindSpore's",
     r"mnp\.unique\(.*": "the order is that of the elements, as in MindSpore",
     r"mnp\.isin\(whole, \[1, 2\], True\)": "the third argument is `invert`",
-    r"mnp\.(select|maximum|minimum)\(.*[27]\.5.*\)|mnp\.clip\(whole, 1\.5, None\)|mnp\.mean\(\[1, 2, 4\]\)|mnp\.nansum\(of\('bool_'\)\)":
-        "the result has the dtype of the array, as in MindSpore",
+    r"mnp\.(select|maximum|minimum)\(.*[27]\.5.*\)|mnp\.clip\(whole, 1\.5, None\)|mnp\.mean\(\[1, 2, 4\]\)|"
+    r"mnp\.(nansum|trapz)\(of\('bool_'\)\)":
+        "the result has the dtype of the array, as in MindSpore; `trapz`, which NumPy 2.4 has no more, adds bools as numbers",
 }
 """Regular expressions of calls among which some have other values than NumPy's, and why."""
 
