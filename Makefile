@@ -4,7 +4,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 
 help:            ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
@@ -46,6 +46,9 @@ oldest: .venv/.base      ## a part of the tests on the oldest Python and depende
 newest: .venv/.base      ## the same on the newest Python and dependencies; make newest TESTS=tests/frontend for others, TESTS=tests for all
 	$(BIN)/python tools/other_python.py newest $(TESTS)
 
+arm64: .venv/.test       ## bits of kernels here and on an emulated arm64: float32 samples of all ops, minutes; TESTS=tests/test_ops.py runs tests there
+	$(BIN)/python tools/arm64.py $(TESTS)
+
 check: .venv/.dev        ## ruff and pyright
 	$(BIN)/ruff check adjoint tests examples benchmarks docs tools
 	$(BIN)/pyright
@@ -62,4 +65,4 @@ docs: .venv/.test        ## write the generated pages of docs/
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz sanitize oldest newest check golden bench docs clean
+.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs clean

@@ -110,7 +110,7 @@ def debian(suite: str, name: str, *options: str) -> Path:
         raise NotHere(f"the machine has none, and only root on Linux can make a Debian system ({suite})")
     if shutil.which("debootstrap") is None:
         raise NotHere(f"the machine has none, and no debootstrap to make a Debian system ({suite}): apt-get install debootstrap")
-    print(f"Making a Debian system ({suite}) in {root.relative_to(HERE)}: this takes about two minutes ...", flush=True)
+    print(f"Making a Debian system ({suite}) in {root.relative_to(HERE)}: this takes some minutes ...", flush=True)
     shutil.rmtree(root, ignore_errors=True)
     script = f"/usr/share/debootstrap/scripts/{suite}"
     made = subprocess.run(
