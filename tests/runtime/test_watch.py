@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +15,12 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops, watch
+from adjoint.ir.op import Op
+from adjoint.runtime.memory import op_plans
 from adjoint.runtime.memory.machine import ffi, machine
 from tests.runtime.graphs_by_hand import N, T, function, made, same
+
+with_a_compiler = pytest.mark.skipif(machine().kernels is None, reason="without a compiler nothing is compiled or fused")
 
 
 def bad(x: Any) -> Any:
@@ -66,6 +74,7 @@ def test_a_gradient_names_the_line_of_the_forward_operator(gradient: Any) -> Non
         assert where(raised.value) == "return ops.sqrt(x - 1.0).sum()  # its gradient divides by 0"
 
 
+@with_a_compiler
 @pytest.mark.usefixtures("without_fusion")
 def test_a_node_of_a_fused_kernel() -> None:
     ms.set_context(background_compile="wait")
@@ -173,6 +182,7 @@ def test_the_launches_of_a_batch_are_told_apart() -> None:
     assert [row.calls for row in measured.rows if row.op == "sin"] == [2] or len(measured.rows) == 2
 
 
+@with_a_compiler
 def test_an_observer_that_the_library_calls_for_nobody() -> None:
     """A launch on a thread that watches nothing is not looked at; the pointer is cleared when the last one ends."""
     library = machine().library
@@ -180,3 +190,42 @@ def test_an_observer_that_the_library_calls_for_nobody() -> None:
         pass
     library.adjoint_observe(ffi.NULL)
     same(ops.abs(T(-1)), T(1))
+
+
+@with_a_compiler
+def test_all_of_this_holds_without_a_compiler(tmp_path: Path) -> None:
+    """The same tests, in a process where ops run by NumPy: nothing there calls the run-time library's observer."""
+    (tmp_path / "ziglang.py").write_text("raise ImportError\n")
+    environment = {**os.environ, "PATH": str(tmp_path), "ADJOINT_CACHE_DIR": str(tmp_path), "ADJOINT_FORBID_INTERPRETER": "0",
+                   "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment.pop("CC", None)
+    environment.pop("ADJOINT_TEST_CACHE", None)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", __file__],
+                          capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0 and "No C compiler was found" in done.stdout, done.stdout + done.stderr
+
+
+@with_a_compiler
+@pytest.mark.parametrize("lacking", ["log", "mul"])
+@pytest.mark.parametrize("way", WAYS)
+def test_some_operators_have_no_kernel(way: str, lacking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others of the same graph have: those that NumPy computes are observed as well, and all with their lines."""
+    compiled = op_plans._compiled
+
+    def failing(op: Op, *rest: Any) -> Any:
+        return op_plans._by_reference(op, tuple(rest[0]), *rest[1:3]) if op.name == lacking else compiled(op, *rest)
+
+    monkeypatch.setattr(op_plans, "_compiled", failing)
+    size = 5 + 2 * [*WAYS].index(way) + (lacking == "log")  # plans are kept: each test has a shape of its own
+    x = T(*range(2 - size, 2))
+    for _ in range(3):
+        with pytest.raises(FloatingPointError, match="For 'Log'") as raised, watch.check_finite():
+            WAYS[way](x)
+        assert where(raised.value) == "z = ops.log(y - 2.0)  # the first"
+    with watch.times() as measured:
+        WAYS[way](x)
+    assert {"log", "mul", "sub"} <= {row.op for row in measured.rows}
+    assert all(row.seconds > 0 for row in measured.rows)
+    if way in ("eager", "jit"):
+        lines = [row.place.line - bad.__code__.co_firstlineno for row in measured.rows if row.place and row.op in ("log", "sub")]
+        assert lines == [2, 2]

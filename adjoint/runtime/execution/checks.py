@@ -35,7 +35,7 @@ def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explan
     held      for each, True if it is a tensor, else memory
     """
     types = [tensor_type(x) for x in node.operands]
-    kernel = plan_for(node.op, types).run
+    kernel = plan_for(node.op, types).for_node(node).run
     given = tuple(zip(operands, held, strict=True))
 
     def check(values: list[Any], run: Run) -> None:

@@ -135,7 +135,7 @@ def _access(each: Access, operands: Sequence[int], tensors: Collection[int], sta
 
 def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> Step:
     node = each.node
-    kernel = plan_for(kernel_op(node), [tensor_type(x) for x in node.operands]).run
+    kernel = plan_for(kernel_op(node), [tensor_type(x) for x in node.operands]).for_node(node).run
     given = tuple((i, i in tensors) for i in operands)
     made = tuple((i, tensor_type(v), i in tensors) for i, v in zip(each.results, node.results, strict=True))
     several, stopped, freed = len(made) != 1, isinstance(node.op, StopGradient), each.freed

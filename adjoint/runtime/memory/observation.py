@@ -1,7 +1,8 @@
-"""Observation: look at each launch of a kernel while that is wanted, in eager mode, in gradients and in graphs alike.
+"""Observation: look at each operator that has been computed while that is wanted, in eager mode, in gradients and in graphs alike.
 
-The run-time library calls an observer after each launch.  While nothing observes, a launch only tests a pointer.  Kernels and tables are
-described when they are made, so that an observer is told what a launch computed.
+The run-time library calls an observer after each launch of a kernel.  While nothing observes, a launch only tests a pointer.  Kernels and
+tables are described when they are made, so that an observer is told what a launch computed.  An op that is computed without a kernel, by
+its NumPy reference, is reported by its plan.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 
-__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing"]
+__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing", "report"]
 
 _STOPPED = 0x7F000000
 """The status of a launch after which the observer raised an exception."""
@@ -43,12 +44,13 @@ class _Kernel(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation:
-    """A launch that has run.
+    """A launch of a kernel that has run, or an op that was computed without kernels.
 
     op           what it belongs to; None for what a loop does between launches
     node         its node in a graph or an adjoint; None in eager mode
     last         True if the results of the op are complete
     nanoseconds  the time that it took
+    buffers      the memory of the operands, then of the results
     """
 
     op: Op | None
@@ -80,9 +82,10 @@ _kernels: weakref.WeakKeyDictionary[Any, _Kernel] = weakref.WeakKeyDictionary()
 _tables: weakref.WeakKeyDictionary[Any, tuple[Node, ...]] = weakref.WeakKeyDictionary()
 
 
-def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results: Sequence[TensorType], *, last: bool) -> None:
+def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results: Sequence[TensorType], *, last: bool,
+                    node: Node | None) -> None:
     """Note what a bound kernel computes, for as long as it exists."""
-    _kernels[bound] = _Kernel(op, tuple(operands), tuple(results), last)
+    _kernels[bound] = _Kernel(op, tuple(operands), tuple(results), last, node)
 
 
 def copy_for(node: Node, bound: Any) -> Any:
@@ -129,25 +132,42 @@ def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int)
     return 0
 
 
+def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], nanoseconds: int,
+           buffers: Sequence[Any]) -> None:
+    """Call the observers of this thread after an op that was computed without kernels; raises what they raise."""
+    made = Observation(op, node, operands, results, True, nanoseconds, buffers)
+    for observer in _thread.observers:
+        observer(made)
+
+
 @contextmanager
 def observed(observer: _Observer) -> Iterator[None]:
-    """Call a function after each launch of this thread; an exception from it stops the run and is raised there."""
+    """Call a function after each op that this thread computes; an exception from it stops the run and is raised there."""
+    before = _thread.observers
+    with _launches_observed():
+        _thread.observers = (*before, observer)
+        try:
+            yield
+        finally:
+            _thread.observers = before
+
+
+@contextmanager
+def _launches_observed() -> Iterator[None]:
+    """Have the run-time library report launches; without a compiler there is none, and ops are reported by their plans."""
     global _observing, _called
     library = machine().library
-    before = _thread.observers
     if library is None:
-        yield  # nothing is launched without a compiler
+        yield
         return
     with _lock:
         if _called is None:
             _called = machine().callback("adjoint_observer", _launched)
         _observing += 1
         library.adjoint_observe(_called)
-    _thread.observers = (*before, observer)
     try:
         yield
     finally:
-        _thread.observers = before
         with _lock:
             _observing -= 1
             if not _observing:
@@ -155,7 +175,7 @@ def observed(observer: _Observer) -> Iterator[None]:
 
 
 def observing() -> bool:
-    """Return True if a function is called after each launch of this thread."""
+    """Return True if a function is called after each op that this thread computes."""
     return bool(_thread.observers)
 
 

@@ -12,18 +12,20 @@ from __future__ import annotations
 import functools
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from adjoint.budget import Table
 from adjoint.diagnostics import InternalError
+from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
-from adjoint.runtime.memory.observation import describe_kernel, failure
+from adjoint.runtime.memory.observation import describe_kernel, failure, observing, report
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.context import background_compile
 
@@ -43,16 +45,21 @@ class OpPlan:
     into    (operand memories, result memories) -> None: the same, written into given memory
     stages  its bound kernels, each launched on the operands, the results and the scratch buffers; None if it has no kernels
     scratch bytes of each scratch buffer
+    again   makes the same plan for one node of a graph; None if nothing is computed
     used    the period of the budget in which it was last looked up
     """
 
-    __slots__ = ("into", "nbytes", "run", "scratch", "stages", "type", "types", "used")
+    __slots__ = ("again", "into", "nbytes", "run", "scratch", "stages", "type", "types", "used")
 
     def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None],
-                 stages: tuple[Any, ...] | None = None, scratch: tuple[int, ...] = ()):
-        self.types, self.run, self.into, self.stages, self.scratch = types, run, into, stages, scratch
+                 stages: tuple[Any, ...] | None = None, scratch: tuple[int, ...] = (), again: Callable[[Node], OpPlan] | None = None):
+        self.types, self.run, self.into, self.stages, self.scratch, self.again = types, run, into, stages, scratch, again
         self.type: TensorType = types[0] if len(types) == 1 else None  # pyright: ignore[reportAttributeAccessIssue] - asked for where there is one
         self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
+
+    def for_node(self, node: Node) -> OpPlan:
+        """Return the plan for a node that is run by itself: observers are told the node."""
+        return self if self.again is None else self.again(node)
 
 
 _PLAN = 1000
@@ -170,15 +177,24 @@ def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[Tens
     return _by_reference(op, types, result_types, here)
 
 
-def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
-    """Return a plan that calls the op's reference on arrays."""
+def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine,
+                  node: Node | None = None) -> OpPlan:
+    """Return a plan that calls the op's reference on arrays, for a node of a graph or for all that have these types."""
 
-    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+    def compute(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
         arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
         computed = op.reference(*arrays)
         for memory, type_, array in zip(results, result_types, computed if len(result_types) != 1 else (computed,), strict=True):
             if type_.count:
                 array_of(memory, type_)[...] = from_compute(array, type_.dtype)
+
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        if not observing():
+            compute(operands, results)
+            return
+        begin = time.perf_counter_ns()
+        compute(operands, results)
+        report(op, node, types, result_types, time.perf_counter_ns() - begin, [*operands, *results])
 
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
 
@@ -187,7 +203,7 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    return OpPlan(result_types, run, into)
+    return OpPlan(result_types, run, into, again=functools.partial(_by_reference, op, types, result_types, here))
 
 
 def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
@@ -246,8 +262,9 @@ def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType
         table[types[1]] = plan
 
 
-def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine, lowered: KernelText) -> OpPlan:
-    """Return a plan that launches a kernel."""
+def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine, lowered: KernelText,
+               node: Node | None = None) -> OpPlan:
+    """Return a plan that launches a kernel, for a node of a graph or for all that have these types."""
     assert here.kernels is not None
     functions = here.kernels.get(lowered)
     stages = tuple(
@@ -256,7 +273,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
         if stage.units
     )
     for stage in stages:
-        describe_kernel(stage, op, types, result_types, last=stage is stages[-1])
+        describe_kernel(stage, op, types, result_types, last=stage is stages[-1], node=node)
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch
@@ -278,7 +295,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
     without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
     if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
-    return OpPlan(result_types, run, into, stages, scratch)
+    return OpPlan(result_types, run, into, stages, scratch, functools.partial(_launching, op, types, result_types, here, lowered))
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
