@@ -22,11 +22,12 @@ from adjoint.dataclass import dataclass, field
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_ours", "missing_name", "missing_text", "name_error",
-    "noted", "placed", "printed_as", "user_place", "warn",
+    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_of_python", "is_ours", "missing_name", "missing_text",
+    "name_error", "noted", "placed", "printed_as", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class _Files(dict[str, bool]):
@@ -268,12 +269,21 @@ def beginning(file: str, line: int) -> At:
     return At(file, line, len(text) - len(text.lstrip()) + 1)
 
 
+def is_of_python(file: str) -> bool:
+    """Return whether a file belongs to the standard library; on some systems packages are installed in its directory."""
+    return file.startswith(_STANDARD_LIBRARY) and f"-packages{os.sep}" not in file
+
+
 def warn(message: str) -> None:
-    """Issue a UserWarning at the innermost running line outside of this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and is_ours[frame.f_code.co_filename]:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    """Issue a UserWarning at the innermost running line outside of this package and of the standard library; without one at no line."""
+    frame = sys._getframe(1)
+    while is_ours[frame.f_code.co_filename] or is_of_python(frame.f_code.co_filename):
+        if frame.f_back is None:
+            warnings.warn(message, stacklevel=sys.getrecursionlimit())
+            return
+        frame = frame.f_back
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), registry)
 
 
 def check_flag(entry: str, argument: str, value: object) -> None:

@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from adjoint.diagnostics import InternalError, is_ours
+from adjoint.diagnostics import InternalError, is_of_python, is_ours
 
 __all__ = ["install", "users_frames"]
-
-_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _SOME_LEFT_OUT = "raised within adjoint: ADJOINT_FULL_TRACEBACK=1 shows its frames"
@@ -47,7 +45,7 @@ def users_frames(frames: TracebackType | None) -> TracebackType | None:
         file = at.tb_frame.f_code.co_filename
         if is_ours[file]:
             called_by_us = called_by_us or not file.startswith("<frozen ")  # Python's import system serves both
-        elif not (called_by_us and _is_of_python(file)):
+        elif not (called_by_us and is_of_python(file)):
             called_by_us = False
             kept.append(at)
         at = at.tb_next
@@ -55,11 +53,6 @@ def users_frames(frames: TracebackType | None) -> TracebackType | None:
     for at in reversed(kept):
         shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
     return shown if kept else frames
-
-
-def _is_of_python(file: str) -> bool:
-    """Return whether a file belongs to the standard library; on some systems packages are installed in its directory."""
-    return file.startswith(_STANDARD_LIBRARY) and f"-packages{os.sep}" not in file
 
 
 @contextlib.contextmanager

@@ -6,10 +6,10 @@ use that a gradient reaches, last use first.  None returned leaves the gradient 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import warn
 from adjoint.ops.arguments import wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.hooks.handles import check_hook, described
@@ -41,7 +41,7 @@ class HookBackward(Primitive):
         if not isinstance(cell_id, str):
             raise wrong("HookBackward", "cell_id", "a str", cell_id, TypeError)
         if cell_id:
-            warnings.warn("For 'HookBackward', 'cell_id' is kept but has no meaning.", stacklevel=2)
+            warn("For 'HookBackward', 'cell_id' is kept but has no meaning.")
         super().__init__(cell_id=cell_id)
         self.hook_fn = hook_fn
 

@@ -5,11 +5,10 @@ The meaning of every kind is in docs/hooks.md.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from adjoint.diagnostics import Loc, user_place
+from adjoint.diagnostics import Loc, user_place, warn
 from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
 from adjoint.runtime.process import context
@@ -118,8 +117,8 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
             try:
                 hook.function(_argument(cell), args, *([kwargs] if hook.with_kwargs else []), None)
             except Exception as raised:  # the first error is the one to report
-                warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
-                              f"another error was already raised in forward: {raised}", stacklevel=3)
+                warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
+                     f"another error was already raised in forward: {raised}")
 
 
 # -- on gradients -----------------------------------------------------------------------------------------------------
