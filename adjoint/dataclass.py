@@ -78,7 +78,7 @@ def _made(cls: type, frozen: bool, eq: bool, slots: bool) -> type:
 def _first_init(cls: Any, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
     """Return the `__init__` for the first instance: it replaces itself."""
 
-    def __init__(self: Any, *values: Any, **named: Any) -> None:
+    def __init__(self: Any, /, *values: Any, **named: Any) -> None:
         cls.__init__ = init = _init(cls, fields, frozen)
         init(self, *values, **named)
 

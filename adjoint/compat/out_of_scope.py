@@ -73,7 +73,7 @@ class OutOfScope:
         own = vars(self)
         raise NotImplementedError(f"adjoint has no {own['__name__']!r}. Instead: {own['_instead']}.")
 
-    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+    def __call__(self, /, *arguments: Any, **named: Any) -> NoReturn:
         self._used()
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -84,7 +84,7 @@ class OutOfScope:
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
         """Return a base class that cannot be instantiated: programs define subclasses in modules that they import for something else."""
         name: str = vars(self)["__name__"].rpartition(".")[2]
-        return (type(name, (), {"__new__": lambda kind, *arguments, **named: self._used(), "__doc__": self.__doc__}),)
+        return (type(name, (), {"__new__": lambda kind, /, *arguments, **named: self._used(), "__doc__": self.__doc__}),)
 
     def __instancecheck__(self, value: object) -> bool:
         return False  # no instance can exist

@@ -83,7 +83,7 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     """Keep the arguments of an optimizer's `__init__` in `init_params`, `init_learning_rate` and `init_args`, as MindSpore does."""
 
     @functools.wraps(fn)
-    def initialised(self: Any, *arguments: Any, **named: Any) -> None:
+    def initialised(self: Any, /, *arguments: Any, **named: Any) -> None:
         bound = inspect.signature(fn).bind(self, *arguments, **named)
         bound.apply_defaults()
         given = dict(list(bound.arguments.items())[1:])

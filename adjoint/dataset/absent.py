@@ -12,7 +12,7 @@ class _Absent:
 
     what = ""
 
-    def __init__(self, *arguments: Any, **named: Any):
+    def __init__(self, /, *arguments: Any, **named: Any):
         raise NotImplementedError(f"adjoint reads no {self.what} files. Read them with what wrote them, once, into arrays: `np.savez` "
                                   f"keeps them, and "
                                   "`dataset.NumpySlicesDataset` or `dataset.GeneratorDataset` gives them to a network.")

@@ -398,11 +398,11 @@ class Dataset:
         raise NotImplementedError("adjoint writes no MindRecord files: `np.savez` of what `create_dict_iterator(output_numpy=True)` gives "
                                   "writes arrays, and NumpySlicesDataset reads them.")
 
-    def device_que(self, *arguments: Any, **named: Any) -> None:
+    def device_que(self, /, *arguments: Any, **named: Any) -> None:
         """Raise NotImplementedError: there is no device to send rows to."""
         raise NotImplementedError("adjoint has one device, the CPU: iterate over the dataset, or give it to `Model.train`.")
 
-    def sync_wait(self, *arguments: Any, **named: Any) -> None:
+    def sync_wait(self, /, *arguments: Any, **named: Any) -> None:
         """Raise NotImplementedError: rows are made on demand, so nothing has to wait."""
         raise NotImplementedError("adjoint makes rows when they are asked for: change what the operations read between two rows.")
 

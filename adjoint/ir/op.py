@@ -94,7 +94,7 @@ def _key(value: Any) -> Any:
 class _OpClass(type):
     """Interns instances, so that equal ops are one object."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         key = (cls, *(_key(getattr(made, name)) for name in made.fields))
         return _interned.one(key, made)
@@ -130,7 +130,7 @@ class Op(metaclass=_OpClass):
     """The result types, for those ops that have this field because their operands do not determine them.  In text they
     stand at the binders and nowhere else."""
 
-    def __init__(self, *values: Any, **attributes: Any):
+    def __init__(self, /, *values: Any, **attributes: Any):
         # One for all ops: a generated one each would take a good part of the time of an import.
         cls = type(self)
         if len(values) > len(cls.fields):
@@ -269,7 +269,7 @@ AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 @functools.lru_cache(maxsize=8192)
-def made(kind: type[AnyOp], *attributes: Any, **named: Any) -> AnyOp:
+def made(kind: type[AnyOp], /, *attributes: Any, **named: Any) -> AnyOp:
     """Return `kind(*attributes, **named)`, memoised: an op that exists is found without making another.
 
     Attributes that compare equal must mean the same op: pass no ints where floats belong, and none where the sign of 0.0 counts.

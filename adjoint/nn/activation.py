@@ -285,7 +285,7 @@ class Threshold(Cell):
 class Identity(Cell):
     """Returns its argument."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, /, *args: Any, **kwargs: Any):
         super().__init__()
 
     def construct(self, input: Any) -> Any:

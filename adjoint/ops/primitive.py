@@ -59,7 +59,7 @@ class Primitive:
 class Plain(Primitive):
     """An operator without attributes."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, /, *arguments: Any, **named: Any) -> None:
         if arguments or named:
             raise TypeError(f"For '{type(self).__name__}', there is no argument to make the operator with, "
                             f"but got {', '.join([*map(repr, arguments), *(f'{name}={value!r}' for name, value in named.items())])}.")
@@ -88,10 +88,12 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     """Decorate the `__init__` of an operator: its arguments become attributes."""
 
     @functools.wraps(fn)
-    def initialised(self: Primitive, *arguments: Any, **named: Any) -> None:
+    def initialised(self: Primitive, /, *arguments: Any, **named: Any) -> None:
         bound = inspect.signature(fn).bind(self, *arguments, **named)
         bound.apply_defaults()
-        Primitive.__init__(self, None, **dict(list(bound.arguments.items())[1:]))
+        Primitive.__init__(self)
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
         fn(self, *arguments, **named)
 
     return initialised

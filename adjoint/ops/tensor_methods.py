@@ -481,7 +481,7 @@ def _converter(dtype: DType) -> Callable[[Any], Tensor]:
 
 
 def _in_place(name: str, function: Any) -> Callable[..., Tensor]:
-    def changed(self: Any, *arguments: Any, **options: Any) -> Tensor:
+    def changed(self: Any, /, *arguments: Any, **options: Any) -> Tensor:
         result = function(self, *arguments, **options)
         if result.shape != self.shape:
             raise wrong(f"Tensor.{name}_", "other", f"of a shape that broadcasts to {self.shape}", result)

@@ -46,7 +46,7 @@ class Pass:
         """Return the transformed function of `module`, under the same symbol."""
         raise NotImplementedError(f"{type(self).__name__}.on_function")
 
-    def __init_subclass__(cls, **options: Any):
+    def __init_subclass__(cls, /, **options: Any):
         super().__init_subclass__(**options)
         if cls.name:
             _passes[cls.name] = cls

@@ -102,8 +102,8 @@ class _HalfPrecision(Cell):
         self.to_float(dtype)
         self._result = F32
 
-    def construct(self, *operands: Any) -> Any:
-        return self._primitive(*operands)
+    def construct(self, /, *operands: Any, **named: Any) -> Any:
+        return self._primitive(*operands, **named)
 
 
 def _halve_listed(network: Cell, listed: tuple[type, ...], dtype: DType) -> None:

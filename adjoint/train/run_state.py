@@ -68,7 +68,7 @@ class RunState:
     of every process.  All must see the file when they resume.
     """
 
-    def __init__(self, file: str | os.PathLike[str], **parts: Any):
+    def __init__(self, /, file: str | os.PathLike[str], **parts: Any):
         if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
             raise TypeError(f"For 'RunState', the argument 'file' must be the name of a file, but got {file!r} "
                             f"of type {type(file).__name__}.")
@@ -89,7 +89,7 @@ class RunState:
                                 f"{part!r} of type {type(part).__name__}.")
         self._parameters = by_name("RunState", cells)
 
-    def save(self, **progress: Any) -> None:
+    def save(self, /, **progress: Any) -> None:
         """Write the state, and `progress`, numbers and strings of your choice; the file appears complete or not at all."""
         tensors: list[Tensor] = []
         state = {"progress": progress, "streams": random_streams(), "parts": {}}

@@ -178,7 +178,7 @@ class PythonCalls:
             return functools.partial(self.call_back, x)
         return x
 
-    def call_back(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Parse and call a function that Python was given as an argument."""
         return self.run.call(function, args, kwargs)
 

@@ -75,7 +75,7 @@ class Closure:
         self.__node__, self.__frame__, self.__signature__, self.__run__ = node, frame, signature, run
         self.__name__ = self.__qualname__ = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__run__(self, args, kwargs)
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ class RunTimeText:
 
     pieces: tuple[Any, ...]
 
-    def _unknown(self, *_: Any, **__: Any) -> NoReturn:
+    def _unknown(self, *_: Any) -> NoReturn:
         raise errors.VALUE_NEEDED.at(
             UNKNOWN, "the contents of a string that contains a tensor are not known while parsing",
             help="compare the tensor; such a string can only be printed, joined by `+`, or be the message of `raise` or `assert`")

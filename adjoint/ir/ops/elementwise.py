@@ -67,7 +67,7 @@ class Elementwise(Op):
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
     """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, /, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "reference" in cls.__dict__:
             cls.reference = np.errstate(all="ignore")(cls.reference)

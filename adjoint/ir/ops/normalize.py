@@ -66,7 +66,7 @@ class _Normalization(Op):
         """Return the axes of x along which gamma and beta are broadcast."""
         raise NotImplementedError(f"{type(self).__name__}.summed")
 
-    def check(self, **operands: tuple[TensorType, TensorType]) -> None:
+    def check(self, /, **operands: tuple[TensorType, TensorType]) -> None:
         """Check each operand, given with the type that it must have."""
         for name, (got, expected) in operands.items():
             if got is not expected:

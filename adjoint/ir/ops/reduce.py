@@ -87,7 +87,7 @@ class Reduction(Op):
     together: ClassVar[int] = 7
     """Rows that are read at once, so that a total is loaded and stored once for so many; 1 + 9 * 7 = ROWS.  No result depends on it."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, /, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "reference" in cls.__dict__:
             cls.reference = np.errstate(all="ignore")(cls.reference)

@@ -317,7 +317,7 @@ class Optimizer(Cell):
             if id(parameter) not in others:
                 parameter.name = prefix + parameter.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._direct and state.tracer is None and not graph_mode.mode:
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
                 return True

@@ -39,7 +39,7 @@ def _moving(name: str) -> Callable[..., Any]:
     """Return the dict method of this name, wrapped to move the epoch afterwards if a graph depends on the cell."""
     change = getattr(dict, name)
 
-    def changed(self: Attributes, *args: Any, **kwargs: Any) -> Any:
+    def changed(self: Attributes, /, *args: Any, **kwargs: Any) -> Any:
         found = change(self, *args, **kwargs)
         if self.get("_watched"):
             epoch.move(self)

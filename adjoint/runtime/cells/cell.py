@@ -60,7 +60,7 @@ class Cell(CellValues):
     _watched: frozenset[str] = frozenset()
     """The names of the attributes that graphs depend on: the epoch moves when one of them changes."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, /, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
         object.__setattr__(made, "__dict__", Attributes())
         return made
@@ -193,11 +193,11 @@ class Cell(CellValues):
             child._retitle(f"{prefix}.{name}")
 
     # -- running ----------------------------------------------------------------------------------------------------
-    def construct(self, *args: Any, **kwargs: Any) -> Any:
+    def construct(self, /, *args: Any, **kwargs: Any) -> Any:
         """Compute the cell's result; the subclass defines it."""
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         tracer = state.tracer
         if self._direct and tracer is None and not graph_mode.mode:
             return self.construct(*args, **kwargs)
@@ -391,7 +391,7 @@ class Cell(CellValues):
         self.requires_grad = requires_grad
         return self
 
-    def recompute(self, **kwargs: Any) -> None:
+    def recompute(self, /, **kwargs: Any) -> None:
         """Accept and check MindSpore's options; nothing is recomputed: forward values are kept, and construct and its hooks run once.
 
         ValueError for options that MindSpore does not know.
@@ -401,14 +401,14 @@ class Cell(CellValues):
                 raise ValueError(f"For 'recompute', keyword '{name}' is not recognized! the key kwargs must be "
                                  f"{', '.join(map(repr, _RECOMPUTE_OPTIONS))}.")
 
-    def add_flags(self, **flags: Any) -> Cell:
+    def add_flags(self, /, **flags: Any) -> Cell:
         """Set attributes of these names, which `get_flags` returns."""
         for name, value in flags.items():
             setattr(self, name, value)
         self._flags = {**self.get_flags(), **flags}
         return self
 
-    def add_flags_recursive(self, **flags: Any) -> Cell:
+    def add_flags_recursive(self, /, **flags: Any) -> Cell:
         """Set attributes of these names here and below."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
@@ -418,7 +418,7 @@ class Cell(CellValues):
         """Return the attributes that `add_flags` set."""
         return dict(self.__dict__.get("_flags", {}))
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, /, *args: Any, **kwargs: Any) -> None:
         """Do nothing; accepted for MindSpore's scripts: a graph is made at the first call."""
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
@@ -449,7 +449,7 @@ class Cell(CellValues):
                         del cell.__dict__[name]
         return self
 
-    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+    def set_inputs(self, /, *inputs: Any, **kwargs: Any) -> None:
         """Declare the types of construct's arguments: all of them, or some by name.
 
         A tensor declares its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` any size of the second axis; any other

@@ -149,7 +149,7 @@ class CellValues:
                 value.overwrite(state_dict[key].astype(value.dtype))
         return keys
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
+    def to(self, /, *args: Any, **kwargs: Any) -> Self:
         """Convert the floating Parameters and buffers here and below to another dtype: `to(ms.float16)`, `to("CPU", ms.float16)`.
 
         A device is checked as `set_device` checks it.  TypeError for another argument, and for a dtype that is not floating.

@@ -64,7 +64,7 @@ class Function:
     materialize_grads: bool = True
 
     @staticmethod
-    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(ctx: Any, /, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("forward function should be customized.")
 
     @staticmethod
@@ -105,7 +105,7 @@ class Function:
             setattr(self, name, value)
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Return the result of `forward` for the arguments; `backward` computes its gradients.
 
         TypeError for keyword arguments, unless `setup_context` is defined, and for a result with tensors below its top level.

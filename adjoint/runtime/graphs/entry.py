@@ -323,7 +323,7 @@ def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
 
 
 @collector.paused(lasting=False)
-def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Return a new graph, a `Lowered`, of a function (jitted or not), a method or a Cell for these arguments, without running it.
 
     CompileError if it cannot be parsed.

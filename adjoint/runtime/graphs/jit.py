@@ -69,7 +69,7 @@ class Compiled:
             _checked_inputs(cell, rest, kwargs)
         return self.of_cells.of(cell), self.function, rest
 
-    def graph_of(self, *args: Any, **kwargs: Any) -> Any:
+    def graph_of(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
         return _found(self.graphs, *flatten((args, kwargs)), self.function)[0].lowered
 
@@ -241,7 +241,7 @@ class _InGraphMode:
         self._call = compiled.call
         mark(self, compiled)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(args, kwargs)
 
 

@@ -34,7 +34,7 @@ _DRAWN = 8
 class Initializer:
     """The base class: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, /, **kwargs: Any):
         self._kwargs = kwargs
 
     def _initialize(self, arr: Array) -> None:

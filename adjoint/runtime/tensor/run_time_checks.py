@@ -83,7 +83,7 @@ def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> N
         function(*values)
 
 
-def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def called(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
     """Return `function(*arguments, **options)` for a user's function, which is parsed while a graph is made."""
     if emitting():
         tracer: Any = state.tracer

@@ -196,7 +196,7 @@ class Tensor(Methods):
     def __array_function__(self, function: Callable[..., Any], types: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
         return called_function(Tensor, function, operands, options)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, /, **options: Any) -> Any:
         return self.asnumpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
