@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 
 from adjoint.runtime.tensor.mutable import MUTABLE
-from adjoint.runtime.tensor.structure import items, leaves, mapped
+from adjoint.runtime.tensor.structure import CONTAINERS, items, leaves, mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Unlike", "gradients_like", "paired"]
 
 
-def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
+def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...] = CONTAINERS) -> Any:
     """Return the gradient of a structure: `gradients` in order for its tensors, 0 for a number, None for anything else.
+
+    within  the classes of its containers
 
     It has the containers of the structure; containers marked by `mutable` become plain tuples, lists and dicts.
     """
     left = iter(gradients)
     if isinstance(value, Tensor):
         return next(left)
-    return mapped(value, lambda leaf: next(left) if isinstance(leaf, Tensor) else _constant_gradient(leaf), MUTABLE)
+    return mapped(value, lambda leaf: next(left) if isinstance(leaf, Tensor) else _constant_gradient(leaf), MUTABLE, within)
 
 
 def _constant_gradient(leaf: Any) -> Any:

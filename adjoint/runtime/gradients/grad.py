@@ -26,7 +26,7 @@ from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor.structure import arranged, leaves
+from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
@@ -181,13 +181,16 @@ def recorded(
 
 
 def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
-    """Return the tensors of a result to differentiate; ValueError if `has_aux` needs more values, TypeError if there are no tensors."""
+    """Return the tensors of a result to differentiate: those in tuples, lists and dicts, nested in any way, as in MindSpore.
+
+    ValueError if `has_aux` needs more values, TypeError if there are no tensors.
+    """
     if has_aux:
         if not isinstance(result, tuple) or len(result) < 2:
             raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
                              f"differentiated, and what is only passed on; but got {type(result).__name__}.")
         result = result[0]
-    tensors = leaves(result, Tensor)
+    tensors = leaves(result, Tensor, RESULTS)
     if not tensors:
         raise TypeError("A gradient is taken of a function that returns at least one Tensor, "
                         f"but it returned {result!r} of type {type(result).__name__}.")
@@ -202,7 +205,7 @@ def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
     """
     tensors = differentiated(result, has_aux)
     try:
-        given = leaves(arranged(sens, result[0] if has_aux else result), Tensor)
+        given = leaves(arranged(sens, result[0] if has_aux else result), Tensor, RESULTS)
     except ValueError as wrong:
         raise ValueError(f"The sensitivity 'sens' does not fit the outputs: it {wrong}.") from None
     if not given:

@@ -27,7 +27,7 @@ from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.structure import arranged, leaves
+from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["Pullback", "jvp", "vjp"]
@@ -80,10 +80,10 @@ def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
         raise ValueError(f"For '{name}', a vector must have the shape of its {what}, {wanted.shape}, but got {given.shape}.")
 
 
-def _in_order(name: str, what: str, vectors: Any, outputs: Any) -> list[Tensor]:
-    """Return the tensors in `vectors` in the order of `outputs`; dicts are matched by key."""
+def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[type, ...]) -> list[Tensor]:
+    """Return the tensors in `vectors`, a structure with these classes of containers, in the order of `wanted`; dicts are matched by key."""
     try:
-        return leaves(arranged(vectors, outputs), Tensor)
+        return leaves(arranged(vectors, wanted), Tensor, within)
     except ValueError as wrong:
         raise ValueError(f"For '{name}', the {what} must have the structure of what they are for, but it {wrong}.") from None
 
@@ -144,7 +144,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
 
     def vjp_fn(*v: Any) -> Any:
         _check_tensors("vjp", "cotangents", v)
-        cotangents = _in_order("vjp", "cotangents", v[0] if len(v) == 1 else v, first)
+        cotangents = _in_order("vjp", "cotangents", v[0] if len(v) == 1 else v, first, RESULTS)
         if len(cotangents) != len(outputs):
             raise RuntimeError(f"For 'vjp', the function must be called with one cotangent for each of the {len(outputs)} outputs, "
                                f"but got {len(cotangents)}.")
@@ -191,13 +191,13 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     there = tuple(ones(x) for x in outputs)
     along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
     first, aux = _parts(result, has_aux)
-    return first, gradients_like(first, along), *aux
+    return first, gradients_like(first, along, RESULTS), *aux
 
 
 def _direction(x: Any, vector: Any) -> list[Tensor]:
     """Return the tensors of one vector, checked against those of its input."""
     _check_tensors("jvp", "vectors", [vector])
-    wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x)
+    wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x, CONTAINERS)
     if len(wanted) != len(given):
         raise ValueError(f"For 'jvp', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
     for s, a in zip(given, wanted, strict=True):

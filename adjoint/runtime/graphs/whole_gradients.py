@@ -30,13 +30,14 @@ from adjoint.runtime.graphs.call_text import argument_text, filling
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.lowering import Lowered
-from adjoint.runtime.graphs.outline import expression_of, slots_of
+from adjoint.runtime.graphs.outline import OutlineSlot, expression_of, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
 from adjoint.runtime.graphs.sizes import SizedGraph
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import RESULTS, Gap, emptied, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["GradientOf", "WholeGradient", "whole_gradient"]
@@ -139,8 +140,8 @@ def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list
     """Return the numbers of the values that are differentiated; none if eager mode refuses the result."""
     if has_aux and not (isinstance(outline, tuple) and len(outline) > 1):
         return []
-    chosen = range(len(slots_of(outline[0])) if has_aux else len(values))
-    return [i for i in chosen if tensor_type(values[i]).dtype is not BOOL]
+    gaps = leaves(emptied(outline[0] if has_aux else outline, OutlineSlot), Gap, RESULTS)
+    return [gap.index for gap in gaps if tensor_type(values[gap.index]).dtype is not BOOL]
 
 
 def _with_gradient(graph: Graph, values: Sequence[Atom], chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> Function:

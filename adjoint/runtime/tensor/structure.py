@@ -21,12 +21,15 @@ from operator import is_
 from typing import Any
 
 __all__ = [
-    "CONTAINERS", "GAPS", "Gap", "arranged", "emptied", "endless", "items", "leaves", "like", "made", "mapped", "refilled", "replaced",
+    "CONTAINERS", "GAPS", "Gap", "RESULTS", "arranged", "emptied", "endless", "items", "leaves", "like", "made", "mapped", "refilled",
+    "replaced",
 ]
 
 _ITERATED = (tuple, list, collections.deque)
 CONTAINERS = (*_ITERATED, dict, slice)
 """Their classes: subclasses are containers too."""
+RESULTS = (tuple, list, dict)
+"""The containers whose tensors are results of a function that is differentiated; a slice or a deque there is passed on as it is."""
 
 _SAME: Mapping[type, type] = {}
 _PLAIN = frozenset({tuple, list, dict, slice, collections.OrderedDict})
@@ -86,16 +89,18 @@ def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
     return kind(zip(names, parts, strict=True)) if issubclass(kind, dict) else kind._make(parts)
 
 
-def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
+def leaves(value: Any, of: type | tuple[type, ...] = object, within: tuple[type, ...] = CONTAINERS) -> list[Any]:
     """Return the leaves of a structure that are of the class `of`, in order.
+
+    within  the classes of its containers; objects of others are leaves
 
     ValueError when the structure contains itself.
     """
-    if not issubclass(type(value), CONTAINERS):
+    if not issubclass(type(value), within):
         return [value] if isinstance(value, of) else []
     found: list[Any] = []
     try:
-        _gather(value, of, found)
+        _gather(value, of, found, within)
     except RecursionError:
         raise endless(value) from None
     return found
@@ -106,30 +111,31 @@ def endless(value: Any) -> ValueError:
     return ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply")
 
 
-def _gather(value: Any, of: type | tuple[type, ...], found: list[Any]) -> None:
+def _gather(value: Any, of: type | tuple[type, ...], found: list[Any], within: tuple[type, ...]) -> None:
     for part in items(value) or ():
-        if issubclass(type(part), CONTAINERS):
-            _gather(part, of, found)
+        if issubclass(type(part), within):
+            _gather(part, of, found, within)
         elif isinstance(part, of):
             found.append(part)
 
 
-def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME) -> Any:
+def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME, within: tuple[type, ...] = CONTAINERS) -> Any:
     """Return the structure with `change(leaf)` in the place of each leaf, in order.
 
     Lists, dicts and deques are new ones; a tuple in which nothing changes is the tuple that was given.
 
     classes  for each class of containers that is to become another one, that class: one that `made` makes
+    within   the classes of the structure's containers; objects of others are leaves
 
     ValueError when the structure contains itself.
     """
     kind = type(value)
-    if not issubclass(kind, CONTAINERS):
+    if not issubclass(kind, within):
         return change(value)
     parts = items(value)
     assert parts is not None
     try:
-        new = [mapped(part, change, classes) if issubclass(type(part), CONTAINERS) else change(part) for part in parts]
+        new = [mapped(part, change, classes, within) if issubclass(type(part), within) else change(part) for part in parts]
     except RecursionError:
         raise endless(value) from None
     if kind in classes:
