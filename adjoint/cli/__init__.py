@@ -7,6 +7,7 @@ is wrong; 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -49,3 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has closed the pipe (`| head`).  What is left in the buffer cannot be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as failed:
+        if failed.errno != errno.ENOSPC or failed.filename is not None or chosen.command == "run":
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("adjoint: the output is not complete: no space is left on the device that it is written to", file=sys.stderr)
+        return 1

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from adjoint.dataclass import dataclass, field
 from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.files import write_file
 from adjoint.ir.core import Function, Module, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.print import print_module
@@ -169,7 +170,7 @@ class Dump:
     def __call__(self, position: int, step: Pass | None, before: Module, after: Module) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         name = f"{position:02}-{step.name if step else 'parse'}.ir"
-        (self.folder / name).write_text(print_module(after, self.locations), encoding="utf-8")
+        write_file(str(self.folder / name), [print_module(after, self.locations).encode()])
 
 
 @dataclass

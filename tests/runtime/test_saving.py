@@ -143,7 +143,7 @@ def test_a_directory_that_cannot_be_written(saved: Path, kind: str, capsys, monk
             def refuse(*_: object, **__: object) -> None:
                 raise PermissionError("not allowed")
 
-            monkeypatch.setattr(saved_graphs, "_put", refuse)
+            monkeypatch.setattr(saved_graphs, "put_new", refuse)
         else:
             saved.mkdir(parents=True)
             saved.chmod(0o500)

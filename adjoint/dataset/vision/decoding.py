@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import files
 from adjoint.dataset.arguments import check_interval, check_type
 from adjoint.dataset.transforms.operation import Operation
 from adjoint.dataset.vision.image import is_picture, pillow
@@ -112,15 +113,16 @@ def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
 def write_file(filename: str, data: Any) -> None:
     """Write bytes, uint8, to a file."""
     check_type(filename, (str,), "filename")
-    with open(filename, "wb") as file:
-        file.write(np.asarray(data, np.uint8).tobytes())
+    files.write_file(filename, [np.asarray(data, np.uint8).tobytes()])
 
 
 def _write(filename: str, image: Any, kind: str, **options: Any) -> None:
     array = np.asarray(image)
     if array.dtype != np.uint8:
         raise RuntimeError(f"write_{kind}: the image must be of uint8, but got {array.dtype}.")
-    ToPIL()(array).save(filename, kind.upper(), **options)
+    stream = io.BytesIO()
+    ToPIL()(array).save(stream, kind.upper(), **options)
+    files.write_file(filename, [stream.getvalue()])
 
 
 def write_jpeg(filename: str, image: Any, quality: int = 75) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.diagnostics import warn
+from adjoint.files import write_file
 from adjoint.ir.storage import to_compute
-from adjoint.ir.types import DTYPES, F32, I64, DType
+from adjoint.ir.types import BOOL, DTYPES, F32, I64, DType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.checkpoints import ckpt_format as checkpoint_format
 from adjoint.runtime.checkpoints import safetensors_format
@@ -51,7 +51,7 @@ def save_checkpoint(
 
     `integrated_save` and `async_save` have no effect: the file is always written when the call returns.  Encryption is not supported.
     ValueError for an `enc_key` other than None and for a name that is given twice.  RuntimeError if two Parameters of a Cell share a
-    name.
+    name.  OSError, with the name of the file, if it cannot be written, as on a full disk: an older file of that name is unchanged then.
     """
     owner = "save_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
@@ -219,22 +219,12 @@ def _entry(name: str, value: Any) -> SavedEntry:
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
-    """Write a file atomically: it exists complete or not at all."""
+    """Write a file atomically."""
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")
     _delete_leftovers(folder, os.path.basename(name))
-    temporary = f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
-    try:
-        with open(temporary, "wb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(stream.fileno())  # before the rename, so that the file is complete even after a power failure
-        os.replace(temporary, name)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    write_file(name, parts, durable=True)
 
 
 def _delete_leftovers(folder: str, name: str) -> None:
@@ -281,7 +271,11 @@ def _loaded(file: str, entry: SavedEntry) -> Parameter | str:
         dtype = _DTYPES.get(entry.kind)
         if dtype is None:
             raise ValueError(f"{entry.name!r} is of the type {entry.kind!r}, and known are {sorted(_DTYPES)}")
+        if dtype is BOOL and entry.content.strip(b"\0\1"):
+            raise ValueError(f"{entry.name!r} is of the type 'Bool', and has bytes other than 0 and 1")
         stored = np.frombuffer(entry.content, dtype.array).reshape(elements(entry, dtype.size))
+        if stored.ndim > 8:
+            raise ValueError(f"{entry.name!r} has {stored.ndim} dimensions, and tensors have at most 8")
     except ValueError as damaged:
         raise ValueError(f"For 'load_checkpoint', the file {file!r} cannot be read: {damaged}.") from None
     return Parameter(Tensor(to_compute(stored, dtype), dtype), name=entry.name)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
+from adjoint.files import put_new, write_file
 from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.print import print_module
 from adjoint.passes.optimising import optimised
@@ -111,7 +111,7 @@ def _saved(name: str, made: Callable[[], _Files]) -> None:
         stage = 0
         for i, (title, extension, text) in enumerate(files[1:], 1):
             stage += title != files[i - 1][0]
-            _written(folder, f"{plain}_{number:04}_{stage:02}_{title}.{extension}", text, os.replace)
+            write_file(os.path.join(folder, f"{plain}_{number:04}_{stage:02}_{title}.{extension}"), [text.encode()])
     except Exception as failed:  # a graph that cannot be shown still runs
         if folder not in _told:
             _told.add(folder)
@@ -123,39 +123,12 @@ def _claimed(folder: str, name: str, first: tuple[str, str, str]) -> int:
     number = _next.get((folder, name), 0)
     while True:
         try:
-            _written(folder, f"{name}_{number:04}_00_{first[0]}.{first[1]}", first[2], _put)
+            write_file(os.path.join(folder, f"{name}_{number:04}_00_{first[0]}.{first[1]}"), [first[2].encode()], put_new)
         except FileExistsError:
             number += 1
             continue
         _next[folder, name] = number + 1
         return number
-
-
-def _put(temporary: str, path: str) -> None:
-    """Rename a file; FileExistsError if the name is taken."""
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without links: create the name first, then write the contents.
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        os.replace(temporary, path)
-    else:
-        os.unlink(temporary)
-
-
-def _written(folder: str, name: str, text: str, put: Callable[[str, str], None]) -> None:
-    """Write a file atomically."""
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        with open(temporary, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        put(temporary, os.path.join(folder, name))
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
 
 
 # -- pictures --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,55 @@
+"""Write files for the user: a file appears complete or not at all, and an error names it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+
+__all__ = ["put_new", "write_file"]
+
+
+def write_file(path: str, parts: Iterable[bytes], put: Callable[[str, str], None] | None = None, *, durable: bool = False) -> None:
+    """Write a file atomically: under another name in its directory, and then renamed; a pipe or a device is written to directly.
+
+    parts    its bytes, in order
+    put      renames the file that is written: by default `os.replace`, or `put_new`
+    durable  True if it is to be complete even after a power failure
+
+    OSError, with the name of the file, if it cannot be written: an older file of that name is unchanged then, and nothing is left behind.
+    """
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    temporary = path if direct else f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
+    try:
+        with open(temporary, "wb") as stream:
+            stream.writelines(parts)
+            stream.flush()
+            if durable and not direct:
+                os.fsync(stream.fileno())
+        if not direct:
+            (put or os.replace)(temporary, path)
+    except BaseException as failed:
+        if not direct and os.path.exists(temporary):
+            os.unlink(temporary)
+        if isinstance(failed, OSError) and failed.errno is not None:
+            # Of a failing write Python does not say the file; of others it says the temporary one.
+            raise OSError(failed.errno, failed.strerror, path) from None
+        raise
+
+
+def put_new(temporary: str, path: str) -> None:
+    """Rename a file; FileExistsError if the name is taken."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links: create the name first, then write the contents.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        try:
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(path)
+            raise
+    else:
+        os.unlink(temporary)
