@@ -11,6 +11,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor
+from adjoint.runtime.memory.machine import array_of
+from tests.oracle.safetensors_files import files, written
 
 MINDSPORE = (
     b'\x98\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{"format":"ms"},"bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},'
@@ -43,11 +45,6 @@ def test_every_dtype_and_texts(tmp_path: Path) -> None:
     assert found["half"].dtype is ms.bfloat16 and found["half"].tolist() == [1.5] and found["epoch"].shape == ()
 
 
-def written(header: Any, content: bytes = b"") -> bytes:
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + content
-
-
 def entry(**change: Any) -> dict[str, Any]:
     return {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **change}}
 
@@ -63,6 +60,12 @@ def entry(**change: Any) -> dict[str, Any]:
     (written(entry(data_offsets=[0, 9]), b"x" * 8), "from byte 0 to 9 of 8"),
     (written(entry(data_offsets=[8, 0]), b"x" * 8), "from byte 8 to 0"),
     (written({"__metadata__": {"x": 3}}), "metadata"),
+    (written(json.dumps(entry()).encode("utf-16-le"), b"x" * 8), "no JSON in UTF-8"),
+    (written(entry(shape=[True, 2]), b"x" * 8), "has the shape"), (written(entry(data_offsets=[False, 8]), b"x" * 8), "has no dtype"),
+    (written(entry(), b"x" * 9), "1 bytes after the last tensor"),
+    (written({**entry(), "b": entry()["a"]}, b"x" * 8), "'b', from byte 0 to 8, overlaps another tensor: it must begin at byte 8"),
+    (written(entry(data_offsets=[8, 16]), b"x" * 16), "'a', from byte 8 to 16, leaves a hole before it: it must begin at byte 0"),
+    (written(json.dumps(entry()).encode().replace(b'"shape"', b'"dtype": "F32", "shape"'), b"x" * 8), "its header has 'dtype' twice"),
 ])
 def test_a_damaged_file_says_what_is_wrong(data: bytes, said: str, tmp_path: Path) -> None:
     file = tmp_path / "net.safetensors"
@@ -70,6 +73,57 @@ def test_a_damaged_file_says_what_is_wrong(data: bytes, said: str, tmp_path: Pat
     with pytest.raises(ValueError, match=said) as caught:
         ms.load_checkpoint(str(file), format="safetensors")
     assert str(file) in str(caught.value)
+
+
+STRICTER = {"twice the same tensor", "twice a name in the metadata"}
+"""The format forbids names that occur twice; the library lets the last one count."""
+
+
+def test_the_library_reads_the_same_files(tmp_path: Path) -> None:
+    """Of 1,352 files, most of them wrong, those that `safetensors` accepts, with the same bytes; besides, a bool is 0 or 1."""
+    recorded = json.loads((Path(__file__).parents[1] / "oracle" / "safetensors.json").read_text())
+    all_files, accepted, wrong = files(), recorded["accepted"], list[str]()
+    assert len(all_files) == recorded["files"] and len(accepted) > 100
+    file = tmp_path / "net.safetensors"
+    for name, data in all_files.items():
+        tensors = accepted.get(name)
+        refused = tensors is None or name in STRICTER or any(
+            dtype == "BOOL" and set(bytes.fromhex(content)) - {0, 1} for dtype, _, content in tensors.values())
+        file.write_bytes(data)
+        try:
+            found: Any = ms.load_checkpoint(str(file), format="safetensors")
+        except ValueError as raised:
+            found = {} if "nothing in" in str(raised) else None
+            if str(file) not in str(raised):
+                wrong.append(f"{name}: {raised}")
+        if (found is None) != refused:
+            wrong.append(f"{name}: {'refused' if found is None else 'accepted'}")
+        elif found is not None:
+            got = {title: [list(x.shape), array_of(x.memory, x.type).tobytes().hex()]
+                   for title, x in found.items() if isinstance(x, Tensor)}
+            if got != {title: rest for title, (_, *rest) in tensors.items()}:
+                wrong.append(f"{name}: {got}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("format", ["ckpt", "safetensors"])
+def test_a_bool_is_0_or_1(format: str, tmp_path: Path) -> None:
+    file = tmp_path / f"net.{format}"
+    ms.save_checkpoint({"a": Tensor([True, False, True, True, False])}, str(file), format=format)
+    data = file.read_bytes()
+    assert data.count(b"\1\0\1\1\0") == 1
+    file.write_bytes(data.replace(b"\1\0\1\1\0", b"\1\0\2\1\0"))
+    with pytest.raises(ValueError, match="'a' is of the type 'Bool', and has bytes other than 0 and 1") as raised:
+        ms.load_checkpoint(str(file), format=format)
+    assert str(file) in str(raised.value)
+
+
+def test_more_dimensions_than_tensors_have(tmp_path: Path) -> None:
+    file = tmp_path / "net.safetensors"
+    file.write_bytes(written(entry(shape=[1] * 8 + [2]), b"x" * 8))
+    with pytest.raises(ValueError, match="'a' has 9 dimensions, and tensors have at most 8") as raised:
+        ms.load_checkpoint(str(file), format="safetensors")
+    assert str(file) in str(raised.value)
 
 
 def test_what_the_format_does_not_have(tmp_path: Path) -> None:

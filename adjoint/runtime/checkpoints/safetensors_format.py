@@ -5,6 +5,9 @@
               blanks up to a multiple of 8 bytes
     data      the elements of the tensors, row-major and little-endian; offsets count from here
 
+The tensors cover the data without overlaps, holes and bytes after them, and no name occurs twice: other files are refused, since they may
+mean another thing to another reader.
+
 The tensors with the widest elements come first, so that each is aligned.  The library `safetensors` is not used: it has no BFloat16
 for NumPy, and the format is small.
 
@@ -14,9 +17,11 @@ https://huggingface.co/docs/safetensors
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from adjoint.ir.types import DTYPES
 from adjoint.runtime.checkpoints.ckpt_format import SavedEntry
 
 __all__ = ["decoded", "encoded"]
@@ -27,6 +32,7 @@ _KINDS = {
 }
 """The format's names of dtypes with their long names; tensors are written in the reverse of this order."""
 _DTYPES = {kind: dtype for dtype, kind in _KINDS.items()}
+_SIZES = {dtype.long_name: dtype.size for dtype in DTYPES.values()}
 _ORDER = {kind: place for place, kind in enumerate(reversed(_KINDS.values()))}
 _METADATA, _FORMAT = "__metadata__", "format"
 
@@ -57,34 +63,73 @@ def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
 
 
 def decoded(data: bytes) -> list[SavedEntry]:
-    """Return the entries of a file; ValueError if it is no safetensors file or has a dtype that is not supported."""
+    """Return the entries of a file; ValueError if it breaks a rule of the format or has a dtype that is not supported."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError("it ends too early, or does not begin with the length of its header")
     try:
-        header = json.loads(data[8 : 8 + length])
+        # Decoded first: `json` would accept UTF-16 and UTF-32 as well.
+        header = json.loads(data[8 : 8 + length].decode(), object_pairs_hook=_object, parse_constant=_no_number)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise ValueError("its header is no JSON") from None
+        raise ValueError("its header is no JSON in UTF-8") from None
     if not isinstance(header, dict):
         raise ValueError("its header holds no tensors by name")
-    texts = header.pop(_METADATA, {})
+    texts = header.pop(_METADATA, None)
+    if texts is None:
+        texts = {}
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ValueError("its metadata are no texts by name")
     content = memoryview(data)[8 + length :]
-    entries = [_entry(name, about, content) for name, about in header.items()]
+    places = {name: _place(name, about, len(content)) for name, about in header.items()}
+    _check_covered(places, len(content))
+    entries = [SavedEntry(name, tuple(header[name]["shape"]), _KINDS[header[name]["dtype"]], bytes(content[begin:end]))
+               for name, (begin, end) in places.items()]
     return entries + [SavedEntry(name, (0,), "str", text.encode("utf-32-le")) for name, text in texts.items() if name != _FORMAT]
 
 
-def _entry(name: str, about: Any, content: memoryview) -> SavedEntry:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of the header; ValueError for a name that it has twice, or that is no text."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"its header has {name!r} twice")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"its header has the name {name!r}, which is no text") from None
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"its header is no JSON: it has {word}")
+
+
+def _place(name: str, about: Any, size: int) -> tuple[int, int]:
+    """Return where a tensor begins and ends in the data; ValueError if its dtype, shape or place cannot be."""
     match about:
-        case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [int(begin), int(end)]}:
+        case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [begin, end]} if type(begin) is int and type(end) is int:
             pass
         case _:
             raise ValueError(f"{name!r} has no dtype, shape and place")
     if dtype not in _KINDS:
         raise ValueError(f"{name!r} is of the type {dtype!r}, and known are {list(_KINDS)}")
-    if not all(isinstance(size, int) and size >= 0 for size in shape):
+    if not all(type(extent) is int and extent >= 0 for extent in shape):
         raise ValueError(f"{name!r} has the shape {shape}")
-    if not 0 <= begin <= end <= len(content):
-        raise ValueError(f"it ends too early: {name!r} stands from byte {begin} to {end} of {len(content)}")
-    return SavedEntry(name, tuple(shape), _KINDS[dtype], bytes(content[begin:end]))
+    if not 0 <= begin <= end <= size:
+        raise ValueError(f"it ends too early: {name!r} stands from byte {begin} to {end} of {size}")
+    if math.prod(shape) * _SIZES[_KINDS[dtype]] != end - begin:
+        raise ValueError(f"{name!r} of shape {tuple(shape)} and type {dtype} has {end - begin} bytes")
+    return begin, end
+
+
+def _check_covered(places: dict[str, tuple[int, int]], size: int) -> None:
+    """Raise ValueError unless the tensors cover the data, each byte once."""
+    covered = 0
+    for name, (begin, end) in sorted(places.items(), key=lambda place: place[1]):
+        if begin != covered:
+            what = "overlaps another tensor" if begin < covered else "leaves a hole before it"
+            raise ValueError(f"{name!r}, from byte {begin} to {end}, {what}: it must begin at byte {covered}")
+        covered = end
+    if covered < size:
+        raise ValueError(f"it has {size - covered} bytes after the last tensor")
