@@ -159,8 +159,8 @@ class DistributedSampler(BuiltinSampler):
     """Every `num_shards`-th sample from `shard_id` on, of the shuffled source or of the source as it is.
 
     All shards have the same number of samples: the last ones begin again with the first samples.  With `offset` from 0 to num_shards - 1
-    the first sample goes to the shard of that number, and nothing is filled up.  The order is drawn from the seed that was set when the
-    sampler was made, so all processes agree on it.
+    the first sample goes to the shard of that number, and nothing is filled up, but for a shard without any: it has the first sample of the
+    source.  The order is drawn from the seed that was set when the sampler was made, so all processes agree on it.
     """
 
     def __init__(self, num_shards: int, shard_id: int, shuffle: bool | Shuffle = True, num_samples: int | None = None, offset: int = -1):
@@ -194,6 +194,8 @@ class DistributedSampler(BuiltinSampler):
             places = np.arange(self.shard_id, -(-length // self.num_shards) * self.num_shards, self.num_shards) % length
         else:
             places = np.arange((self.shard_id - self.offset) % self.num_shards, length, self.num_shards)
+            if not len(places):
+                return np.zeros(1, np.int64)
         return self._cut(order[places])
 
     def is_shuffled(self) -> bool:
