@@ -230,12 +230,12 @@ def _work(node: Node, run: Run, end: Connection, parent: int) -> None:
     for other in list(_parent_ends):
         other.close()
     while True:
-        while not end.poll(1.0):
-            if os.getppid() != parent:
-                return
         try:
+            while not end.poll(1.0):
+                if os.getppid() != parent:
+                    return
             method, given = pickle.loads(end.recv_bytes())
-        except EOFError:
+        except (EOFError, OSError):  # OSError: closed while an answer was still in the pipe, as after another worker was killed
             return
         _seed_globals(key_of(run.seed, node.depth, given[0], *given[1][:1].tolist()))
         answer = _answer(lambda method=method, given=given: getattr(node, method)(run, *given))

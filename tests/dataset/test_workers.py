@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ import pytest
 
 import adjoint.dataset as ds
 from adjoint.dataset import workers
+from adjoint.dataset.blocks import Block
 from dataset.child_processes import LISTED, copies
 from dataset.small import Samples, numbers, rows, values
 
@@ -98,6 +102,23 @@ def test_an_error_in_a_worker_comes_with_its_traceback(processes: bool) -> None:
     assert 'raise KeyError("the user\'s message")' in str(caught.value)
     with pytest.raises(RuntimeError, match=r"cannot pickle|expected to be int or float or str"):
         rows(numbers(8).map(lambda b: (i for i in range(3)), "b", num_parallel_workers=2, python_multiprocessing=processes))
+
+
+def test_a_worker_whose_answer_is_not_read_ends_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    """As after another one was killed: its pipe is closed with an answer in it."""
+    node: Any = SimpleNamespace(depth=0, made=lambda run, epoch, chosen: Block({"b": chosen}, len(chosen)))
+    run: Any = SimpleNamespace(seed=1)
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    workers._parent_ends.add(ours)
+    process = context.Process(target=workers._work, args=(node, run, theirs, os.getpid()), daemon=True)
+    process.start()
+    theirs.close()
+    ours.send_bytes(pickle.dumps(("made", (0, np.arange(3)))))
+    assert ours.poll(60), "the worker has answered"
+    ours.close()
+    process.join(60)
+    assert process.exitcode == 0 and capfd.readouterr().err == ""
 
 
 def test_a_worker_that_is_killed_is_noticed() -> None:
