@@ -15,6 +15,7 @@ from pathlib import Path
 os.environ.setdefault("GLOG_v", "3")
 
 import mindspore as ms
+import record_copying
 import record_errors
 import record_gradients
 import record_initializers
@@ -43,6 +44,7 @@ RECORDERS = {
     "losses": record_losses.record,
     "matrices": record_matrices.record,
     "naming": record_naming.record,
+    "copying": record_copying.record,
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,
     "picking": record_picking.record,
