@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.types import DType
+from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Tensor", "tensor"]
@@ -16,4 +17,6 @@ def tensor(
     device: str | None = None,
 ) -> Tensor:
     """Return a Tensor: `tensor([1.0, 2.0], float16)`; arguments and errors as for `Tensor`."""
-    return Tensor(input_data, dtype, shape, init, const_arg, device)
+    given = input_data, dtype, shape, init, const_arg, device
+    graph = emitter()
+    return Tensor(*given) if graph is None else graph.convert(Tensor, given, {})

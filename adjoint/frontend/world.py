@@ -169,6 +169,10 @@ class World(Protocol):
         """Call a class of the library: `Tensor([x, y])` of dynamic values, ..."""
         ...
 
+    def of_each_run(self, found: Any) -> Any:
+        """Return what unparsed code has returned, with values of the graph for the tensors that the code has made of numbers."""
+        ...
+
     def is_region(self, x: object) -> bool:
         """Whether `with x:` is about the nodes that its statements become: `_no_grad`.  It is entered while these are lowered."""
         ...

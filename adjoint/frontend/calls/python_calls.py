@@ -84,7 +84,7 @@ class PythonCalls:
             if name not in MUTATORS and not purity.changes_arguments(function) and "out" not in kwargs:
                 function, args = self._steady(function, owner, name, args)
         try:
-            found = function(*args, **kwargs)
+            found = self.world.of_each_run(function(*args, **kwargs))
         finally:
             if place is not None:
                 self.objects.journal.changed(place, before)

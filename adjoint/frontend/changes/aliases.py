@@ -46,6 +46,8 @@ class Aliases:
         self._origins: dict[int, dict[int, Any]] = {}
         self._made_of: dict[int, set[int]] = {}
         """By the `id` of an origin, those of the objects that may be it."""
+        self._merged: dict[int, list[Any]] = {}
+        """By id, what each merged object is merged from."""
         self._kept: list[Any] = []
         self.at_end: list[Callable[[], None]] = []
         """Functions that break reference cycles; they are called when the lowering has ended."""
@@ -63,6 +65,23 @@ class Aliases:
                 origins.update(self._of(x))
         for origin in origins:
             self._made_of.setdefault(origin, set()).add(id(made))
+
+    def merged(self, made: Any, *others: Any) -> None:
+        """Record that `made` is one of the others, which a branch or a round of a loop decides."""
+        self.may_be(made, *others)
+        if self.world.is_tensor(made):
+            self._merged.setdefault(id(made), []).extend(others)
+
+    def merged_from(self, x: Any) -> list[Any]:
+        """Return the tensors that a merged tensor may be; none for any other."""
+        found: dict[int, Any] = {}
+        pending = [*self._merged.get(id(x), ())]
+        while pending:
+            part = pending.pop()
+            if id(part) not in found and self.world.is_tensor(part):
+                found[id(part)] = part
+                pending += self._merged.get(id(part), ())
+        return [*found.values()]
 
     def write(self, x: Any) -> None:
         """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""

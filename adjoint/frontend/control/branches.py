@@ -141,7 +141,7 @@ class Merge:
             if last[0] is not made:
                 found = build(made)
                 if found is not a or found is not b:
-                    aliases.may_be(found, *(x for x in (a, b) if x is not DEAD))
+                    aliases.merged(found, *(x for x in (a, b) if x is not DEAD))
                 last[:] = made, found
             return last[1]
 

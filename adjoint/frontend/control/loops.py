@@ -241,7 +241,7 @@ class Looping(Branching):
                 # Two names that begin a round as one value end it as two.
                 known = self._new(state, hint, kind, known.first)
             state.claims[known.param] = b
-            self.aliases.may_be(known.inside, a, b)
+            self.aliases.merged(known.inside, a, b)
             inside.append(known.inside)
         made = build(inside)
         if made is not first:
@@ -296,13 +296,13 @@ class Looping(Branching):
             kind = self.world.kind(value)
             assert kind is not None
             made = self._new(state, name, kind, DEAD).inside
-            self.aliases.may_be(made, value)
+            self.aliases.merged(made, value)
             return made
         if not isinstance(value, (tuple, list, dict)):
             return value
         made = like(value, [self._returned(state, item, name) for item in items(value)])
         if not isinstance(value, tuple):
-            self.aliases.may_be(made, value)
+            self.aliases.merged(made, value)
         return made
 
     # -- the node ---------------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ class Looping(Branching):
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
             final.values[c.param] = self.world.wrapped(c.kind, value)
-            self.aliases.may_be(final.values[c.param], c.inside)
+            self.aliases.merged(final.values[c.param], c.inside)
         for place, before, inside in state.places.values():
             contents = final.of(inside)
             if isinstance(place, NamesPlace):
@@ -465,5 +465,5 @@ class _Final:
         if all(map(is_, parts, items(value))):
             return value
         made = like(value, parts)
-        self._aliases.may_be(made, value)
+        self._aliases.merged(made, value)
         return made

@@ -16,7 +16,7 @@ from adjoint.runtime.cells.values import CellValues
 from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, by_name, has_generated_name
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -490,6 +490,9 @@ class Cell(CellValues):
     def __deepcopy__(self, memo: dict[int, Any]) -> Cell:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
+        graph = emitter()
+        if graph is not None:
+            graph.new_cell(copied)
         copied.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
         return copied
 

@@ -28,6 +28,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    _is_parameter = True
 
     def __init__(
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
@@ -38,6 +39,9 @@ class Parameter(Tensor):
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
+        graph = emitter()
+        if graph is not None:
+            graph.made(self)
 
     @property
     def name(self) -> str:
@@ -92,18 +96,26 @@ class Parameter(Tensor):
         return self.clone()
 
     def clone(self, init: str | Tensor = "same") -> Parameter:
-        """Return a parameter of the same name and options, with the same values ("same") or those of `init`."""
-        data = self.value() if isinstance(init, str) and init == "same" else (
+        """Return a parameter of the same name and options, with the same values ("same") or those of `init`.
+
+        No gradient flows from the copy to this parameter.  In a graph each run makes a new one.
+        """
+        data = self if isinstance(init, str) and init == "same" else (
             init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
-        return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
+        graph = emitter()
+        if graph is not None:
+            for name in ("name", "requires_grad", "layerwise_parallel", "parallel_optimizer"):
+                graph.read_attribute(self, name)
+        options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
+        return Parameter(data, *options) if graph is None else graph.new_parameter(data, *options)
 
     @property
     def data(self) -> Parameter:
         return self
 
     def value(self) -> Tensor:
-        """Return the values as a new Tensor."""
-        return Tensor(self)
+        """Return the values as a new Tensor; gradients flow through it."""
+        return self.copy()
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
         """Return the parameter: it holds its data from the start."""

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.budget import Refillable, budget
 from adjoint.diagnostics import check_flag
 from adjoint.ir.op import Op
-from adjoint.ir.ops.conversion import Cast, Identity
+from adjoint.ir.ops.conversion import Cast, Identity, NoGrad, StraightThrough
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
@@ -47,6 +47,9 @@ class Tensor(Methods):
     shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one it holds zeros, and with a
                 size of None it describes an input for `Cell.set_inputs` or `enable_dynamic`; one of any rank with a shape of None
 
+    Gradients flow to the Tensor that it is made of, unless that is a Parameter: `Tensor(p)` is a constant, and so is a tensor made of
+    a list of Tensors.  `p.value()`, `x.copy()` and `ops.stack` let them through.
+
     Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
     dimensions.
     """
@@ -55,6 +58,9 @@ class Tensor(Methods):
     __array_priority__ = 1000
     _hooks: TensorHooks | None = None
     """Backward hooks on this value; made when the first is registered."""
+
+    _is_parameter: ClassVar[bool] = False
+    """True for a Parameter, whose module imports this one."""
 
     described_by: ClassVar[Any]
     """The class of a tensor with a size of None, a kind of Tensor of the same layout: set by its module."""
@@ -91,9 +97,16 @@ class Tensor(Methods):
             check_fits("Tensor", wanted)
             input_data = np.zeros(wanted.sizes, dtype.compute.array)
         if isinstance(input_data, Tensor):
-            source = input_data if dtype is None else input_data.astype(dtype)
+            source = input_data if dtype is None else input_data.astype(dtype, copy=False)
             self.type, self.memory = source.type, unshared(source)
+            if tracing and (tracer := state.tracer) is not None:
+                if tracer.emits is True:
+                    tracer.made(self)
+                elif not source._is_parameter:
+                    tracer.record(_IDENTITY, (source,), (self,))
             return
+        if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
+            tracer.made(self)
         array, found = array_from(input_data, dtype)
         if array.ndim > 8:
             raise ValueError(f"For 'Tensor', at most 8 dimensions are supported, but got {array.ndim}.")
@@ -124,6 +137,8 @@ class Tensor(Methods):
         made = wrap(type_, ffi.from_buffer("char[]", array, True))
         # A second reference: no write takes the array's memory for one that a tensor alone holds.
         made.__dict__["_shared"] = made.memory
+        if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
+            tracer.made(made)
         return made
 
     # -- properties -------------------------------------------------------------------------------------------------
@@ -168,14 +183,23 @@ class Tensor(Methods):
 
     # -- to Python and NumPy ----------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a NumPy array (bfloat16 as float32): a view if no other tensor shares the memory, else a copy."""
+        """Return the values as a NumPy array (bfloat16 as float32): a view if no other tensor shares the memory, else a copy.
+
+        While a function is made into a graph, the array is a copy that cannot be written.
+        """
         _seen(self)
         array = array_of(self.memory, self.type)
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
         # Reference count of memory owned by this tensor alone: the tensor, the view's buffer and getrefcount's argument.
         # A running tape needs the values as they were.
-        return array if state.tracer is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
+        tracer = state.tracer
+        if tracer is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE:
+            return array
+        array = array.copy()
+        if tracer is not None and tracer.emits is True:
+            array.flags.writeable = False  # a write to it while parsing would not reach the tensor in each run
+        return array
 
     numpy = asnumpy
 
@@ -263,13 +287,18 @@ class Tensor(Methods):
         return id(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        _seen(self)
         return _rebuilt, (self.dtype.name, array_of(self.memory, self.type).copy())
 
     def __copy__(self) -> Tensor:
-        return wrap(self.type, self.memory)
+        """Return a copy that is a constant: `copy.copy(x)` lets no gradient through, `x.copy()` and `copy.deepcopy(x)` do."""
+        tracer = state.tracer
+        if tracer is not None and tracer.emits is True:
+            return tracer.emit(_NO_GRAD, (self.copy() if "_shared" in self.__dict__ else self,))
+        return wrap(self.type, unshared(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return wrap(self.type, memory_of(array_of(self.memory, self.type)))
+        return self.copy()
 
     @property
     def has_init(self) -> bool:
@@ -278,7 +307,8 @@ class Tensor(Methods):
 
     def copy(self) -> Tensor:
         """Return a copy; gradients flow through it."""
-        return apply(Identity(), self)
+        # An array that owns the memory may be written: the numbers are copied at once.
+        return apply(_ANEW, self, self) if "_shared" in self.__dict__ else apply(_IDENTITY, self)
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
         """Return the values cast to another dtype."""
@@ -343,8 +373,7 @@ class Tensor(Methods):
         Returns a handle with `remove()`.  TypeError when `hook_fn` cannot be called; RuntimeError when this tensor
         takes no gradient.
         """
-        if not self._takes_gradient:
-            raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
+        self._check_takes_gradient()
         tracer = state.tracer
         if tracer is not None and tracer.emits is True:
             return tracer.attach(self, hook_fn)
@@ -354,6 +383,10 @@ class Tensor(Methods):
         if tracer is not None:
             tracer.attach(self)
         return handle
+
+    def _check_takes_gradient(self) -> None:
+        if not self._takes_gradient:
+            raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
 
     def hooks(self) -> list[Callable[[Tensor], Any]]:
         """Return the hook functions registered on this value, in order."""
@@ -416,10 +449,12 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def unshared(x: Tensor) -> Memory:
-    """Return the memory of a tensor, or a copy if a NumPy array owns it, so that the array is not written."""
+    """Return the memory of a tensor for a copy of it: a copy of the memory if a NumPy array owns it, which may be written."""
+    _seen(x)
     return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
 
 
+_IDENTITY, _NO_GRAD, _ANEW = Identity(), NoGrad(), StraightThrough()
 _new = object.__new__
 _HELD_ALONE = 2
 """Reference count of memory owned by one tensor: the tensor and getrefcount's argument."""

@@ -28,7 +28,7 @@ from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC
 from adjoint.runtime.graphs.lowering.cell_boundary import call_maker, numbers, result_maker
 from adjoint.runtime.graphs.lowering.forward_hooks import ForwardHooks
-from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -125,7 +125,9 @@ class LoweredCall:
         if ruled and not state.no_grad:
             rule = self._symbols.host(f"{cell.title}.bprop", _CellReference(self._reference), described(cell.bprop))
         node = self._regions.add(CellOp(cell.title, symbol, rule, len(inside.written)), operands, [inside.region], _hint(cell.title))
-        outside = self._values.like([*inside.results, *(x for x, _ in inside.written)], node.results)
+        crossing = [*inside.results, *(x for x, _ in inside.written)]
+        outside = [x.renamed(made.atom) if isinstance(x, GraphParameter) else made
+                   for x, made in zip(crossing, self._values.like(crossing, node.results), strict=True)]
         entered_as = {id(own): x for x, own in zip(entering, inside.params, strict=True)}
         for result, made in zip(inside.results, outside, strict=False):
             self._aliases.may_be(made, entered_as.get(id(result), result))

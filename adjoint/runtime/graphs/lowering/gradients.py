@@ -19,7 +19,7 @@ from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
-from adjoint.runtime.graphs.lowering.graph_values import Owner, place_of_use
+from adjoint.runtime.graphs.lowering.graph_values import GraphTensor, Owner, place_of_use
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
@@ -87,6 +87,9 @@ class Gradients:
         operands = self._values.atoms(given_by)
         params = self._regions.params_like(operands)
         for w in weights:
+            if isinstance(w, GraphTensor):
+                raise errors.UNSUPPORTED.at(self._regions.loc, f"the gradient by the Parameter '{w.name}' that the graph makes is taken",
+                                            help="make it an argument of the function that is differentiated")
             self._guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
         self._regions.open()

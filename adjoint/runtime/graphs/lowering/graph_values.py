@@ -29,12 +29,13 @@ from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import emitter, state
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import holds
 from adjoint.runtime.tensor.run_time_checks import TRUE
 from adjoint.runtime.tensor.run_time_promotion import beside, nearest_in
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["GraphNumber", "GraphTensor", "Owner", "place_of_use"]
+__all__ = ["GraphNumber", "GraphParameter", "GraphTensor", "Owner", "place_of_use"]
 
 _CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
 _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float": float}
@@ -171,6 +172,7 @@ class GraphTensor(Tensor):
     assign_value = set_data
 
     def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> Any:
+        self._check_takes_gradient()
         return self.owner.attach(self, hook_fn)
 
     def _may_be_differentiated(self) -> bool:
@@ -180,11 +182,18 @@ class GraphTensor(Tensor):
     def hooks(self) -> list[Any]:
         raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
 
-    def __copy__(self) -> Tensor:
-        return GraphTensor(self.owner, self.owner.atom(self), self.type)
+    def checked_kind(self) -> GraphTensor:
+        """Return the tensor.  CompileError if a branch or loop decides whether it is a Parameter, whose copies take no gradient."""
+        if not self._is_parameter and any(x._is_parameter for x in self.owner.aliases.merged_from(self)):
+            raise self.owner.unknown("whether this is a Parameter, of which such a copy takes no gradient, depends on a branch or loop; "
+                                     "`x.copy()` lets gradients through, `ops.stop_gradient(x)` does not")
+        return self
+
+    def clone(self) -> Tensor:
+        return self.checked_kind().copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.copy()
+        return self.checked_kind().copy()
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -207,6 +216,37 @@ class GraphTensor(Tensor):
 
 GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 """The name in error messages: users know only one Tensor class."""
+
+
+class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompatibleVariableOverride] - as in Parameter
+    """A Parameter that parsed code makes as a copy of another: each run has a new one."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, owner: Owner, atom: Atom, type_: TensorType, name: str, requires_grad: bool, layerwise_parallel: bool,
+        parallel_optimizer: bool,
+    ):
+        GraphTensor.__init__(self, owner, atom, type_)
+        self.name, self.requires_grad = name, requires_grad
+        self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
+
+    def plain(self) -> GraphTensor:
+        """Return a tensor with the values that it has now."""
+        return GraphTensor(self.owner, self.owner.atom(self), self.type)
+
+    def renamed(self, atom: Atom) -> GraphParameter:
+        """Return the Parameter as another value of the graph, such as the result of the cell that has made it."""
+        options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
+        return GraphParameter(self.owner, atom, self.type, *options)
+
+    def maker(self) -> Callable[[Tensor], Parameter]:
+        """Return the function that makes the Parameter of a run from its values."""
+        options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
+        return lambda values: Parameter(values, *options)
+
+
+GraphParameter.__name__ = GraphParameter.__qualname__ = Parameter.__name__
 
 
 class GraphNumber:

@@ -12,11 +12,11 @@ from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops.conversion import Cast, Identity
 from adjoint.ir.ops.shape import Concat, Reshape
-from adjoint.ir.types import tensor
+from adjoint.ir.types import DType, tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import stored
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC
-from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor, Owner
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor, Owner
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.operations import Operations
 from adjoint.runtime.graphs.lowering.reads import Reads
@@ -25,7 +25,7 @@ from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import common_dtype
-from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.structure import leaves, mapped
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor
 
 __all__ = ["LibraryInstances"]
@@ -46,17 +46,43 @@ class LibraryInstances:
             return made
         if issubclass(cls, Parameter):
             return self._parameter(cls, args, kwargs)
-        if cls is Tensor and args:
-            data, *rest = args
-            given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
-            if leaves(data, DYNAMIC):
-                dtype = given.get("dtype")
-                if isinstance(data, GraphNumber) and dtype is not None:
-                    return data.as_tensor(dtype_argument(dtype))
-                made = self._stacked(data)
-                return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
+        if cls is Tensor:
+            given = dict(zip(("input_data", "dtype", "shape", "init"), args, strict=False)) | kwargs
+            data, dtype = given.get("input_data"), given.get("dtype")
+            if leaves(data, DYNAMIC) and given.get("init") is None:
+                return self._tensor(data, None if dtype is None else dtype_argument(dtype), given.get("shape"))
         made = cls(*args, **kwargs)
         return self._constant(made) if type(made) is Tensor else made
+
+    def _tensor(self, data: Any, dtype: DType | None, shape: Any) -> Tensor:
+        """Return `Tensor(data, dtype, shape)` of dynamic values."""
+        if isinstance(data, Tensor):
+            source = data if dtype is None else data.astype(dtype, copy=False)
+            if isinstance(source, GraphTensor):
+                source.checked_kind()
+            return Tensor.__copy__(source) if isinstance(source, Parameter) else source.copy()
+        if isinstance(data, GraphNumber):
+            return data.tensor() if dtype is None else data.as_tensor(dtype)
+        made = Tensor.__copy__(self._stacked(data))
+        if shape is not None and made.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
+            raise ValueError(f"For 'Tensor', the data has shape {made.shape}, but 'shape' is {shape}.")
+        return made if dtype is None else made.astype(dtype, copy=False)
+
+    def new_parameter(
+        self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
+    ) -> Parameter:
+        """Return a Parameter with the values that `data` has at this place of the run: each run makes a new one."""
+        atom = self._values.atom(Tensor.__copy__(data))
+        made = GraphParameter(self._owner, atom, data.type, name, requires_grad, layerwise_parallel, parallel_optimizer)
+        self.new_object(made)
+        return made
+
+    def of_each_run(self, found: Any) -> Any:
+        """Return what unparsed code has returned, with values of the graph for the tensors that the code has made of numbers."""
+        made = self._made.unparsed
+        if not made or not any(id(x) in made for x in leaves(found, Tensor)):
+            return found
+        return mapped(found, lambda x: self._constant(x) if type(x) is Tensor and id(x) in made else x)
 
     def _parameter(self, cls: type[Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parameter:
         if not self._frontend.initialising:
@@ -87,9 +113,13 @@ class LibraryInstances:
     def new_cell(self, cls: type[Cell]) -> Cell:
         """Return a new cell, before its `__init__`."""
         cell = cls.__new__(cls)
+        self.add_cell(cell)
+        return cell
+
+    def add_cell(self, cell: Cell) -> None:
+        """Record that the parsed code has made a cell, which the graph keeps."""
         self.new_object(cell)
         self._made.cells.append(cell)
-        return cell
 
     def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Call an `__init__` of the library on a new cell."""

@@ -265,7 +265,7 @@ class Lowering:
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(
             regions, values, hosts, guards, frontend.journal, frontend.workspace, assumptions.state, assumptions.begun)
-        reads = self._reads = Reads(guards, frontend.journal, python)
+        reads = self._reads = Reads(guards, symbols, frontend.journal, python)
         objects = self._objects = PythonObjects(regions, made, guards)
         instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
@@ -281,6 +281,7 @@ class Lowering:
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
+        self.made, self.new_parameter, self.new_cell = made.add_tensor, instances.new_parameter, instances.add_cell
         self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
         self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record

@@ -16,22 +16,32 @@ class Made:
     cells       cells, which the graph keeps alive
     parameters  the Parameters of these cells, by id
     tensors     the tensors made from Python numbers, by their value in the graph: their numbers are known while parsing
+    unparsed    the tensors that code which is not parsed has made of numbers, by id: one object for all runs
     """
 
     def __init__(self) -> None:
         self.cells: list[Cell] = []
         self.parameters: dict[int, Parameter] = {}
         self.tensors: dict[Value, Tensor] = {}
+        self.unparsed: dict[int, Tensor] = {}
 
     def has_cell(self, cell: Cell) -> bool:
         return any(cell is made for made in self.cells)
 
+    def add_tensor(self, x: Tensor) -> None:
+        """Record a tensor that code which is not parsed makes."""
+        self.unparsed[id(x)] = x
+
     def has_parameter(self, x: Tensor) -> bool:
         return id(x) in self.parameters
 
+    def has_tensor(self, x: Tensor) -> bool:
+        """Return True for a tensor or Parameter whose numbers nobody else can change."""
+        return id(x) in self.unparsed or id(x) in self.parameters
+
     def holds(self, x: object) -> bool:
         """Return True for a cell or a Parameter that parsed code has made."""
-        return any(x is made for made in (*self.cells, *self.parameters.values()))
+        return any(x is made for made in self.cells) or (isinstance(x, Parameter) and self.has_tensor(x))
 
     def add_parameters(self, cell: Cell) -> None:
         """Record the Parameters of a cell."""

@@ -17,6 +17,7 @@ from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Operations"]
@@ -49,17 +50,20 @@ class Operations:
     def write(self, target: Tensor, value: Tensor) -> None:
         """Emit the assignment of a tensor from outside.
 
-        CompileError for a Parameter of the graph's own, and if a name leads to what may be this tensor, which then has the new value too.
+        CompileError for a tensor that code which is not parsed has made, and if a name leads to what may be this tensor, which then has
+        the new value too.
         """
         self._aliases.write(target)
-        if self._made.has_parameter(target):
-            raise errors.UNSUPPORTED.at(self._regions.loc, "a Parameter is written that the graph makes: each call would need a new one",
-                                        help="make its cell outside, once: in `__init__`")
+        if self._made.has_tensor(target):
+            kind, way_out = ("Parameter", "make its cell") if isinstance(target, Parameter) else ("tensor", "make it")
+            raise errors.UNSUPPORTED.at(self._regions.loc, f"a {kind} is written that the graph makes: each call would need a new one",
+                                        help=f"{way_out} outside, once: in `__init__`")
         self._regions.has_effect = True
+        symbol = self._symbols.written(target)
         new = self._values.atom(value)
         if state.no_grad:
             new = self._cuts.rewritten(self._symbols.read(target), new)
-        self._regions.add(Write(self._symbols.of(target)), [new], writes=True)
+        self._regions.add(Write(symbol), [new], writes=True)
 
     def draw(self, seed: int | None) -> Tensor:
         """Return the key of the next random draw."""

@@ -12,6 +12,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.python_state import PythonState, guarded
+from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Reads"]
@@ -29,12 +30,13 @@ _WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.
 class Reads:
     """Turns the reads of one lowering into guards.
 
+    symbols  know which tensors from outside the graph writes
     journal  knows the objects that parsed code has made: nobody else changes these
     python   knows the places that parsed code writes: what it reads there need not be constant
     """
 
-    def __init__(self, guards: Guards, journal: Journal, python: PythonState):
-        self._guards, self._journal, self._python = guards, journal, python
+    def __init__(self, guards: Guards, symbols: Symbols, journal: Journal, python: PythonState):
+        self._guards, self._symbols, self._journal, self._python = guards, symbols, journal, python
         self._visiting: set[int] = set()
         """Ids of the objects made by parsed code that `read_object` is visiting."""
 
@@ -110,7 +112,7 @@ class Reads:
     def read_numbers(self, x: Tensor) -> None:
         """Record that Python reads the values of a tensor while parsing: the graph depends on those of an outside tensor."""
         if not isinstance(x, GraphTensor):
-            self._guards.of_numbers(x)
+            self._symbols.show_numbers(x)
 
     def read_setting(self, read: Callable[[str], Any], name: str) -> None:
         """Record that the library reads a setting of the context for the user's code."""

@@ -33,7 +33,7 @@ from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.values.chosen import check
 from adjoint.frontend.values.frame import UNBOUND, Closure, Unusable
 from adjoint.frontend.values.text import RunTimeText
-from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.reads import Reads
@@ -124,7 +124,9 @@ class Returned:
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """
         self._check_own(x)
-        if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
+        if isinstance(x, Tensor) and self._made.has_tensor(x):
+            return Remade(begin=functools.partial(copy.copy, x))
+        if isinstance(x, (*_CONSTANT, *_LATE, Tensor)) and not isinstance(x, GraphParameter):
             return x
         check(x)
         if isinstance(x, PerhapsNone):
@@ -142,6 +144,9 @@ class Returned:
     def _taken(self, x: Any) -> Any:
         if isinstance(x, Closure):
             return self._function(x)
+        if isinstance(x, GraphParameter):
+            make = x.maker()
+            return Remade(x.plain(), end=lambda _, values: make(values))
         if self._goes_out(x):
             for held in (x, *beneath(x)):
                 self._reads.read_identity(held)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Value, symbol_like
@@ -38,6 +39,10 @@ class Symbols:
         self._by_id: dict[int, str] = {}
         self._parameters: dict[tuple[int, str], Parameter] = {}
         """The Parameters, named by the user, that a net has read, by its id and their name."""
+        self._written: set[int] = set()
+        """Ids of the tensors from outside that the graph writes."""
+        self._shown: dict[int, Builder] = {}
+        """By id, tensors from outside whose numbers Python has read on a path, with the region of that."""
         self._reads: dict[str, tuple[int, Builder, Value]] = {}
         """What symbols hold: the version at which it was read, the region that has the value, and the value."""
 
@@ -65,6 +70,34 @@ class Symbols:
             self._guards.of_tensor_type(x)
         return symbol
 
+    def written(self, x: Tensor) -> str:
+        """Return the symbol of a tensor from outside that the graph is about to write.
+
+        CompileError where Python has read its numbers in a loop: the next round would have to read others.
+        """
+        self._written.add(id(x))
+        if id(x) in self._shown and self._regions.is_open(self._shown[id(x)]):
+            raise self._number_needed(x, "are needed while parsing, in a branch or loop that writes them")
+        return self.of(x)
+
+    def show_numbers(self, x: Tensor) -> None:
+        """Record that Python reads the numbers of a tensor from outside while parsing, as they are before a run.
+
+        CompileError where the graph has written them: they are known only when it runs.
+        """
+        if self._made.has_tensor(x):
+            return
+        if id(x) in self._written:
+            raise self._number_needed(x, "are needed while parsing, after the graph has written them")
+        if self._regions.on_a_path():
+            self._shown[id(x)] = self._regions.builder
+        self._guards.of_numbers(x)
+
+    def _number_needed(self, x: Tensor, when: str) -> CompileError:
+        what = f"of the Parameter '{x.name}'" if isinstance(x, Parameter) else f"of a tensor {x.type}"
+        return errors.VALUE_NEEDED.at(self._regions.loc, f"the numbers {what} {when}",
+                                      help="use operations on the tensor, `p.value()` for a copy of it, or read them outside of the graph")
+
     def host(self, name: str, host: Any, reference: str) -> str:
         """Return a new symbol for a Python object; `reference` describes the object in the text of the module."""
         symbol = self._fresh(name)
@@ -74,14 +107,14 @@ class Symbols:
 
     def end(self) -> None:
         """Drop the tensors and objects."""
-        self.tensors, self.hosts, self.declared, self._by_id, self._parameters, self._reads = {}, {}, {}, {}, {}, {}
+        self.tensors, self.hosts, self.declared, self._by_id, self._parameters, self._reads, self._shown = {}, {}, {}, {}, {}, {}, {}
 
     def _name_of(self, x: Parameter) -> str:
         """Return a name for the symbol of a Parameter; CompileError if the net that reads it has another Parameter of that name."""
         if has_generated_name(x):
             return "Parameter"
         net = self.net
-        if net is not None and not self._made.has_parameter(x) and self._parameters.setdefault((id(net), x.name), x) is not x:
+        if net is not None and not self._made.has_tensor(x) and self._parameters.setdefault((id(net), x.name), x) is not x:
             raise errors.SAME_NAME.at(
                 self._regions.loc,
                 f"the value {x!r} , its name '{x.name}' already exists. Please set a unique name for the parameter.",

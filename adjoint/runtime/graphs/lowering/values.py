@@ -15,6 +15,7 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTenso
 from adjoint.runtime.graphs.lowering.python_arithmetic import is_int64
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Values"]
@@ -45,7 +46,9 @@ class Values:
         return isinstance(x, Tensor)
 
     def python_type(self, x: object) -> type:
-        return Tensor if isinstance(x, GraphTensor) else int if isinstance(x, GraphSize) else type(x)
+        if isinstance(x, GraphTensor):
+            return Parameter if isinstance(x, Parameter) else Tensor
+        return int if isinstance(x, GraphSize) else type(x)
 
     def atom(self, x: Any) -> Atom:
         """Return the atom of a tensor or number in the open region; a tensor from outside is read."""

@@ -46,6 +46,7 @@ class GraphWorld:
 
         self.convert, self.new_cell, self.initialise = instances.convert, instances.new_cell, instances.initialise
         self.check_parts, self.store_attribute = instances.check_parts, instances.store_attribute
+        self.of_each_run = instances.of_each_run
         self.call_cell, self.effect = cells.call_cell, hosts.effect
 
         self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
