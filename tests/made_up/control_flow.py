@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.made_up.choices import Choices
-from tests.made_up.program import HEAD
+from tests.made_up.program import COPIES, HEAD
 
 __all__ = ["written"]
 
@@ -67,7 +67,7 @@ class Writer:
 
     # expressions
     def vector(self, depth: int = 0) -> str:
-        kinds = ["name", "name", "parameter", "constant"]
+        kinds = ["name", "name", "parameter", "constant", "copy"]
         if depth < 2:
             kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "queue", "call", "logic", "slice", "comprehension"]
         match self.one_of(*kinds):
@@ -98,6 +98,8 @@ class Writer:
                 return f"ops.tanh({self.name(VECTOR)})[::-1]"
             case "parameter":
                 return "self.w"
+            case "copy":
+                return self.one_of(*COPIES).format(self.one_of("self.w", "self.w", "self.w.value()", self.name(VECTOR)))
             case "constant":
                 return "Tensor([0.5, -1.0, 2.0])"
         return self.name(VECTOR) or "x"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tests.made_up.choices import Choices
 from tests.made_up.observing import numbers
-from tests.made_up.program import HEAD
+from tests.made_up.program import COPIES, HEAD
 from tests.made_up.straight import Lines, Shape, smaller, tensor_of
 
 __all__ = ["written"]
@@ -90,9 +90,9 @@ class Writer:
     def stateful_cell(self, name: str) -> list[str]:
         """Return a cell that writes a parameter, as a moving average."""
         return self.class_of(name, [f"self.mean = Parameter({tensor_of(self.number(), self.shape)}, name='mean', requires_grad=False)"], [
-            "before = self.mean * 1" if self.chance(50) else "before = self.mean",
+            f"before = {self.one_of('{}', '{} * 1', '{}.value()', *COPIES).format('self.mean')}",
             self.one_of("self.mean = self.mean * 0.5 + x * 0.5", "ops.assign(self.mean, x * 0.5)",
-                        "ops.assign_add(self.mean, ops.stop_gradient(x))"),
+                        "ops.assign_add(self.mean, ops.stop_gradient(x))", "ops.assign(self.mean, self.mean.value() * 0.5 + x * 0.5)"),
             "return x - before" if self.chance(50) else "return x * self.mean"])
 
     def checking_cell(self, name: str) -> list[str]:

@@ -17,9 +17,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["HEAD", "loaded"]
+__all__ = ["COPIES", "HEAD", "loaded"]
+
+COPIES = (
+    "{}.copy()", "{}.clone()", "Tensor({})", "adjoint.tensor({})", "copy.copy({})", "copy.deepcopy({})", "copy.deepcopy([{}])[0]",
+    "Tensor(input_data={}, dtype=adjoint.float32)", "Tensor([{0}, {0}])[1]",
+)
+"""Copies of a tensor or a Parameter: with and without gradients, of one run."""
 
 HEAD = """\
+import copy
 from collections import deque
 
 import adjoint

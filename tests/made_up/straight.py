@@ -7,6 +7,7 @@ calls of `good_calls` with some of their operands replaced by values of the same
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import math
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from adjoint import Parameter, Tensor, nn, ops
 from tests import good_calls
 from tests.made_up.choices import Choices
 from tests.made_up.observing import numbers
-from tests.made_up.program import HEAD
+from tests.made_up.program import COPIES, HEAD
 
 __all__ = ["Lines", "Shape", "smaller", "tensor_of", "written"]
 
@@ -87,7 +88,8 @@ class Lines:
     def __init__(self, choices: Choices, given: dict[str, Tensor], attributes: dict[str, Any] | None = None, *, calls: bool = True):
         self.choices, self.calls = choices, calls
         self.own = SimpleNamespace(**(attributes or {}))
-        self.space: dict[str, Any] = {"ops": ops, "nn": nn, "adjoint": adjoint, "ms": adjoint, "Tensor": Tensor, "self": self.own, **given}
+        self.space: dict[str, Any] = {
+            "ops": ops, "nn": nn, "adjoint": adjoint, "ms": adjoint, "copy": copy, "Tensor": Tensor, "self": self.own, **given}
         self.pool = [*given, *(f"self.{name}" for name, x in vars(self.own).items() if isinstance(x, Tensor))]
         self.lines: list[str] = []
         self.made: list[str] = []
@@ -133,7 +135,7 @@ class Lines:
                 return one(*PARTS).format(x)
             case "call" if self.calls and SMALL in [self.shape(name) for name in self.pool]:
                 return self.call()
-        return one(*UNARY).format(x)
+        return one(*UNARY, *COPIES).format(x)
 
     def call(self) -> str:
         """Return a call of `good_calls` with some operands replaced; a layer is made in `__init__`."""
