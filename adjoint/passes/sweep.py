@@ -75,6 +75,7 @@ class Sweep:
     looked    the values inside nodes with regions that the adjoint uses
     redefined the forward values that some loop of the adjoint defines again, popped from a stack
     kept      complete cotangents of wanted values that are no leaves
+    made      the node that the walk has reached: it has made the values whose callbacks run; None at the leaves of a region
     """
 
     def __init__(self, b: Builder, activity: Activity, rules: RegionRules, looked: dict[Node, Looked] | None = None):
@@ -82,6 +83,7 @@ class Sweep:
         self.activity = activity
         self.rules = rules
         self.sums: dict[Leaf | Pending, Cotangent] = {}
+        self.made: Node | None = None
         self.looked: dict[Node, Looked] = {} if looked is None else looked
         self.redefined: set[Value] = set()
         self.kept: dict[Leaf, Cotangent | None] = {}
@@ -91,6 +93,7 @@ class Sweep:
     def pull_all(self, nodes: Sequence[Node]) -> None:
         """Walk over `nodes` backwards."""
         for node in reversed(nodes):
+            self.made = node
             if isinstance(node.op, RegionOp):
                 if node in self.activity.handing:
                     self.locate(node)
@@ -147,6 +150,7 @@ class Sweep:
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
         """Return the cotangents of leaves defined before `nodes`; their callbacks run in reverse order of first use."""
         if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
+            self.made = None
             for leaf in _by_first_use(leaves, nodes)[::-1]:
                 self.complete(leaf)
         return [self.sums.pop(leaf, None) for leaf in leaves]
@@ -211,7 +215,7 @@ class Sweep:
         sides: list[Sweep] = []
         for act, known_bit in ((then, True), (otherwise, False)):
             side = Sweep(self.b.inner(), self.activity, self.rules, self.looked)
-            side.redefined = self.redefined
+            side.redefined, side.made = self.redefined, self.made
             for leaf, ct in self.sums.items():
                 if (known := given(ct, condition, known=known_bit)) is not None:
                     side.sums[leaf] = known
@@ -298,8 +302,9 @@ class Sweep:
                     if firing is key.attach:
                         self._sum(key, ONCE, "times")
                 case _:
-                    self.locate(firing)
                     assert isinstance(firing.op, Attach)
+                    places = (firing.loc,) if self.made is None else (self.made.loc, firing.loc)
+                    self.b.loc = Derived("grad", places, subject=firing.op.name)
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
@@ -347,7 +352,7 @@ class Sweep:
     def trial(self) -> Sweep:
         """Return a sweep into a Builder inside this one, without sums; it may be thrown away."""
         trial = Sweep(self.b.inner(), self.activity, self.rules, {node: looked.copy() for node, looked in self.looked.items()})
-        trial.redefined = set(self.redefined)
+        trial.redefined, trial.made = set(self.redefined), self.made
         return trial
 
     def accept(self, trial: Sweep) -> None:
