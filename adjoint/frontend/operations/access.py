@@ -40,7 +40,7 @@ class MemberAccess:
                 return self.run.call(descriptor.fget, (holder,), {})
         elif self.world.is_tensor(holder):
             self.objects.used(holder)
-            if name in ("name", "requires_grad"):
+            if name in ("name", "requires_grad") or name in holder.__dict__ or not hasattr(type(holder), name):
                 self.world.read_attribute(holder, name)
         with self.stack.here(node):
             self.objects.outside.unparsed.read(holder, name)
@@ -88,6 +88,10 @@ class MemberAccess:
         CompileError for a value of the graph in a form in which Python cannot be given it.
         """
         with self.stack.here(node):
+            if name == "requires_grad" and self.world.is_tensor(holder) and self.objects.outside.has(AttributePlace(holder, name)):
+                raise errors.CHANGED_OUTSIDE.at(
+                    self.stack.loc_of(node), "whether a Parameter is trained is changed",
+                    help="a graph takes gradients of the whole function: set `requires_grad` outside of it")
             if self.world.store_attribute(holder, name, value):
                 return
             if self.objects.is_late(value) and self.world.is_cell(holder):

@@ -25,7 +25,7 @@ from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
-from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, training
 from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
@@ -167,7 +167,7 @@ def recorded(
         given[position] = leaf.value
         run.leaves.append(leaf)
     run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
-    run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
+    changes = training.changes
     try:
         if kwargs:
             run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
@@ -177,6 +177,9 @@ def recorded(
         for leaf in run.leaves:
             if leaf.copy is not None:
                 leaf.copy.write_back()
+    if training.changes != changes:
+        run.watched = tape.trained(weights, run.watched)
+    run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
     return run
 
 

@@ -62,6 +62,8 @@ class Tape:
     owners  slot -> the parameter
     keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id
             is not reused
+    frozen  id -> the slot that a parameter had until its `requires_grad` became False
+    thawed  id -> the slot that one has had since it became True
     hosts   cells and hook functions in order of first use
     extended  the pieces recorded by one call of which a result was not kept; in `values` stands None in its place
     depth   the number of nested gradients being taken
@@ -85,6 +87,8 @@ class Tape:
         self.keep: dict[int, Tensor] = {}
         self.hosts: list[Any] = []
         self.attached: set[int] = set()
+        self.frozen: dict[int, int] = {}
+        self.thawed: dict[int, int] = {}
         self.calls: list[CellCall] = []
         self.extended: list[Extended] = []
         self.depth = 0
@@ -413,6 +417,27 @@ class Tape:
         if parameter._hooks:
             self.attach(parameter)
         return slot
+
+    def trains(self, parameter: Tensor, requires_grad: bool) -> None:
+        """Record that later uses of a parameter take part in gradients, or do not: its `requires_grad` has changed in the middle."""
+        if not requires_grad:
+            slot = self.slots.pop(id(parameter), None)
+            if slot is not None:
+                self.frozen[id(parameter)] = slot
+            return
+        slot = self.frozen.pop(id(parameter), None)
+        if slot is not None:
+            self.slots[id(parameter)] = slot
+        elif id(parameter) not in self.slots:
+            self.thawed[id(parameter)] = self.watch(parameter)
+
+    def trained(self, parameters: Sequence[Any], watched: Sequence[int | None]) -> list[int | None]:
+        """Return the slots of parameters after a function has run in which `requires_grad` of some has changed; None where it is False.
+
+        watched  their slots before
+        """
+        slots = zip(parameters, watched, strict=True)
+        return [(slot if slot is not None else self.thawed.get(id(p))) if p.requires_grad else None for p, slot in slots]
 
     def _leaf(self, x: Tensor) -> int:
         slot = self._place(x)

@@ -7,15 +7,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adjoint.ir.types import I32, DType
-from adjoint.runtime.process.tracer import emitter, not_recording
+from adjoint.runtime.process.tracer import emitter, not_recording, state
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer, unshared
 
-__all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
+__all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name", "training"]
 
 _GENERATED = "Parameter#"
 _LONGEST_NAME = 1024
 _generated_numbers = itertools.count(2)
 """Numbers of the generated names. MindSpore's first is 2 too: 0 and 1 are its random generator's."""
+
+
+class _Training:
+    """Counts how often `requires_grad` of a Parameter has changed."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
+training = _Training()
 
 
 class Parameter(Tensor):
@@ -57,7 +67,11 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Return whether gradients are taken for it; TypeError if it is set to a value that is no bool."""
+        """Return whether gradients are taken for it; TypeError if it is set to a value that is no bool.
+
+        If a function changes it while a gradient is taken, uses of the parameter count that it makes while this is True, and none if it
+        is False when the function returns, as in MindSpore.
+        """
         return self.__dict__["requires_grad"]
 
     @requires_grad.setter
@@ -65,7 +79,13 @@ class Parameter(Tensor):
         if not isinstance(requires_grad, bool):
             raise TypeError(f"For 'Parameter', the argument `requires_grad` must be bool type, "
                             f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
-        self.__dict__["requires_grad"] = requires_grad
+        own = self.__dict__
+        if own.get("requires_grad", requires_grad) is not requires_grad:
+            tape = state.tracer
+            if tape is not None and tape.emits is False:
+                tape.trains(self, requires_grad)  # this may record what has run so far: the change comes after that
+            training.changes += 1
+        own["requires_grad"] = requires_grad
 
     @property
     def _takes_gradient(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - it follows from another attribute

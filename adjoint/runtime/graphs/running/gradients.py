@@ -18,6 +18,7 @@ from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.parameter import training
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["RunsAdjoint", "gradient_makers"]
@@ -46,12 +47,16 @@ class _Opened(tuple[Any, ...]):
     tape, start  the tape, and the step at which the recording starts
     slots        the slots of the arguments
     watched      the slots of the parameters, None for one that takes no gradient
+    weights      the parameters
+    changes      how often `requires_grad` of parameters had changed at the beginning
     """
 
     tape: Tape
     start: TrieStep
     slots: list[int]
     watched: list[int | None]
+    weights: list[Any]
+    changes: int
 
 
 def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
@@ -64,8 +69,8 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
     opened = _Opened([tape.leaf(x) for x in given])
     opened.tape, opened.start = tape, start
     opened.slots = [tape.slots[id(x)] for x in opened]
-    weights = [symbols[name] for name in op.by]
-    opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
+    opened.weights, opened.changes = [symbols[name] for name in op.by], training.changes
+    opened.watched = [tape.watch(w) if w.requires_grad else None for w in opened.weights]
     tape.site = None
     return opened
 
@@ -105,6 +110,8 @@ def _differentiated(
             block.run(values, run)
             made = run.taken(tuple)
             if made is None:
+                if training.changes != opened.changes:
+                    opened.watched = tape.trained(opened.weights, opened.watched)
                 made = run.keep(called_at(site, closed, opened, values, run, outer is None))
             values[results.start : results.stop] = made
         finally:
