@@ -129,9 +129,11 @@ Python would raise UnboundLocalError on the other path; a graph cannot. Give it 
 FROZEN_CALL = _mistake("E208", "a call that a graph would freeze", """
 Parsed code calls functions of this library, your own functions, and functions of Python and NumPy whose result depends on their
 arguments only. Others (`time.time`, `random.random`, `open`, `input`, those of a C extension) would be called once, while the graph is
-built, and the graph would use that first result at every call.
+built, and the graph would use that first result at every call. A function under `functools.lru_cache` or `cache` keeps results that it has
+computed from what it read in other calls: what the graph would compute anew may differ.
 
-Call it outside and pass the result as an argument; a Tensor or `mutable(number)` does not make a new graph for each value.
+Call it outside and pass the result as an argument; a Tensor or `mutable(number)` does not make a new graph for each value. Of a function
+that keeps its results, `function.__wrapped__` is the one that computes them.
 """)
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """

@@ -256,6 +256,10 @@ class World(Protocol):
         """Record that Python itself is about to use `x`: an object of the user's, a tensor from outside, a cell that is a sequence."""
         ...
 
+    def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        """Record what a function of Python's returns for objects from outside: another outcome makes another graph."""
+        ...
+
     def read_identity(self, x: object) -> None:
         """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
         ...

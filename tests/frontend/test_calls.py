@@ -58,7 +58,7 @@ def test_texts_are_made_when_the_graph_runs(capsys: pytest.CaptureFixture[str]) 
     lambda x: x * Counter("abca")["a"] * len(set([1, 2, 2])),  # noqa: C405 - the call is what is tested
     lambda x: x * heapq.nsmallest(1, [3, 2])[0],
     lambda x: x * sorted([3, 1, 2], key=lambda n: -n, reverse=True)[0],
-    lambda x: cached(x, 3) + cached(x, 3),
+    lambda x: cached.__wrapped__(x, 3) * 2,
     lambda x: Pair(x, 2)._replace(b=3).b * x,
     lambda x: sum(list(zip([x, x * 2], range(2), strict=True))[1]),
     lambda x: (lambda kept: [kept.append(x * 2), kept[-1]][1])([x].copy()),
@@ -72,6 +72,7 @@ def test_what_depends_on_its_arguments_alone(function: Callable[..., Any]) -> No
     lambda x: x * time.perf_counter(), lambda x: x * random.uniform(1.0, 2.0), lambda x: x * random.gauss(0.0, 1.0),
     lambda x: x * np.random.normal(), lambda x: x * generator.random(), lambda x: x * np.random.default_rng(1).random(),
     lambda x: x * id(x), lambda x: x * len(list(endless)), lambda x: x * sum(endless), lambda x: x * cached.cache_info().currsize,
+    lambda x: cached(x, 3), lambda x: x * next(map(cached, [1], [2])), lambda x: functools.partial(cached, n=3)(x),
     lambda x: (cached.cache_clear(), x)[1],
 ])
 def test_what_a_graph_would_freeze(function: Callable[..., Any]) -> None:

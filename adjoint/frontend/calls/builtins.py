@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import builtins
 import functools
 import itertools
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from adjoint.frontend import errors
@@ -94,11 +95,58 @@ def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     x, kinds = args
     on.objects.outside.unparsed.given(kinds)
     kind = _python_type(on, x)
-    return isinstance(x, kinds) if kind is type(x) else issubclass(kind, kinds)
+    itself = kind is type(x)
+    checks = {type(each).__instancecheck__ for each in _classes(kinds)} - {type.__instancecheck__}
+    if checks:
+        by_class = not itself or (_is_in_c(kind) and checks == {abc.ABCMeta.__instancecheck__})
+        on.world.read_outcome(*((issubclass, (kind, kinds)) if by_class else (isinstance, args)))
+    elif itself:
+        _read_class(on, x)
+    return isinstance(x, kinds) if itself else issubclass(kind, kinds)
+
+
+@_for(issubclass)
+def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    kind, kinds = args
+    on.objects.outside.unparsed.given(kinds)
+    if any(type(each).__subclasscheck__ is not type.__subclasscheck__ for each in _classes(kinds)):
+        on.world.read_outcome(issubclass, args)
+    elif isinstance(kind, type) and not _is_in_c(kind):
+        on.world.read_attribute(kind, "__mro__")
+    return issubclass(kind, kinds)
+
+
+def _read_class(on: Builtins, x: Any) -> None:
+    """Record the class of an object, and its bases, where these may change."""
+    kind = type(x)
+    if not _is_in_c(kind) and not on.world.is_dynamic(x):
+        on.world.read_outcome(type, (x,))
+        if not on.world.is_library(kind):
+            on.world.read_attribute(kind, "__mro__")
+
+
+def _classes(kinds: Any) -> Iterator[Any]:
+    """Yield the classes of a tuple of classes, nested or not, or of a union."""
+    if isinstance(kinds, (tuple, types.UnionType)):
+        for kind in kinds if isinstance(kinds, tuple) else kinds.__args__:
+            yield from _classes(kind)
+    elif isinstance(kinds, type):
+        yield kinds
+
+
+def _is_in_c(kind: type) -> bool:
+    """Return True for a class that is written in C: neither its bases nor the class of its instances can change."""
+    return not kind.__flags__ & _HEAP
+
+
+_HEAP = 1 << 9
+"""The flag of classes that a `class` statement makes."""
 
 
 @_for(type)
 def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1:
+        _read_class(on, args[0])
     return _python_type(on, args[0]) if len(args) == 1 else type(*args, **kwargs)
 
 
@@ -146,16 +194,19 @@ def _divmod(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _str(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args and on.objects.is_late(args[0]):
         return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),))
+    on.objects.shown(args[0] if args else None)
     return str(*args, **kwargs)
 
 
 @_for(repr)
 def _repr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    on.objects.shown(args[0])
     return RunTimeText(((args[0], "r", ""),)) if on.objects.is_late(args[0]) else repr(args[0])
 
 
 @_for(format)
 def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    on.objects.shown(args[0])
     return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),)) if on.objects.is_late(args[0]) else format(*args, **kwargs)
 
 

@@ -23,7 +23,7 @@ from adjoint.frontend.world import World
 
 __all__ = ["Calls"]
 
-_BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, print, super})
+_BY_KIND = frozenset({isinstance, issubclass, type, getattr, hasattr, setattr, callable, print, super})
 """Functions that read nothing inside of their arguments."""
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -42,6 +42,9 @@ class Calls:
         """Return `function(*args, **kwargs)`, whatever kind of callable it is."""
         function = self.world.parsed_function(function)
         if isinstance(function, functools.partial):
+            if not self.python.objects.journal.has_made(function):
+                for name in ("func", "args", "keywords"):
+                    self.world.read_attribute(function, name)
             return self.call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if isinstance(function, Closure):
             return self.functions.run_closure(function, args, kwargs)
@@ -53,6 +56,8 @@ class Calls:
             bound = self.world.parsed_function(function.__func__)
             if self.world.is_library(bound):
                 return self.python.call(function, args, kwargs)
+            if isinstance(bound, functools._lru_cache_wrapper):
+                self.python.refuse_cached(bound)
             if not isinstance(bound, (types.FunctionType, functools.partial, Closure)):
                 self.python.check_pure(function)
                 return self.python.call(function, args, kwargs)
@@ -69,6 +74,8 @@ class Calls:
         if isinstance(function, types.FunctionType):
             if purity.is_of_pure_module(function):
                 self.python.check_pure(function)
+                if function.__closure__ and not kwargs:
+                    self.python.read_outcome(function, args)
                 return self.python.call(function, args, kwargs)
             if purity.is_standard(function):
                 self.python.check_pure(function)
@@ -83,7 +90,7 @@ class Calls:
         if isinstance(called, types.FunctionType) and not self.world.is_library(called):
             return self.call(called, (function, *args), kwargs)
         if isinstance(function, functools._lru_cache_wrapper):
-            return self.call(function.__wrapped__, args, kwargs)
+            self.python.refuse_cached(function)
         if isinstance(called, types.WrapperDescriptorType):
             # Written in C.
             self.python.check_pure(function)

@@ -30,13 +30,17 @@ class Instances:
     def make(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make an instance of a class; the `__init__` of one of the user's is parsed."""
         if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
-            return self.python.call(cls, args, kwargs)
+            made = self.python.call(cls, args, kwargs)
+            if isinstance(made, BaseException):
+                self.objects.journal.born(ObjectPlace(made))
+            return made
         new, init = self.operators.special_of(cls, "__new__"), cls.__init__
         if self.world.is_cell_class(cls) and new is None and type(cls) is type:
             return self._made_cell(cls, init, args, kwargs)
         if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
             raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
         if (cls.__new__ is not object.__new__ and new is None) or type(cls) is not type:
+            self._read_defaults(cls.__new__)
             return self.python.call(cls, args, kwargs)
         made = object.__new__(cls) if new is None else self.run.call(new, (cls, *args), kwargs)
         if not isinstance(made, cls):
@@ -65,6 +69,7 @@ class Instances:
 
     def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Fill a dataclass's object by the `__init__` that Python wrote; a `__post_init__` of the user's is parsed."""
+        self._read_defaults(type(made).__init__)
         after = self.operators.special(made, "__post_init__")
         given: list[tuple[Any, ...]] = []
         own = getattr(made, "__dict__", None)
@@ -75,3 +80,9 @@ class Instances:
         self.python.call(type(made).__init__, (made, *args), kwargs)
         del own["__post_init__"]
         self.run.call(after, (made, *given[0]), {})
+
+    def _read_defaults(self, function: Any) -> None:
+        """Record the defaults of a function that Python wrote, which is not parsed."""
+        if isinstance(function, types.FunctionType):
+            self.world.read_attribute(function, "__defaults__")
+            self.world.read_attribute(function, "__kwdefaults__")

@@ -6,14 +6,14 @@ import functools
 import types
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from adjoint.frontend import errors
 from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.aliases import MUTATORS
-from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, is_as_before
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, ObjectPlace, is_as_before
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.changes.outside import beneath
 from adjoint.frontend.operations.call_stack import CallStack
@@ -59,6 +59,8 @@ class PythonCalls:
         else:
             self.given(args, kwargs)
             self.objects.used(owner)
+            if not isinstance(function, (types.FunctionType, type)):
+                self.objects.used(function)
             self._check_arguments(function, owner, args, kwargs)
         target = (owner, *args) if owner is not None and not isinstance(owner, types.ModuleType) else args
         if name in MUTATORS and target:
@@ -74,7 +76,8 @@ class PythonCalls:
             self.objects.outside.unparsed.given(function if owner is None else owner)
         watched: list[tuple[ContentsPlace, Any]] = []
         if not self.world.is_library(function):
-            if function is not functools.partial and (not isinstance(owner, CONTAINERS) or name == "sort"):
+            if function is not functools.partial and not purity.looks_at_functions(function) \
+                    and (not isinstance(owner, CONTAINERS) or name == "sort"):
                 args = tuple(self._called_back(x) for x in args)
                 kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
             text = self._late_text(owner, name, args, kwargs)
@@ -93,6 +96,8 @@ class PythonCalls:
                 self.objects.journal.note(given, lambda before=before: before)
         if isinstance(found, Iterator):
             self.iterators.made[id(found)] = found, (owner, *args)
+        if isinstance(found, functools.partial) and function is type(found):
+            self.objects.journal.born(ObjectPlace(found))
         if isinstance(found, Iterator) or (isinstance(function, type) and isinstance(found, COLLECTIONS)) \
                 or _is_new_array(found, function, (owner, *args, *kwargs.values())):
             self.objects.journal.born(ContentsPlace(found))
@@ -144,6 +149,7 @@ class PythonCalls:
         """Raise CompileError if Python would hash a run-time number or advance an iterator from outside.  Record what it changes."""
         if args and isinstance(owner, (dict, set, frozenset)):
             self.objects.check_key(args[0], self.world.loc)
+            self.objects.outside.unparsed.given(tuple(owner))
         if getattr(function, "__name__", "") in _GO_ON:
             self.iterators.check(owner)
         if _is_of_numpy(function, owner) and any(map(self._has_number, (*args, *kwargs.values()))):
@@ -174,13 +180,26 @@ class PythonCalls:
             function = function.func if isinstance(function, functools.partial) else function.__func__
         if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
             return functools.partial(self.call_back, x)
-        if isinstance(function, types.FunctionType) and not self.world.is_library(function) and not purity.is_of_pure_module(function):
+        if isinstance(function, (types.FunctionType, functools._lru_cache_wrapper)) and not self.world.is_library(function) \
+                and not purity.is_of_pure_module(function):
             return functools.partial(self.call_back, x)
         return x
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Parse and call a function that Python was given as an argument."""
         return self.run.call(function, args, kwargs)
+
+    def refuse_cached(self, function: Any) -> NoReturn:
+        """Raise CompileError for a function that keeps its results: they were computed from what it read in other calls."""
+        name = self.stack.called_as or function.__qualname__
+        raise errors.FROZEN_CALL.at(
+            self.world.loc, f"`{name}` keeps its results (`functools.lru_cache`), which a graph cannot see",
+            help=f"call it outside the function, and pass the result as an argument; or call `{name}.__wrapped__`, which computes it anew")
+
+    def read_outcome(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Record what a function of Python's returns that has state of its own, such as the `dispatch` of `functools.singledispatch`."""
+        if not any(map(self.objects.is_late, args)) and all(isinstance(x, (type, str, int)) for x in args):
+            self.world.read_outcome(function, args)
 
     def check_pure(self, function: Any) -> None:
         """Raise CompileError for a function whose result does not depend on its arguments alone."""

@@ -4,6 +4,7 @@
     workspace  what a lowering sees of the program around
     aliases    objects that may be the same one
     purity     Python's functions that may be called while parsing
+    unparsed_reads  what functions of the user's read that Python calls
     unparsed   changes by functions of the user's that Python calls
     outside    the objects of the program around
     objects    all of these for one lowering

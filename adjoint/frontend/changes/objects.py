@@ -56,6 +56,12 @@ class Objects:
             return x
         return self.workspace.contents(x)
 
+    def shown(self, value: Any) -> None:
+        """Call this before a value becomes text: that of a cell shows the cells in it."""
+        self.used(value)
+        if self.world.is_cell(value):
+            self.world.read_outcome(repr, (value,))
+
     def touched(self, container: Any) -> None:
         """Call this before a container may be changed.  CompileError where the change could not be taken back."""
         if isinstance(container, CONTAINERS):

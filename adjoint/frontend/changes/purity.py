@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_installed", "is_of_pure_module", "is_standard"]
+__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_installed", "is_installed_class", "is_installed_module",
+           "is_of_pure_module", "is_standard", "looks_at_functions"]
 
 MODULES = frozenset({
     "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
@@ -38,6 +40,25 @@ def is_standard(function: types.FunctionType) -> bool:
 def is_installed(file: str) -> bool:
     """Return whether a file belongs to Python's library or to an installed package, and not to the user."""
     return file.startswith(("<frozen", _STANDARD)) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+
+
+def looks_at_functions(function: Any) -> bool:
+    """Return whether a function of Python's may be about the functions among its arguments, and does not call them."""
+    return _module_of(function) in ("inspect", "copy", "typing", "weakref")
+
+
+def is_installed_class(kind: type) -> bool:
+    """Return whether a class belongs to Python's library or to an installed package; False for Python's own containers and records."""
+    module = kind.__module__
+    if module in ("builtins", "array", "collections", "types"):
+        return False
+    return is_installed_module(module)
+
+
+@functools.cache
+def is_installed_module(module: str) -> bool:
+    """Return whether a module belongs to Python's library or to an installed package, and not to the user."""
+    return is_installed(getattr(sys.modules.get(module), "__file__", None) or ("" if module == "__main__" else "<frozen>"))
 
 
 def changes_arguments(function: Any) -> bool:

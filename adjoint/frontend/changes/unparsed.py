@@ -32,6 +32,7 @@ from adjoint.frontend.changes.journal import (
     are_one,
     is_as_before,
 )
+from adjoint.frontend.changes.unparsed_reads import UnparsedReads, functions_of
 from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.world import World
 
@@ -53,9 +54,11 @@ class Unparsed:
         self._seen: dict[int, Any] = {}
         self._kinds: dict[type, bool] = {}
         self._names: list[tuple[Any, frozenset[str], Loc]] = []
+        self._reads = UnparsedReads(world)
 
     def given(self, *values: Any) -> None:
-        """Record what the methods of these values can change; Python may call them now."""
+        """Record what the methods of these values read and can change; Python may call them now."""
+        self._reads.given(*values)
         self._go_through([*values], within=False)
 
     def _go_through(self, pending: list[Any], within: bool) -> None:
@@ -112,7 +115,7 @@ class Unparsed:
         kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
         if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
-        methods = (method for kind in kinds for member in vars(kind).values() for method in _functions(member))
+        methods = (method for kind in kinds for member in vars(kind).values() for method in functions_of(member))
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
@@ -126,7 +129,7 @@ class Unparsed:
             self._workspace.expose_all(x)
         if isinstance(x, type):
             for name, member in vars(x).items():
-                found += _functions(member)
+                found += functions_of(member)
                 if not name.startswith("__") and not hasattr(type(member), "__get__"):
                     self._remember(AttributePlace(x, name))
                     found.append(member)
@@ -180,17 +183,3 @@ class Unparsed:
                 # If a statement has changed it since, the message shows that statement.
                 *_, shown = self._journal.touched.get(key, (loc,))
                 self._journal.touched[key] = place, before, shown
-
-
-def _functions(member: Any) -> Iterator[Any]:
-    """Yield the functions in a member of a class."""
-    match member:
-        case staticmethod() | classmethod():
-            found = (member.__func__,)
-        case property():
-            found = (member.fget, member.fset, member.fdel)
-        case functools.cached_property():
-            found = (member.func,)
-        case _:
-            found = (member,)
-    yield from (function for function in found if isinstance(function, types.FunctionType))

@@ -90,6 +90,8 @@ class Conditions:
         """Return the value of one comparison."""
         if not isinstance(op, (ast.Is, ast.IsNot)):
             self.objects.used(left, right)
+            if isinstance(left, (list, tuple, dict)) or isinstance(right, (list, tuple, dict)):
+                self.objects.outside.unparsed.given(left, right)
         elif left is not None and right is not None:
             check(left, right)
         with self.stack.here(node):

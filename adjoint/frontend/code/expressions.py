@@ -124,7 +124,9 @@ class Expressions:
         made: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if key is None:
-                made.update(self.value(value))
+                given = self.value(value)
+                self.objects.used(given)
+                made.update(given)
             else:
                 made[self._key(self.value(key), key)] = self.value(value)
         return self.objects.born(made)
@@ -140,7 +142,7 @@ class Expressions:
         for part in parts:
             if isinstance(part, ast.FormattedValue):
                 value = self.value(part.value)
-                self.objects.used(value)
+                self.objects.shown(value)
                 spec = "" if part.format_spec is None else self.value(part.format_spec)
                 conversion = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}[part.conversion]
                 pieces.append((value, conversion, spec))
@@ -157,6 +159,7 @@ class Expressions:
         for keyword in node.keywords:
             given = self.value(keyword.value)
             if keyword.arg is None:
+                self.objects.used(given)
                 kwargs.update(given)
             elif keyword.arg in kwargs:
                 repeated = TypeError(f"got multiple values for keyword argument '{keyword.arg}'")

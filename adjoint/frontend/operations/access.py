@@ -90,7 +90,7 @@ class MemberAccess:
         with self.stack.here(node):
             if name == "requires_grad" and self.world.is_tensor(holder) and self.objects.outside.has(AttributePlace(holder, name)):
                 raise errors.CHANGED_OUTSIDE.at(
-                    self.stack.loc_of(node), "whether a Parameter is trained is changed",
+                    self.stack.loc_of(node), "`requires_grad` of a Parameter from outside the function is changed",
                     help="a graph takes gradients of the whole function: set `requires_grad` outside of it")
             if self.world.store_attribute(holder, name, value):
                 return

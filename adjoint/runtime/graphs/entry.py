@@ -140,6 +140,17 @@ class Entry:
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):
             return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
+        alive = self.alive()
+        try:
+            return self._run_with_hooks(known, template, named, tensors)
+        finally:
+            del alive
+
+    def alive(self) -> list[Any]:
+        """Return what a run holds until its end: hooks may replace what the graph has read, which eager mode's frames keep alive."""
+        return self.lowered.guards.alive()
+
+    def _run_with_hooks(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         log: list[Any] = []
         whole = self._observed_for(known, named, tensors)
         if whole is not None and whole.whole is not None:
@@ -293,8 +304,13 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
                 raise InternalError("the run that is replayed was longer than the graph")
             return entry.returned(results, tensors)
         except Deviation as left:
-            decisions = _decided(entry, left)
+            decisions, site = _decided(entry, left)
             try:
+                if found := entry.lowered.guards.changed_before(site, entry.lowered.begun.addresses()):
+                    raise RuntimeError(
+                        f"The hooks that have run have changed what the graph had read before them, {found}, and what comes after them "
+                        "takes another graph, which would be made of the new value only. Change it between two calls, or, if it is a "
+                        "number, keep it in a Parameter, whose value is read anew each time.") from None
                 with lowering_lock:
                     kind = flatten((tuple(tensors), {}))[0] if template is None else template
                     subject = _subject(known.call, kind, named, known.constant)
@@ -305,21 +321,22 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
             log, replay = [], unfolded(log)
 
 
-def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
-    """Return what is known of cells and hooks up to the node at which a run left its graph."""
+def _decided(entry: Entry, deviation: Any) -> tuple[dict[Any, Any], Any]:
+    """Return what is known of cells and hooks up to the node at which a run left its graph, and the site of that."""
     lowered = entry.lowered
     decisions = dict(lowered.decisions)
     site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
     if site is not None:
         decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else outline_of(deviation.observed)
-        return decisions
+        return decisions, site
     called = lowered.graph.site(deviation.node) if deviation.slot else None
     if called is not None:
+        site = called.ordinal, deviation.slot
         # Hooks have been added since: the call is lowered anew.
         decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
         if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
             decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
-    return decisions
+    return decisions, site
 
 
 @collector.paused(lasting=False)

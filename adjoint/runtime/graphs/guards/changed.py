@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from adjoint.frontend.changes import purity
 from adjoint.runtime.graphs.guards.check import GuardConditions, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots
@@ -16,16 +18,23 @@ from adjoint.runtime.graphs.guards.patterns import Pattern
 from adjoint.runtime.graphs.guards.places import Place
 from adjoint.runtime.graphs.guards.references import Life, Watched
 
-__all__ = ["ReadPlace", "difference", "may_be_changed", "none_has_changed"]
+__all__ = ["ReadPlace", "difference", "difference_before", "is_held", "may_be_changed", "none_has_changed"]
 
 
 def may_be_changed(place: Place) -> bool:
     """Return True if it has to be looked at whether hooks change what a place contains.
 
-    False for what is read when the graph runs, for hooks that are added, which take part when their turn comes, and for the state of the
-    library's cells: hooks keep what they like in their attributes, of which these cells read few.
+    False for what is read when the graph runs, for hooks that are added, which take part when their turn comes, and for a cell of the
+    user's as a whole: hooks keep what they like in its attributes, and the run itself may write these.
     """
-    return not isinstance(place, (CellState, HookSlots, Pattern))
+    if isinstance(place, CellState):
+        return not place.covers_every_name()
+    return not isinstance(place, (HookSlots, Pattern))
+
+
+def is_held(holder: Any) -> bool:
+    """Return whether runs keep a holder of places alive: classes, modules and functions live anyway as long as something calls them."""
+    return holder is not None and not isinstance(holder, _PROGRAMS)
 
 
 class ReadPlace:
@@ -50,7 +59,7 @@ def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watch
     for place in [each.place for each in reads]:
         match kinds.get(id(place)):
             case "identity":
-                if not (isinstance(place.value, _OF_PROGRAMS) and isinstance(place.holder(), _PROGRAMS)):
+                if not _is_of_program(place):
                     conditions.expressions.append(place.condition(conditions))
             case "epoch":
                 by_epoch.append(place)
@@ -59,10 +68,25 @@ def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watch
     return compiled_check(conditions, Life(), watched, by_epoch, by_value, lambda: False)
 
 
-_PROGRAMS = (type, types.ModuleType, types.FunctionType, type(None))
-"""Classes of the holders of names of programs; a global name has none."""
+_PROGRAMS = (type, types.ModuleType, types.FunctionType)
+"""Classes of the holders of names of programs."""
 _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.ModuleType, type, type(None))
-"""Classes of what most of these names stand for: if hooks change one, the next call sees it."""
+"""Classes of what most of these names stand for."""
+
+
+def _is_of_program(place: Place) -> bool:
+    """Return True for a name that hooks do not change: of what is installed, of the code of functions, of modules.
+
+    All else that a class or a module holds is compared: a hook may replace a method.
+    """
+    holder = place.holder()
+    if not isinstance(place.value, _OF_PROGRAMS) or not (holder is None or isinstance(holder, _PROGRAMS)):
+        return False
+    if isinstance(holder, types.FunctionType) or isinstance(place.value, (types.ModuleType, types.BuiltinFunctionType)):
+        return True
+    module = place.value if holder is None else holder
+    name = module.__name__ if isinstance(module, types.ModuleType) else getattr(module, "__module__", None) or "builtins"
+    return name.partition(".")[0] == __name__.partition(".")[0] or purity.is_installed_module(name)
 
 
 def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str, bool]:
@@ -71,6 +95,11 @@ def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str
         if each.last > after and _is_steady(each.place) and (found := each.place.difference()):
             return found, each.first <= before
     return "", False
+
+
+def difference_before(reads: Sequence[ReadPlace], before: float) -> str:
+    """See `Guards.changed_before`."""
+    return next((found for each in reads if each.first <= before and _is_steady(each.place) and (found := each.place.difference())), "")
 
 
 def _is_steady(place: Place) -> bool:

@@ -28,11 +28,13 @@ __all__ = ["described", "ignore", "is_light", "is_rooted", "is_still", "key"]
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _ITEMS = (tuple, list, collections.deque)
 _SETS = (set, frozenset)
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_BYTES = (bytearray, array, memoryview)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 _BY_VALUE = (float, complex, range, np.dtype, np.generic)
 """Immutable classes besides `_PLAIN`.  Instances of subclasses of float and complex, which may have attributes, are not."""
 _STRUCTURED = (
-    *_ITEMS, *_SETS, dict, types.MappingProxyType, slice, bytearray, np.ndarray, types.MethodType, *_METHODS, *_BY_VALUE)
+    *_ITEMS, *_SETS, dict, types.MappingProxyType, slice, *_VIEWS, *_BYTES, np.ndarray, types.MethodType, *_METHODS, *_BY_VALUE)
 
 
 def ignore(value: object) -> None:
@@ -62,6 +64,9 @@ def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, 
             return kind, _keys([*items.__iter__(value)], hold, inside)
         return kind, tuple([key(item, hold, inside) for item in items.__iter__(value)])
     if issubclass(kind, dict):
+        if issubclass(kind, collections.OrderedDict):  # it has an order of its own
+            names = collections.OrderedDict.__iter__(value)
+            return kind, tuple([(key(name, hold, inside), key(dict.__getitem__(value, name), hold, inside)) for name in names])
         if dict.__len__(value) > _MANY:
             return kind, _keys([*dict.keys(value)], hold, inside), _keys([*dict.values(value)], hold, inside)
         return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in dict.items(value)])
@@ -103,8 +108,10 @@ def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside
         return kind, _number(value.real), _number(value.imag)
     if kind is range:
         return kind, value.start, value.stop, value.step
-    if kind is bytearray:
-        return kind, bytes(value)
+    if issubclass(kind, _VIEWS):
+        return kind, _keys([*value], hold, inside)
+    if issubclass(kind, _BYTES):
+        return kind, *_bytes(value)
     if issubclass(kind, np.ndarray):
         if value.dtype.hasobject:
             return kind, value.dtype, value.shape, tuple([key(item, hold, inside) for item in value.ravel().tolist()])
@@ -122,6 +129,15 @@ def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside
         return kind, value.__name__, id(value.__self__)
     hold(value)
     return object, id(value)
+
+
+def _bytes(value: Any) -> tuple[Hashable, ...]:
+    """Return what an object contains whose memory others may write, and how it is read."""
+    try:
+        with memoryview(value) as seen:
+            return seen.format, seen.shape, seen.tobytes()
+    except ValueError:  # a view that has been released
+        return ("released",)
 
 
 def _number(value: float) -> Hashable:

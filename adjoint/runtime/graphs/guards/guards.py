@@ -18,21 +18,23 @@ freed, the graph never holds again.
 
 from __future__ import annotations
 
+import math
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, may_be_changed, none_has_changed
+from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, difference_before, is_held, may_be_changed, none_has_changed
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.disturbances import Changes, seen_parts
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
+from adjoint.runtime.graphs.guards.outcomes import Outcome
 from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
-from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place, Setting, Watch, named
-from adjoint.runtime.graphs.guards.references import Life, Watched, reference
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Held, OwnAttribute, Place, Setting, Watch, named
+from adjoint.runtime.graphs.guards.references import Life, Watched, address_of, reference
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.structure import items
 from adjoint.runtime.tensor.tensor import Tensor
@@ -71,6 +73,10 @@ class Guards:
         """What the user's code may change in the middle of a run."""
         self._called: int | None = None
         """What the clock showed at the first place where the user's code is called."""
+        self._marks: dict[Hashable, float] = {}
+        """By site, what the clock showed where a run may leave the graph; infinity where all reads come before as well as after."""
+        self._holders: tuple[Callable[[], Any], ...] = ()
+        """What a run keeps alive if the user's code is called in the middle of it."""
         self._places: list[Place] = []
         """What the snapshot covers."""
         self._conditions = GuardConditions()
@@ -115,6 +121,10 @@ class Guards:
         """Record all attributes of an object whose methods Python itself calls: `len(x)`, `x[0]`, `x + 1`."""
         self._record(Object(reference(holder), named(holder)))
 
+    def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        """Record what a function of Python's returns for objects from outside; it is called at each comparison."""
+        self._record(Outcome(function, arguments))
+
     def of_numbers(self, tensor: Tensor) -> None:
         """Record the numbers in a tensor from outside that Python has read."""
         self._record(Numbers(reference(tensor), f"the numbers of {named(tensor)}"))
@@ -154,6 +164,10 @@ class Guards:
         """Record that the user's code is called in the middle of a run: reads after the clock showed `after` come after it."""
         self._called = after if self._called is None else min(self._called, after)
 
+    def mark(self, site: Hashable, repeated: bool) -> None:
+        """Record that a run may go on in another graph from here; `repeated` in a loop or a branch that a tensor decides."""
+        self._marks[site] = math.inf if repeated else self.clock
+
     def forget(self, since: int, until: int) -> None:
         """Forget the places that were recorded between two counts."""
         for recorded in [*self._recorded][since:until]:
@@ -184,9 +198,12 @@ class Guards:
                     if address in seen and part.key_of(seen[address], ignore) != part.key_of(value, ignore):
                         self.is_disturbed = True
                     seen[address] = value
-                if self._called is not None and self._read[recorded][1] > self._called and may_be_changed(place):
+                if self._called is not None and may_be_changed(place):
                     reads.setdefault(address, ReadPlace(part)).at(*self._read[recorded])
         self._reads = [*reads.values()]
+        if self._called is not None:
+            held = {address_of(part.held): part.held for part in parts.values() if isinstance(part, Held) and is_held(part.held())}
+            self._holders = tuple(held.values())
         by: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
         for address, part in parts.items():
             value = as_found(seen[address] if address in seen else part.read())
@@ -231,7 +248,8 @@ class Guards:
             conditions.expressions.append(place.condition(conditions))
         if self._called is not None:
             of = {id(place): kind for kind, places in (("identity", self._by_identity), ("epoch", self._by_epoch)) for place in places}
-            self.unchanged = none_has_changed(self._reads, of, self._watched)
+            called = self._called
+            self.unchanged = none_has_changed([read for read in self._reads if read.last > called], of, self._watched)
         # The function must not keep its guards alive: they would be freed only by the garbage collector.
         renew = partial(_renewed, weakref.ref(self))
         self._conditions = conditions
@@ -293,6 +311,18 @@ class Guards:
         before, after  what the clock showed: reads up to `before` come before the call, those after `after` come after it
         """
         return difference(self._reads, before, after)
+
+    def changed_before(self, site: Hashable, written: Collection[Hashable]) -> str:
+        """Describe a difference in what is read before a site, and not written by the run itself; "" if there is none.
+
+        written  the addresses of the places that runs write
+        """
+        reads = [each for each in self._reads if each.place.address() not in written]
+        return difference_before(reads, self._marks.get(site, math.inf))
+
+    def alive(self) -> list[Any]:
+        """Return the objects that the graph has read.  Eager mode's frames keep them alive when the user's code replaces them."""
+        return [holder() for holder in self._holders]
 
     def broken(self) -> str:
         """Describe the first difference, "self.rate was 0.1, is 0.2"; "" if there is none."""

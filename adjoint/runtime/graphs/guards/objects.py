@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
+from adjoint.frontend.changes import purity
+from adjoint.runtime.cells.attributes import EVERY_NAME
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, ignore, is_light, is_still, key
 from adjoint.runtime.graphs.guards.names import names_read
@@ -17,7 +20,7 @@ from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor"]
+__all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_state"]
 
 
 class _Whole(Held):
@@ -76,7 +79,7 @@ class Object(_Whole):
         return "value"
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
-        return _attributes_key(value, hold, ())
+        return _attributes_key(value, hold, set(), 0)
 
     def take(self, value: Any, watched: Watched) -> None:
         super().take(value, watched)
@@ -84,7 +87,7 @@ class Object(_Whole):
 
     def is_determined(self, holder: Any) -> bool:
         own = getattr(holder, "__dict__", {})
-        return not _has_slots(type(holder)) and all(is_light(item) and not _is_open(item) for item in own.values())
+        return not _has_slots(type(holder)) and all(is_light(item) and not has_state(item) for item in own.values())
 
     def identities_of(self, holder: Any) -> tuple[Any, ...]:
         own = holder.__dict__
@@ -97,40 +100,51 @@ class Object(_Whole):
         return "" if self.key_of(holder, ignore) == self.key else f"an attribute of {self.label} is another one"
 
 
-def _is_open(value: Any) -> bool:
-    """Return whether the attributes of an object in an object belong to the key: it is of a user's class, or a record of the library."""
+def has_state(value: Any) -> bool:
+    """Return whether the attributes of an object say what it is: it is of a user's class, or a record of the library."""
     kind = type(value)
-    return not isinstance(value, (type, Cell, Tensor, BaseException)) and kind.__module__ != "builtins" and (
-        isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind)) and kind is not types.ModuleType
+    return not isinstance(value, (type, types.ModuleType, types.FunctionType, Cell, Tensor, BaseException, np.ndarray)) \
+        and kind.__module__ != "builtins" and (isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind))
 
 
 def _has_slots(kind: type) -> bool:
     return any(base.__dict__.get("__slots__") for base in kind.__mro__)
 
 
-def _attributes_key(value: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
+def _attributes_key(value: Any, hold: Callable[[object], None], seen: set[int], around: int) -> Hashable:
+    """Return the key of the attributes of an object; `seen` are the objects that the whole key has covered so far."""
     kind = type(value)
     own = dict(getattr(value, "__dict__", {}))
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__"):
-                own[name] = getattr(value, name, ABSENT)
-    inside = (*around, id(value))
-    return kind, tuple([(name, _deep_key(item, hold, inside)) for name, item in own.items()])
+                own[name] = getattr(value, _mangled(base, name), ABSENT)
+    seen.add(id(value))
+    return kind, tuple([(name, _deep_key(item, hold, seen, around)) for name, item in own.items()])
 
 
-def _deep_key(item: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
-    if _is_open(item) and id(item) not in around and len(around) < _DEEPEST and not isinstance(item, np.ndarray):
+def _mangled(kind: type, name: str) -> str:
+    """Return the name of the attribute of a slot: that of `__name` is private to its class."""
+    return f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+
+
+def _deep_key(item: Any, hold: Callable[[object], None], seen: set[int], around: int) -> Hashable:
+    if has_state(item):
         hold(item)
-        return id(item), _attributes_key(item, hold, around)
-    if isinstance(item, (list, tuple)) and any(map(_is_open, item)) and id(item) not in around:
-        return type(item), tuple([_deep_key(part, hold, (*around, id(item))) for part in item])
+        around += purity.is_installed_class(type(item))
+        return id(item), None if id(item) in seen or around > _DEEPEST else _attributes_key(item, hold, seen, around)
+    if isinstance(item, (*_CONTAINERS, dict)) and id(item) not in seen:
+        inside = [*item, *item.values()] if isinstance(item, dict) else item
+        if any(map(has_state, inside)):
+            seen.add(id(item))
+            return type(item), tuple([_deep_key(part, hold, seen, around) for part in inside])
     return key(item, hold)
 
 
+_CONTAINERS = (list, tuple, collections.deque)
 _DEEPEST = 4
-"""Levels of objects in objects that the key covers."""
+"""Objects of installed packages in one another that the key covers; those of the user's classes are covered at any depth."""
 
 
 class CellState(_Whole):
@@ -158,6 +172,10 @@ class CellState(_Whole):
 
     def covers(self, name: str) -> bool:
         return name in names_read(type(self.held()))
+
+    def covers_every_name(self) -> bool:
+        """Return True if any attribute of the cell belongs to its state."""
+        return names_read(type(self.held())) is EVERY_NAME
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         attributes = _attributes(value)

@@ -7,6 +7,7 @@ compared by identity, it gives a condition for the compiled check.  Guards of an
 from __future__ import annotations
 
 import builtins
+import functools
 import types
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
@@ -293,7 +294,7 @@ class Attribute(_Named):
             return "value"
         if kind is types.ModuleType:
             plain = self.name in vars(holder)
-        elif kind is types.FunctionType and self.name in _OF_FUNCTIONS:
+        elif (kind is types.FunctionType and self.name in _OF_FUNCTIONS) or (issubclass(kind, type) and self.name == "__mro__"):
             plain = True
         elif issubclass(kind, type):
             plain = _in_class(kind, self.name) is ABSENT and not _is_computed(_in_class(holder, self.name), False)
@@ -311,6 +312,8 @@ class Attribute(_Named):
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
 """Attributes that a function itself contains."""
+_LOOKED_UP = frozenset({object.__getattribute__, functools.partial.__getattribute__})
+"""How the attributes of `object` are looked up; that of `partial` is the same function under a name of its own."""
 
 
 def _in_class(kind: type, name: str) -> Any:
@@ -323,7 +326,7 @@ def _in_class(kind: type, name: str) -> Any:
 
 def _is_usual(kind: type) -> bool:
     """Return whether instances of a class look attributes up as `object` does."""
-    return kind.__getattribute__ is object.__getattribute__ and getattr(kind, "__getattr__", Cell.__getattr__) is Cell.__getattr__
+    return kind.__getattribute__ in _LOOKED_UP and getattr(kind, "__getattr__", Cell.__getattr__) is Cell.__getattr__
 
 
 def _is_computed(static: Any, own: bool) -> bool:

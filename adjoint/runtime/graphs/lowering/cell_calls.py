@@ -12,8 +12,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import PerhapsNone, Unreachable
+from adjoint.frontend.control.raising import raise_again
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.core import Atom, Node, Region, Value
 from adjoint.ir.ops.control import Cell as CellOp
@@ -29,6 +31,7 @@ from adjoint.runtime.graphs.lowering.categories import DYNAMIC
 from adjoint.runtime.graphs.lowering.cell_boundary import call_maker, numbers, result_maker
 from adjoint.runtime.graphs.lowering.forward_hooks import ForwardHooks
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter
+from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -48,9 +51,9 @@ class CellCalls:
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, guards: Guards, objects: PythonObjects,
-                 hooks: ForwardHooks, assumptions: Assumptions, frontend: Lowerer):
+                 hosts: Hosts, hooks: ForwardHooks, assumptions: Assumptions, frontend: Lowerer):
         self.regions, self.symbols, self.values, self.guards, self.objects = regions, symbols, values, guards, objects
-        self.hooks, self.assumptions, self.frontend = hooks, assumptions, frontend
+        self.hosts, self.hooks, self.assumptions, self.frontend = hosts, hooks, assumptions, frontend
         self.sites: dict[Value, CellSite] = {}
         self._count = 0
 
@@ -112,6 +115,7 @@ class LoweredCall:
     def construct(self, cell: Cell, given: CallArguments) -> Any:
         """Lower construct to a region: arguments and results get new names."""
         self._read(cell)
+        self._mark("forward_pre")
         loc, ruled = self._regions.loc, cell.bprop is not None
         entering = inputs(*given, ruled, DYNAMIC)
         operands = self._values.atoms(entering)
@@ -125,6 +129,8 @@ class LoweredCall:
         if ruled and not state.no_grad:
             rule = self._symbols.host(f"{cell.title}.bprop", _CellReference(self._reference), described(cell.bprop))
         node = self._regions.add(CellOp(cell.title, symbol, rule, len(inside.written)), operands, [inside.region], _hint(cell.title))
+        self._mark("forward")
+        self._mark("backward_pre")
         crossing = [*inside.results, *(x for x, _ in inside.written)]
         outside = [x.renamed(made.atom) if isinstance(x, GraphParameter) else made
                    for x, made in zip(crossing, self._values.like(crossing, node.results), strict=True)]
@@ -138,10 +144,16 @@ class LoweredCall:
             raise Unreachable
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
+    def _mark(self, slot: str) -> None:
+        """Record that hooks in this slot may run here, though there are none when the graph is made."""
+        if not getattr(self._slots, slot):
+            self._calls.guards.mark((self._ordinal, slot), self._regions.on_a_path())
+
     def _read(self, cell: Cell) -> None:
         """Record what a call reads of the cell."""
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
+        self._calls.guards.of_outcome(type, (cell,))
         for name in ("construct", "bprop", "_compute", "_result"):
             self._calls.guards.of_attribute(cell, name)
 
@@ -150,8 +162,10 @@ class LoweredCall:
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, ends, output, changed = regions.loc, False, None, False
         params = regions.params_like(operands)
+        hosts, always = self._calls.hosts, cell._hooks is not None and any(hook.always_call for hook in cell._hooks.forward.values())
         regions.open()
         regions.at_boundary()
+        hosts.always += always
         if not self._calls.frontend.depth and regions.depth == 2 \
                 and not (ruled or slots.forward or slots.backward_pre or slots.backward):
             regions.outermost = regions.builder
@@ -160,8 +174,16 @@ class LoweredCall:
             try:
                 args, kwargs = call_with(*given, inner, ruled, DYNAMIC)
                 held = held_by(args, kwargs)
-                output = self._run(cell, args, kwargs) if cell._compute is None \
-                    else in_precision(cell, lambda *args, **kwargs: self._run(cell, args, kwargs), args, kwargs)
+                try:
+                    output = self._run(cell, args, kwargs) if cell._compute is None \
+                        else in_precision(cell, lambda *args, **kwargs: self._run(cell, args, kwargs), args, kwargs)
+                except (CompileError, Unreachable):
+                    raise
+                except Exception as mistake:
+                    # That of a statement has been caught there; this is the library's, or of the arguments.
+                    if not hosts.raises_late:
+                        raise
+                    raise_again(self._calls.frontend.world, mistake)
                 changed = held_by(args, kwargs) != held
             except Unreachable:
                 ends = True
@@ -172,6 +194,7 @@ class LoweredCall:
                                             help="give it a copy: `x.copy()`")
             yielded = self._values.atoms((*results, *(x for _, x in written)))
         finally:
+            hosts.always -= always
             builder = regions.close_cell()
         regions.at_boundary()
         regions.loc = loc

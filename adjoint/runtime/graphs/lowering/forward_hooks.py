@@ -42,6 +42,7 @@ class ForwardHooks:
         title, text  the cell, and its hooks, in the text of the module
         """
         known = self._assumptions
+        self._guards.mark(site, self._regions.on_a_path())
         if site in known.known:
             expected = known.known[site]
         elif known.asks:

@@ -35,11 +35,13 @@ class Hosts:
     """Emits host calls.
 
     user_code_inside  True once user's code is called in a branch or a loop that a tensor decides
+    always            how many of the cells that are being called have forward hooks that run where construct raises
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, assumptions: Assumptions, journal: Journal):
         self._regions, self._symbols, self._values, self._assumptions, self._journal = regions, symbols, values, assumptions, journal
         self.user_code_inside = False
+        self.always = 0
 
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
         """Emit a call `function(*values)` for its effect, such as a print.
@@ -72,13 +74,13 @@ class Hosts:
 
     @property
     def raises_late(self) -> bool:
-        """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it."""
+        """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it or after it."""
         # A run that continues in this graph has already executed everything before the error.
         # Where Python state, sizes or numbers are no constants, Python may have failed on that: another graph is made with constants.
         known = self._assumptions
         if known.known or known.state or known.sizes or known.numbers:
             return False
-        return self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect
+        return bool(self.always) or self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect
 
     def call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType],
              text: str = "") -> tuple[str, tuple[Value, ...]]:

@@ -269,7 +269,7 @@ class Lowering:
         objects = self._objects = PythonObjects(regions, made, guards)
         instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
-        cells = self._cells = CellCalls(regions, symbols, values, guards, objects, forward_hooks, assumptions, frontend)
+        cells = self._cells = CellCalls(regions, symbols, values, guards, objects, hosts, forward_hooks, assumptions, frontend)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
 
         world.connect(values, hosts, numbers, reads, python, objects, instances, cells)

@@ -261,6 +261,10 @@ class Begun:
         """True if the graph reads and writes no Python state."""
         return not self.held
 
+    def addresses(self) -> set[Any]:
+        """Return the addresses of the places, as guards know them: what a run has written there is no change by others."""
+        return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
+
 
 def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
     """Return the op of a read or a write of these slots: a tensor keeps its identity, a number has none."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from types import CellType, FunctionType, MethodType, ModuleType
+import sys
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal, OutsidePlace
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.objects import has_state
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.python_state import PythonState, guarded
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -22,9 +24,10 @@ _OF_ALL_BELOW = frozenset({
 })
 """Methods of a cell that read all cells below it."""
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
-_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.values.frame", "adjoint.frontend.values.text",
-                            "adjoint.frontend.values.numbers", "adjoint.runtime.graphs.jit"})
-"""Modules of classes whose objects have no state beyond what `values.key` sees."""
+_WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.values.text", "adjoint.frontend.values.numbers",
+                            "adjoint.runtime.graphs.jit"})
+"""Modules of classes whose objects have no state beyond what `constants.key` sees."""
+
 
 
 class Reads:
@@ -59,6 +62,7 @@ class Reads:
         if type(holder) is super:
             # The attribute belongs to a class; the bound object would be kept alive.
             found: Any = holder  # to pyright, super has no attributes of its own
+            self._guards.of_attribute(found.__self_class__, "__mro__")
             classes = found.__self_class__.__mro__
             for above in classes[classes.index(found.__thisclass__) + 1 :]:
                 self._guards.of_attribute(above, name)
@@ -66,6 +70,9 @@ class Reads:
                     break
             return
         self._guards.of_attribute(holder, name)
+        if type(type(holder)) is not type and not isinstance(holder, (type, Cell)) and name not in getattr(holder, "__dict__", ()):
+            # A metaclass may have made the object just now; then only its class can still change.
+            self._guards.of_attribute(type(holder), name)
 
     def saw(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
         """Record what the first read of an attribute or a name has found; `is_own` is False if the object has it of its class."""
@@ -83,17 +90,27 @@ class Reads:
             self.read_object(x.__self__)
             if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
                 self._read_all_below(x.__self__)
+            if isinstance(x.__self__, Cell) and x.__name__ == "get_flags":
+                self._guards.of_attribute(x.__self__, "_flags")
         elif isinstance(x, (list, tuple, set, frozenset)):
             for item in x:
                 if type(item) not in _WITHOUT_PARTS:
                     self.read_object(item)
-        elif not isinstance(x, (type, ModuleType, FunctionType, BaseException, enum.Enum, GraphNumber)) \
-                and type(x).__module__ not in _WITHOUT_STATE and getattr(x, "__dict__", None):
+        elif isinstance(x, BaseException):
+            if not self._journal.has_made(x):
+                self._guards.of_attribute(x, "args")
+        elif type(x).__module__ == "decimal":
+            self._guards.of_outcome(_decimal_context, ())
+        elif isinstance(x, FunctionType):
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                self._guards.of_attribute(x, name)
+        elif has_state(x) and not isinstance(x, (enum.Enum, GraphNumber)) and type(x).__module__ not in _WITHOUT_STATE \
+                and (getattr(x, "__dict__", None) or not _is_library(type(x))):
             if not self._journal.has_made(x):
                 self._guards.of_object(x)
                 return
             self._visiting.add(id(x))  # its attributes may lead to it
-            for item in vars(x).values():
+            for item in getattr(x, "__dict__", {}).values():
                 if type(item) not in _WITHOUT_PARTS:
                     self.read_object(item)
             self._visiting.discard(id(x))
@@ -104,6 +121,11 @@ class Reads:
             for parameter in cell._params.values():
                 self._guards.of_attribute(parameter, "requires_grad")
                 self._guards.of_attribute(parameter, "name")
+
+    def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        """Record what a function of Python's returns for objects that the body has not made."""
+        if not any(map(self._journal.has_made, arguments)):
+            self._guards.of_outcome(function, arguments)
 
     def read_identity(self, x: object) -> None:
         """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
@@ -125,3 +147,12 @@ class Reads:
     def forget(self, since: int, until: int) -> None:
         """Drop the reads between two counts: nothing depends on them."""
         self._guards.forget(since, until)
+
+
+def _is_library(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _decimal_context() -> str:
+    """Return the context of the thread in which decimal numbers compute."""
+    return str(sys.modules["decimal"].getcontext())

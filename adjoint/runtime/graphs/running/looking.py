@@ -74,6 +74,10 @@ class Caller(Protocol):
         """Clean up after a hook has raised."""
         ...
 
+    def alive(self) -> list[Any]:
+        """Return what a call holds until its end."""
+        ...
+
 
 class LookConditions:
     """What the function of a whole call with such hooks depends on besides its arguments.
@@ -94,7 +98,7 @@ class LookConditions:
         statements, objects = self._of.as_text()
         own = ["now, latest = seen = epoch.now, ids.last",
                "if beginning.seen != seen and not beginning.allows(now, latest): return NOT_RUN",
-               "caller = caller_of()", "if caller is None: return NOT_RUN", "beginning.runs += 1"]
+               "caller = caller_of()", "if caller is None: return NOT_RUN", "alive = caller.alive()", "beginning.runs += 1"]
         return [*statements, *own], {**objects, "epoch": epoch, "ids": ids, "beginning": self._beginning, "caller_of": self._caller}
 
 

@@ -1,0 +1,61 @@
+"""Guards of what a function of Python's returns for objects from outside, such as `isinstance(x, Base)` and `type(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.check import GuardConditions
+from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Place, Watch, named, watch_cell
+from adjoint.runtime.graphs.guards.references import address_of, reference
+
+__all__ = ["Outcome"]
+
+
+class Outcome(Place):
+    """What a function returns for some arguments; it is called at each comparison.
+
+    Which class an object has, and which classes it is an instance of, depends on more than the object: on `ABC.register`, on the bases of
+    its class, on an `__instancecheck__` of the user's.  The function itself knows best.
+    """
+
+    __slots__ = ("_arguments", "_function")
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]):
+        super().__init__(f"{getattr(function, '__name__', 'function')}({', '.join(map(_shown, arguments))})")
+        self._function, self._arguments = function, tuple(map(reference, arguments))
+
+    def address(self) -> Hashable:
+        return Outcome, id(self._function), *map(address_of, self._arguments)
+
+    def parts(self) -> list[Place]:
+        found = [held() for held in self._arguments]
+        if any(x is None for x in found):
+            return []
+        for x in found:
+            if isinstance(x, Cell):
+                watch_cell(x, frozenset())
+        return [self]
+
+    def read(self) -> Any:
+        found = [held() for held in self._arguments]
+        if any(x is None for x in found):
+            return GONE
+        try:
+            return self._function(*found)
+        except Exception:  # whatever it is, lowering meets it again, in the user's line
+            return ABSENT
+
+    def watch(self, value: Any) -> Watch:
+        # A cell tells of each change of its class.
+        if self._function is type and isinstance(self._arguments[0](), Cell):
+            return "epoch"
+        return "value" if isinstance(value, str) else super().watch(value)
+
+    def expression(self, conditions: GuardConditions) -> str:
+        return f"{conditions.variable(self._function)}({', '.join(map(conditions.holder, self._arguments))})"
+
+
+def _shown(x: Any) -> str:
+    return ", ".join(map(_shown, x)) if isinstance(x, tuple) else named(x)
