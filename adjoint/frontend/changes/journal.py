@@ -52,7 +52,7 @@ MISSING: Any = object()
 """The value of a place that does not exist."""
 
 
-class Workspace(Protocol):
+class PlaceValues(Protocol):
     """What a lowering sees of places in the program around (`adjoint.frontend.changes.workspace`)."""
 
     def get(self, place: OutsidePlace) -> Any: ...
@@ -67,7 +67,7 @@ class OutsidePlace:
     """
 
     __slots__ = ()
-    workspace: Workspace | None
+    workspace: PlaceValues | None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ class OutsidePlace:
         """Change the object; MISSING removes."""
         raise NotImplementedError
 
-    def over(self, workspace: Workspace | None) -> Self:
+    def over(self, workspace: PlaceValues | None) -> Self:
         """Return the same place with another workspace, or with none."""
         raise NotImplementedError
 
@@ -144,7 +144,7 @@ class ItemPlace(OutsidePlace):
 
     holder: dict[Any, Any]
     name: Any
-    workspace: Workspace | None = None
+    workspace: PlaceValues | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -159,7 +159,7 @@ class ItemPlace(OutsidePlace):
         else:
             self.holder[self.name] = value
 
-    def over(self, workspace: Workspace | None) -> ItemPlace:
+    def over(self, workspace: PlaceValues | None) -> ItemPlace:
         return ItemPlace(self.holder, self.name, workspace)
 
 
@@ -173,7 +173,7 @@ class AttributePlace(OutsidePlace):
 
     holder: Any
     name: str
-    workspace: Workspace | None = None
+    workspace: PlaceValues | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -184,7 +184,7 @@ class AttributePlace(OutsidePlace):
     def held(self) -> Any:
         return getattr(self.holder, self.name, MISSING)
 
-    def over(self, workspace: Workspace | None) -> AttributePlace:
+    def over(self, workspace: PlaceValues | None) -> AttributePlace:
         return AttributePlace(self.holder, self.name, workspace)
 
     def put(self, value: Any) -> None:
@@ -225,7 +225,7 @@ class CellPlace(OutsidePlace):
     """A name of an enclosing function of Python's own."""
 
     cell: CellType
-    workspace: Workspace | None = None
+    workspace: PlaceValues | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -243,7 +243,7 @@ class CellPlace(OutsidePlace):
         else:
             self.cell.cell_contents = value
 
-    def over(self, workspace: Workspace | None) -> CellPlace:
+    def over(self, workspace: PlaceValues | None) -> CellPlace:
         return CellPlace(self.cell, workspace)
 
 

@@ -3,7 +3,7 @@
 A graph depends on what its lowering has read. The snapshot of the guards is taken later, and another thread may have written in between:
 
     reads of parsed code   the first one is recorded with what it has found, and the snapshot holds that
-    reads of the library   `Changes` tells whether another thread has changed the object since it was recorded: then the graph is made again
+    reads of the library   `Disturbances` tells whether another thread has changed the object since then: if so, the graph is made again
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from adjoint.frontend.changes.journal import MISSING
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.call_results import CallResult
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object
 from adjoint.runtime.graphs.guards.patterns import Pattern
@@ -23,10 +24,10 @@ from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.epoch import epoch
 
-__all__ = ["Changes", "seen_parts"]
+__all__ = ["Disturbances", "seen_parts"]
 
 
-class Changes:
+class Disturbances:
     """What the other threads change from the time when this object is made until `end`."""
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class Changes:
     def before(self, place: Place) -> None:
         """Call this before a place is read for the first time: from now on each change of a cell moves the epoch."""
         for part in place.parts():
-            if isinstance(part, (Object, Numbers, Setting)):
+            if isinstance(part, (CallResult, Object, Numbers, Setting)):
                 self._keys[part.address()] = part.key_of(part.read(), ignore)
 
     def concern(self, place: Place) -> bool:

@@ -26,12 +26,12 @@ from functools import partial
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.call_results import CallResult
 from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, difference_before, is_held, may_be_changed, none_has_changed
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
-from adjoint.runtime.graphs.guards.disturbances import Changes, seen_parts
+from adjoint.runtime.graphs.guards.disturbances import Disturbances, seen_parts
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
-from adjoint.runtime.graphs.guards.outcomes import Outcome
 from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Held, OwnAttribute, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, address_of, reference
@@ -59,7 +59,7 @@ class Guards:
 
     def __init__(self, is_shared: bool = False) -> None:
         self.is_disturbed = False
-        self._changes = Changes() if is_shared else None
+        self._changes = Disturbances() if is_shared else None
         self._seen: dict[Hashable, tuple[Any, bool]] = {}
         """By address, what the first read of a place has found, and False if the object has it of its class."""
         self.holds: Callable[[], bool] = _without_snapshot
@@ -123,7 +123,7 @@ class Guards:
 
     def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         """Record what a function of Python's returns for objects from outside; it is called at each comparison."""
-        self._record(Outcome(function, arguments))
+        self._record(CallResult(function, arguments))
 
     def of_numbers(self, tensor: Tensor) -> None:
         """Record the numbers in a tensor from outside that Python has read."""

@@ -10,10 +10,10 @@ from adjoint.runtime.graphs.guards.check import GuardConditions
 from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Place, Watch, named, watch_cell
 from adjoint.runtime.graphs.guards.references import address_of, reference
 
-__all__ = ["Outcome"]
+__all__ = ["CallResult"]
 
 
-class Outcome(Place):
+class CallResult(Place):
     """What a function returns for some arguments; it is called at each comparison.
 
     Which class an object has, and which classes it is an instance of, depends on more than the object: on `ABC.register`, on the bases of
@@ -27,7 +27,7 @@ class Outcome(Place):
         self._function, self._arguments = function, tuple(map(reference, arguments))
 
     def address(self) -> Hashable:
-        return Outcome, id(self._function), *map(address_of, self._arguments)
+        return CallResult, id(self._function), *map(address_of, self._arguments)
 
     def parts(self) -> list[Place]:
         found = [held() for held in self._arguments]
