@@ -143,6 +143,12 @@ class Tape:
         names[:] = [name for name in names if id(name) in self.names]
         return names
 
+    def identity(self, x: Tensor) -> int:
+        """Return a number that is equal for all tensor objects that are one tensor to the program; it is valid until the next name."""
+        self._gather_names()
+        names = self.names.get(id(x))
+        return id(x) if names is None else id(names[0])
+
     def _gather_names(self) -> None:
         names = self.names
         for alias, x in self.named:

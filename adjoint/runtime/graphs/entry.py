@@ -38,6 +38,7 @@ from adjoint.runtime.graphs.whole_gradients import GradientOf, WholeGradient, wh
 from adjoint.runtime.process.jitted import parsed_function
 from adjoint.runtime.process.observers import graph_made
 from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Entry", "make", "parsed", "run_instead"]
@@ -60,6 +61,7 @@ class Entry:
     _logged  what runs if a log is kept and there is no tape, once it is made
     _observed what runs instead as long as forward hooks change nothing, once it is made; `_may_observe` is False if there is no such thing
     _call    how the graph is called, if its result can be written as text
+    _may_share True if it writes a tensor that an argument may be: a Parameter among the arguments is no input of a graph
     _called_as  the graphs of the function, and what names it, for a function of a whole call in which a hook does more than look
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
@@ -82,7 +84,10 @@ class Entry:
         self._filled = None if result is None else filling(result, len(self.slots), _CONVERTING)
         given = None if result is None else argument_text(template, count)
         self._call = None if result is None or given is None else given.call(result, _CONVERTING, lowered.guards)
-        if self.logs or self._around:
+        self._may_share = any(not isinstance(x, Parameter) for x in lowered.rewritten)
+        if self._may_share:
+            self._call = None
+        if self.logs or self._around or self._may_share:
             self._fill, call = None, None
         else:
             self._fill, call = self._filled, self._call
@@ -116,6 +121,8 @@ class Entry:
 
     def gradient(self, template: Template, *asked: Any) -> WholeGradient | None:
         """Return the gradient of the graph, for arguments of this template; None if a tape is needed.  `asked` is that of `GradientOf`."""
+        if self._may_share:
+            return None
         of = GradientOf(*asked)
         key = of.leaves, tuple(map(id, of.weights)), of.trained, of.has_aux, of.valued
         if key not in self._gradients:
@@ -134,9 +141,12 @@ class Entry:
             if whole is not None:
                 known.use(self._kind, whole)
             if tape is not None:
-                known.recorded = self.sequence.recorded
+                if self.lowered.rewritten:
+                    self._check_written(named, tensors)  # an argument may be a name of a Parameter
+                else:
+                    known.recorded = self.sequence.recorded
             return self._fill(*self.sequence.run_fitting(tensors, Run(tape)))
-        if self.lowered.written:
+        if self.lowered.written or self._may_share or (self.lowered.rewritten and state.tracer is not None):
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):
             return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
@@ -182,12 +192,20 @@ class Entry:
         return any(cell is None or cell._hooks for cell in [reference() for reference in self._around])
 
     def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
-        """Raise CompileError if a tensor that is written in place is passed twice: in the graph it would be two tensors."""
-        given = [id(x) for x in tensors]
-        for i in self.lowered.written:
-            if given.count(given[i]) > 1:
-                raise errors.ONE_OR_ANOTHER.at(definition_of(named), "an argument is written in place, and the same tensor is given twice",
-                                               help="give a copy: `x.copy()`")
+        """Raise CompileError if a tensor that is written in place has two names in the graph, where it would be two tensors."""
+        lowered, tape = self.lowered, state.tracer
+        one: Callable[[Tensor], int] = tape.identity if tape is not None and tape.emits is False else id
+        given = [one(x) for x in tensors]
+        outside = {one(x) for x in lowered.graph.state.values()}
+        rewritten = {one(x) for x in lowered.rewritten}
+        for i in range(len(given)):
+            if i in lowered.written and given.count(given[i]) > 1:
+                what = "an argument is written in place, and the same tensor is given twice"
+            elif given[i] in (outside if i in lowered.written else rewritten):
+                what = "a tensor is written in place that is an argument, and is read or written as one from outside, too"
+            else:
+                continue
+            raise errors.ONE_OR_ANOTHER.at(definition_of(named), what, help="give a copy: `x.copy()`")
 
     def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
         """Return what the function returns, and write the arguments that it wrote in place."""
@@ -368,7 +386,8 @@ def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
     known = lowered.graph
     graph = Graph(module, known.symbol, known.state, known.hosts, cells=known.cells)
     template, tensors = flatten((tuple(args), {}))
-    transformed = Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun)
+    transformed = Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun,
+                          lowered.rewritten)
     entry = Entry(transformed, template)
     try:
         return entry.returned(entry.sequence.run(tensors, Run(state.tracer)), tensors)

@@ -33,6 +33,7 @@ from adjoint.runtime.graphs.outline import OutlineSlot, Remade, expression_of, s
 from adjoint.runtime.graphs.running.in_order import InOrder
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
 from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -145,7 +146,8 @@ class AnySize:
         self._inferences = Inferences([*lowered.graph.module.functions.values(), optimised], names)
         self._derived: _Derived = {}
         self._ran: set[tuple[int, ...]] = set()
-        result = None if lowered.written or self._hooked is not None else expression_of(lowered.outline)
+        shared = any(not isinstance(x, Parameter) for x in lowered.rewritten)  # an argument may be one of these
+        result = None if lowered.written or shared or self._hooked is not None else expression_of(lowered.outline)
         self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)))
         self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
@@ -186,7 +188,8 @@ class AnySize:
             return None
         outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
         graph = SizedGraph(known.graph, sizes, self._derived)
-        return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun), alone
+        return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun,
+                       known.rewritten), alone
 
 
 _Derived = dict[Hashable, "tuple[Graph, Function, Inferences] | None"]

@@ -161,7 +161,7 @@ class LoweredCall:
         """Run construct in a new region whose parameters are the values `entering`."""
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, ends, output, changed = regions.loc, False, None, False
-        params = regions.params_like(operands)
+        params, uses = regions.params_like(operands), self._symbols.uses(entering)
         hosts, always = self._calls.hosts, cell._hooks is not None and any(hook.always_call for hook in cell._hooks.forward.values())
         regions.open()
         regions.at_boundary()
@@ -189,9 +189,7 @@ class LoweredCall:
                 ends = True
             results = outputs(output, ruled, DYNAMIC)
             written = [(x, own) for x, own, param in zip(entering, inner, params, strict=True) if own.atom is not param]
-            if any(sum(x is other for other in entering) > 1 for x, _ in written):
-                raise errors.UNSUPPORTED.at(loc, f"`{cell.title}` writes in place to an argument that it is given twice",
-                                            help="give it a copy: `x.copy()`")
+            self._symbols.check_names(entering, [x for x, _ in written], uses, loc)
             yielded = self._values.atoms((*results, *(x for _, x in written)))
         finally:
             hosts.always -= always

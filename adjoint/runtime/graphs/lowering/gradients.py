@@ -85,6 +85,7 @@ class Gradients:
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
         operands = self._values.atoms(given_by)
+        uses = self._symbols.uses(given_by)
         params = self._regions.params_like(operands)
         for w in weights:
             if isinstance(w, GraphTensor):
@@ -115,6 +116,7 @@ class Gradients:
             # Bools have no gradient; for a function of bools alone a constant is differentiated.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [self._values.tensor(_NOTHING)]
             written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
+            self._symbols.check_names(given_by, [leaf for leaf, _ in written], uses, loc)
             order = [*chosen]
             for x in (*found, *(x for _, x in written)):
                 if not any(x is c for c in order):

@@ -47,6 +47,7 @@ from adjoint.runtime.graphs.lowering.world import GraphWorld
 from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size", "lowered_reading"]
 
@@ -67,14 +68,15 @@ class Lowered:
     decisions  the assumed results of forward hooks, by site
     sites      the site of each `apply!` of such hooks, by its symbol
     begun      the Python state that it writes, as it is at the beginning of a run
+    rewritten  the tensors from outside that it writes
     """
 
     def __init__(
         self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
-        begun: Begun,
+        begun: Begun, rewritten: Sequence[Tensor],
     ):
         self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
-        self.decisions, self.sites, self.begun = decisions, sites, begun
+        self.decisions, self.sites, self.begun, self.rewritten = decisions, sites, begun, rewritten
 
 
 @dataclass(frozen=True)
@@ -335,7 +337,8 @@ class Lowering:
         function = Function(subject.symbol, body, loc=subject.loc)
         module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
         graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
-        return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun())
+        return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun(),
+                       symbols.rewritten())
 
     def end(self) -> None:
         """Drop the parts, so that cells and other objects are freed at once: nothing is run any more.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import CompileError
+from adjoint.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Value, symbol_like
@@ -39,6 +40,8 @@ class Symbols:
         self._by_id: dict[int, str] = {}
         self._parameters: dict[tuple[int, str], Parameter] = {}
         """The Parameters, named by the user, that a net has read, by its id and their name."""
+        self._uses: dict[int, tuple[int, int]] = {}
+        """By id, how often tensors from outside have been read and written."""
         self._written: set[int] = set()
         """Ids of the tensors from outside that the graph writes."""
         self._shown: dict[int, Builder] = {}
@@ -52,6 +55,8 @@ class Symbols:
         if literal is not None:
             return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
         symbol, regions = self.of(x), self._regions
+        reads, writes = self._uses.get(id(x), (0, 0))
+        self._uses[id(x)] = reads + 1, writes
         if symbol in self._reads:
             version, builder, value = self._reads[symbol]
             if version == regions.version and regions.is_open(builder):
@@ -76,9 +81,35 @@ class Symbols:
         CompileError where Python has read its numbers in a loop: the next round would have to read others.
         """
         self._written.add(id(x))
+        reads, writes = self._uses.get(id(x), (0, 0))
+        self._uses[id(x)] = reads, writes + 1
         if id(x) in self._shown and self._regions.is_open(self._shown[id(x)]):
             raise self._number_needed(x, "are needed while parsing, in a branch or loop that writes them")
         return self.of(x)
+
+    def rewritten(self) -> list[Tensor]:
+        """Return the tensors from outside that the graph writes."""
+        return [x for x in self.tensors.values() if id(x) in self._written]
+
+    def uses(self, given: Sequence[Any]) -> list[tuple[int, int]]:
+        """Return how often the graph has read and has written tensors as ones from outside up to now."""
+        return [self._uses.get(id(x), (0, 0)) for x in given]
+
+    def check_names(self, given: Sequence[Any], written: Sequence[Any], before: Sequence[tuple[int, int]], loc: Loc) -> None:
+        """Raise CompileError if a function writes a tensor that has two names in it: in the graph it would be two tensors.
+
+        given    its arguments, by which they are known outside; `written` are those that it has written by the names that it gives them
+        before   what `uses` returned for the arguments before the call
+        """
+        for x, uses, now in zip(given, before, self.uses(given), strict=True):
+            is_written = any(x is other for other in written)
+            if is_written and sum(x is other for other in given) > 1:
+                what = "an argument is written in place, and the same tensor is given twice"
+            elif now[1] > uses[1] or (is_written and now != uses):
+                what = "a tensor is written in place that is an argument, and is read or written as one from outside, too"
+            else:
+                continue
+            raise errors.ONE_OR_ANOTHER.at(loc, what, help="give a copy: `x.copy()`")
 
     def show_numbers(self, x: Tensor) -> None:
         """Record that Python reads the numbers of a tensor from outside while parsing, as they are before a run.
