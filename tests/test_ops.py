@@ -70,10 +70,10 @@ def cases_of(name: str, *dtypes: DType) -> list[Case]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_docstring_has_its_parts(name: str) -> None:
-    documented = registry()[name].__doc__ or ""
+    documented = registry()[name].documentation()
     first, _, parts = documented.partition("\n\n")
     assert first.strip().endswith((".", "`", ":")), "the docstring begins with a sentence"
-    words = re.findall(r"^ {4}(\w+)\b", documented, re.MULTILINE)
+    words = re.findall(r"^(\w+)\b", parts, re.MULTILINE)
     for part in ("result", "gradient", "errors"):
         assert part in words, f"the docstring lacks `{part}`"
     assert parts
