@@ -11,7 +11,7 @@ run-time number, whether it matches is known when the graph runs; the case then 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from adjoint.frontend import errors
@@ -29,6 +29,11 @@ __all__ = ["Patterns"]
 
 _ITSELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """Types whose one positional pattern is matched with the value itself."""
+
+
+_SEQUENCE, _MAPPING = 1 << 5, 1 << 6
+"""The flags of classes whose objects sequence and mapping patterns match, as Python looks at them (PEP 634): NumPy's array has one from
+NumPy 2.5 on."""
 
 
 class Patterns:
@@ -93,7 +98,7 @@ class Patterns:
         with self.stack.here(node):
             if isinstance(subject, RunTimeRange):
                 len(subject)  # raises: it is not known
-            if not isinstance(subject, Sequence) or isinstance(subject, (str, bytes, bytearray)):
+            if not type(subject).__flags__ & _SEQUENCE:
                 return False
         self.objects.used(subject)
         starred = next((i for i, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar)), None)
@@ -114,7 +119,7 @@ class Patterns:
         return held
 
     def _mapping(self, node: ast.MatchMapping, subject: Any, names: dict[str, Any]) -> Any:
-        if not isinstance(subject, Mapping):
+        if not type(subject).__flags__ & _MAPPING:
             return False
         self.objects.used(subject)
         held: Any = True
