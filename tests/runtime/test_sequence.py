@@ -420,7 +420,7 @@ def test_python_that_raises(placed, kind):
     with pytest.raises(kind) as raised:
         f(T(1, 2), N(1, np.int64))
     assert raised.value is boom and len(boom.__notes__) == 2
-    assert boom.__notes__[1].endswith(f"on value 'y', forward at {file}:3")
+    assert boom.__notes__[1].endswith(f"on value 'y', forward at {file}:2")  # where the value is made, not where the hook is attached
     hosts["shown"] = lambda gradient: None
     same(f(T(1, 2), N(1, np.int64)), expected)
 
