@@ -1,4 +1,4 @@
-"""Options, and the cache of compiled kernels that all tests share.
+"""Options, the cache of compiled kernels that all tests share, and the settings that each test gives back.
 
 A run compiles into a directory of its own, so that no test passes because of an earlier build.  Set ADJOINT_TEST_CACHE to a directory to
 keep compiled kernels between runs while working on tests.  If Python is configured to write no bytecode next to the sources, the bytecode
@@ -61,6 +61,23 @@ def pytest_collection() -> Generator[None, object, object]:
         # What tests keep grows to millions of objects: all of them are looked through seldom, the young ones as often as in any program.
         gc.set_threshold(*gc.get_threshold()[:2], 100)
         gc.enable()
+
+
+_SETTINGS = {"mode": 1, "save_graphs": 0, "max_call_depth": 1000, "deterministic": "ON"}
+"""Settings that a test gives back, with their defaults: the next test of the same process would run with others."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that leaves a setting of the process as it is for itself alone, and put the setting back."""
+    result = yield
+    context = sys.modules.get("adjoint.runtime.process.context")
+    if context is not None:
+        left = {name: found for name, default in _SETTINGS.items() if (found := context.get_context(name)) != default}
+        if left:
+            context.set_context(**{name: _SETTINGS[name] for name in left})
+            raise AssertionError(f"{item.nodeid} leaves the settings {left}")
+    return result
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

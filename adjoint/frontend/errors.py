@@ -13,7 +13,7 @@ from adjoint.ir.errors import MISTAKES, Mistake
 __all__ = [
     "BRANCHES_DIFFER", "CHANGED_OUTSIDE", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH",
     "NUMBER_RANGE", "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP",
-    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "at_call", "moved", "with_article",
+    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "at_call", "moved", "with_article", "written_under_two_names",
 ]
 
 
@@ -52,6 +52,13 @@ def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> Com
         found.code, found.title, f"`{function}` of {package} cannot become part of a graph", loc,
         (Note(found.label, found.loc), *found.notes),
         "call it outside the function, and pass the result as an argument"))
+
+
+def written_under_two_names(loc: Loc, *, from_outside: bool) -> CompileError:
+    """Return the error for an argument that is written in place, and is given twice or is also a tensor from outside (`from_outside`)."""
+    what = "a tensor is written in place that is an argument, and is read or written as one from outside, too" if from_outside \
+        else "an argument is written in place, and the same tensor is given twice"
+    return ONE_OR_ANOTHER.at(loc, what, help="give a copy: `x.copy()`")
 
 
 def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -> GraphMistake:

@@ -65,11 +65,8 @@ class Lowerer:
 
     call          call any callable, with a tuple of positional and a dict of keyword arguments
     run_function  call a function that Python has defined, by its tree
-    call_back     the method by which Python calls functions that it was given as arguments
     journal, workspace, outside, aliases, branching, iterators  the state of the parts that own them
     """
-
-    call_back = PythonCalls.call_back
 
     def __init__(self, world: World):
         self.world = world

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -91,8 +91,15 @@ class Gate(nn.Cell):
             return x * self.weight
 
 
-def test_a_cell_in_graph_mode() -> None:
+@pytest.fixture
+def graph_mode() -> Iterator[None]:
     ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.usefixtures("graph_mode")
+def test_a_cell_in_graph_mode() -> None:
     gate, x = Gate(), Tensor([1.0, 2.0])
     assert gate(x, Tensor(-1)) is None
     assert gate(x, Tensor(1)).tolist() == [3.0, 8.0]
@@ -100,8 +107,8 @@ def test_a_cell_in_graph_mode() -> None:
     assert (of_input.tolist(), of_weights[0].tolist()) == ([3.0, 4.0], [1.0, 2.0])
 
 
+@pytest.mark.usefixtures("graph_mode")
 def test_a_cell_with_hooks_returns_one_type() -> None:
-    ms.set_context(mode=ms.GRAPH_MODE)
     gate = Gate()
     handle = gate.register_forward_hook(lambda cell, inputs, output: None)
     with pytest.raises(CompileError, match="returned on one path and None on the other"):

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import mindspore as ms
+from object_kinds import kind
 
 WITHOUT = (
     "mindspore.graph", "mindspore.ops.composite.multitype_ops", "mindspore.ops.auto_generate.", "mindspore.ops.tensor_method",
@@ -156,15 +157,6 @@ def record() -> dict[str, Any]:
     modules = everything()
     homes, places = public_homes(modules), {id(module): place for place, (module, _) in modules.items()}
     return {"modules": {place: row(place, *found, homes, places) for place, found in sorted(modules.items())}}
-
-
-def kind(value: Any) -> str:
-    """Return `module`, `class`, `function` for what can be called, or `value`."""
-    if isinstance(value, ModuleType):
-        return "module"
-    if isinstance(value, type):
-        return "class"
-    return "function" if callable(value) else "value"
 
 
 def record_kinds() -> dict[str, Any]:

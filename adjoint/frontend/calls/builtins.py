@@ -12,6 +12,7 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.journal import MISSING, AttributePlace, ContentsPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.branches import Difference
@@ -98,7 +99,7 @@ def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     itself = kind is type(x)
     checks = {type(each).__instancecheck__ for each in _classes(kinds)} - {type.__instancecheck__}
     if checks:
-        by_class = not itself or (_is_in_c(kind) and checks == {abc.ABCMeta.__instancecheck__})
+        by_class = not itself or (purity.is_in_c(kind) and checks == {abc.ABCMeta.__instancecheck__})
         on.world.read_outcome(*((issubclass, (kind, kinds)) if by_class else (isinstance, args)))
     elif itself:
         _read_class(on, x)
@@ -111,7 +112,7 @@ def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     on.objects.outside.unparsed.given(kinds)
     if any(type(each).__subclasscheck__ is not type.__subclasscheck__ for each in _classes(kinds)):
         on.world.read_outcome(issubclass, args)
-    elif isinstance(kind, type) and not _is_in_c(kind):
+    elif isinstance(kind, type) and not purity.is_in_c(kind):
         on.world.read_attribute(kind, "__mro__")
     return issubclass(kind, kinds)
 
@@ -119,7 +120,7 @@ def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _read_class(on: Builtins, x: Any) -> None:
     """Record the class of an object, and its bases, where these may change."""
     kind = type(x)
-    if not _is_in_c(kind) and not on.world.is_dynamic(x):
+    if not purity.is_in_c(kind) and not on.world.is_dynamic(x):
         on.world.read_outcome(type, (x,))
         if not on.world.is_library(kind):
             on.world.read_attribute(kind, "__mro__")
@@ -132,16 +133,6 @@ def _classes(kinds: Any) -> Iterator[Any]:
             yield from _classes(kind)
     elif isinstance(kinds, type):
         yield kinds
-
-
-def _is_in_c(kind: type) -> bool:
-    """Return True for a class that is written in C: neither its bases nor the class of its instances can change."""
-    return not kind.__flags__ & _HEAP
-
-
-_HEAP = 1 << 9
-"""The flag of classes that a `class` statement makes."""
-
 
 @_for(type)
 def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from adjoint.frontend.calls.builtins import PYTHON, Builtins
 from adjoint.frontend.calls.functions import Functions
 from adjoint.frontend.calls.instances import Instances
-from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.calls.python_calls import CalledBack, PythonCalls
 from adjoint.frontend.changes import purity
 from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.values.chosen import Chosen, check
@@ -41,6 +41,8 @@ class Calls:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return `function(*args, **kwargs)`, whatever kind of callable it is."""
         function = self.world.parsed_function(function)
+        while isinstance(function, CalledBack):
+            function = self.world.parsed_function(function.function)
         if isinstance(function, functools.partial):
             if not self.python.objects.journal.has_made(function):
                 for name in ("func", "args", "keywords"):

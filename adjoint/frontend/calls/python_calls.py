@@ -23,7 +23,7 @@ from adjoint.frontend.values.chosen import check
 from adjoint.frontend.values.text import RunTimeText, formatted, joined
 from adjoint.frontend.world import World
 
-__all__ = ["PythonCalls"]
+__all__ = ["CalledBack", "PythonCalls"]
 
 _COMPARING = frozenset({"sort", "count", "index", "remove"})
 """Methods of containers that compare what is in them."""
@@ -33,6 +33,15 @@ _GO_ON = frozenset({"__next__", "send", "throw", "close"})
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)
 """Containers whose constructors hash their items."""
+
+
+class CalledBack(functools.partial[Any]):
+    """What Python is given in the place of a function of the user's: it parses that and calls it.  Functions of Python's may return it."""
+
+    @property
+    def function(self) -> Any:
+        """Return the function of the user's."""
+        return self.args[0]
 
 
 class PythonCalls:
@@ -69,7 +78,7 @@ class PythonCalls:
             self.objects.touched_once(AttributePlace(target[0], target[1]))
         place = self.world.place(owner) if owner is not None else None
         before = None if place is None else place.get()
-        if args and isinstance(args[0], Iterator) and (name == "join" or function in _SETS):
+        if args and isinstance(args[0], Iterator) and (name == "join" or _makes_a_set(function)):
             args = (list(args[0]), *args[1:])  # what is in it is looked at here
             self._check_arguments(function, owner, args, kwargs)
         if isinstance(function, type) or name in _COMPARING:
@@ -160,7 +169,7 @@ class PythonCalls:
             for item in x if type(x) in (list, tuple) else ():
                 self.iterators.check(item)
         for x in args:
-            if function in _SETS:
+            if _makes_a_set(function):
                 for item in x if isinstance(x, (list, tuple)) else ():
                     self.objects.check_key(item, self.world.loc)
             if purity.changes_arguments(function) and isinstance(x, CONTAINERS):
@@ -179,10 +188,10 @@ class PythonCalls:
         while isinstance(function, (functools.partial, types.MethodType)):
             function = function.func if isinstance(function, functools.partial) else function.__func__
         if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
-            return functools.partial(self.call_back, x)
+            return CalledBack(self.call_back, x)
         if isinstance(function, (types.FunctionType, functools._lru_cache_wrapper)) and not self.world.is_library(function) \
                 and not purity.is_of_pure_module(function):
-            return functools.partial(self.call_back, x)
+            return CalledBack(self.call_back, x)
         return x
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -194,7 +203,7 @@ class PythonCalls:
         name = self.stack.called_as or function.__qualname__
         raise errors.FROZEN_CALL.at(
             self.world.loc, f"`{name}` keeps its results (`functools.lru_cache`), which a graph cannot see",
-            help=f"call it outside the function, and pass the result as an argument; or call `{name}.__wrapped__`, which computes it anew")
+            help=f"call it outside the function, and pass the result as an argument; or call `{name}.__wrapped__`, computed in each call")
 
     def read_outcome(self, function: Any, args: tuple[Any, ...]) -> None:
         """Record what a function of Python's returns that has state of its own, such as the `dispatch` of `functools.singledispatch`."""
@@ -207,6 +216,11 @@ class PythonCalls:
             name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
             raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
                                         help="call it outside the function, and pass the result as an argument")
+
+
+def _makes_a_set(function: Any) -> bool:
+    # Other callables may have an `==` of their own.
+    return isinstance(function, (type, types.BuiltinMethodType)) and function in _SETS
 
 
 def _is_of_numpy(function: Any, owner: Any) -> bool:

@@ -74,7 +74,7 @@ class OutsidePlace:
         raise NotImplementedError
 
     def held(self) -> Any:
-        """Return what the object holds, MISSING for nothing."""
+        """Return what the object holds, or MISSING if there is no value."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:

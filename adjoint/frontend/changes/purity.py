@@ -9,8 +9,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_installed", "is_installed_class", "is_installed_module",
-           "is_of_pure_module", "is_standard", "looks_at_functions"]
+__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_in_c", "is_installed", "is_installed_class",
+           "is_installed_module", "is_of_pure_module", "is_standard", "looks_at_functions"]
 
 MODULES = frozenset({
     "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
@@ -45,6 +45,15 @@ def is_installed(file: str) -> bool:
 def looks_at_functions(function: Any) -> bool:
     """Return whether a function of Python's may be about the functions among its arguments, and does not call them."""
     return _module_of(function) in ("inspect", "copy", "typing", "weakref")
+
+
+def is_in_c(kind: type) -> bool:
+    """Return whether a class is written in C: neither its bases nor its attributes, nor the class of its instances, can change."""
+    return not kind.__flags__ & _HEAP_TYPE
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that a `class` statement makes."""
 
 
 def is_installed_class(kind: type) -> bool:

@@ -3,7 +3,7 @@
 Other threads run while a function is lowered, and use the same objects. So a lowering leaves these as they are:
 
     a write   to an attribute, a global name or a variable of an enclosing function stays in the workspace
-    a read    of such a place returns what parsed code has written, or else what its first read found: the guards compare with that
+    a read    of such a place returns what parsed code wrote last, or else what the first read found: the guards compare with that
 
 Python code that is not parsed reads the objects themselves. Before it may read a place that parsed code has written, the value is put
 there (`expose`). At the end it is taken back (`withdraw`), unless another thread has written the place since: that write stays, and the
@@ -40,6 +40,11 @@ COPIED: Mapping[type, Callable[[Any], Any]] = {list: list, dict: dict, set: set,
 Key = tuple[Any, ...]
 
 
+def other_threads_run() -> bool:
+    """Return whether there are threads of Python besides this one."""
+    return len(sys._current_frames()) > 1
+
+
 class Workspace:
     """The workspace of one lowering.
 
@@ -49,7 +54,7 @@ class Workspace:
 
     def __init__(self, world: World):
         self._world = world
-        self.is_shared = len(sys._current_frames()) > 1
+        self.is_shared = other_threads_run()
         self.is_disturbed = False
         self._written: dict[Key, tuple[OutsidePlace, Any]] = {}
         self._attributes: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -117,7 +122,7 @@ class Workspace:
         return known[1]
 
     def values_of(self, holder: object) -> Iterable[Any]:
-        """Return what has been written to the attributes of an object."""
+        """Return the values written to the attributes of an object."""
         return () if id(holder) not in self._attributes else self._attributes[id(holder)][1].values()
 
     # -- reading ----------------------------------------------------------------------------------------------------------

@@ -196,16 +196,13 @@ class Entry:
         lowered, tape = self.lowered, state.tracer
         one: Callable[[Tensor], int] = tape.identity if tape is not None and tape.emits is False else id
         given = [one(x) for x in tensors]
-        outside = {one(x) for x in lowered.graph.state.values()}
         rewritten = {one(x) for x in lowered.rewritten}
+        outside = {one(x) for x in lowered.graph.state.values()} if lowered.written else rewritten
         for i in range(len(given)):
             if i in lowered.written and given.count(given[i]) > 1:
-                what = "an argument is written in place, and the same tensor is given twice"
-            elif given[i] in (outside if i in lowered.written else rewritten):
-                what = "a tensor is written in place that is an argument, and is read or written as one from outside, too"
-            else:
-                continue
-            raise errors.ONE_OR_ANOTHER.at(definition_of(named), what, help="give a copy: `x.copy()`")
+                raise errors.written_under_two_names(definition_of(named), from_outside=False)
+            if given[i] in (outside if i in lowered.written else rewritten):
+                raise errors.written_under_two_names(definition_of(named), from_outside=True)
 
     def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
         """Return what the function returns, and write the arguments that it wrote in place."""

@@ -15,6 +15,7 @@ from types import CellType
 from typing import Any
 
 from adjoint.dataclass import dataclass
+from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, OutsidePlace
 from adjoint.ir.types import BOOL, F64, I64, scalar
 from adjoint.runtime.cells.cell import Cell
@@ -202,12 +203,8 @@ def can_hold(place: OutsidePlace, value: Any) -> bool:
             return value is None or isinstance(value, Tensor)
         return not (isinstance(value, (Cell, Parameter, ParameterTuple)) or name.startswith("__"))
     if isinstance(holder, type):
-        return bool(holder.__flags__ & _HEAP_TYPE) and not name.startswith("__")
+        return not purity.is_in_c(holder) and not name.startswith("__")
     return hasattr(holder, "__dict__") or hasattr(type(holder), name)
-
-
-_HEAP_TYPE = 1 << 9
-"""The flag of classes that a program has defined: the attributes of others cannot be set."""
 
 
 def living_holder(held: Callable[[], Any]) -> Any:

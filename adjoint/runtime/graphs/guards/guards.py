@@ -35,7 +35,6 @@ from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers,
 from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Held, OwnAttribute, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, address_of, reference
-from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.structure import items
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -59,7 +58,7 @@ class Guards:
 
     def __init__(self, is_shared: bool = False) -> None:
         self.is_disturbed = False
-        self._changes = Disturbances() if is_shared else None
+        self._disturbances = Disturbances() if is_shared else None
         self._seen: dict[Hashable, tuple[Any, bool]] = {}
         """By address, what the first read of a place has found, and False if the object has it of its class."""
         self.holds: Callable[[], bool] = _without_snapshot
@@ -150,8 +149,8 @@ class Guards:
 
     def _record(self, place: Place) -> None:
         address = place.address()
-        if self._changes is not None and address not in self._recorded:
-            self._changes.before(place)
+        if self._disturbances is not None and address not in self._recorded:
+            self._disturbances.before(place)
         self.clock += 1
         self._recorded.setdefault(address, place)
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
@@ -182,8 +181,6 @@ class Guards:
         Places in objects that have been freed already are dropped: these were made while lowering, and nothing can change them.
         """
         life = Life()
-        if self._changes is None:
-            life.epoch = epoch.now
         watched = Watched(life)
         parts: dict[Hashable, Place] = {}
         seen: dict[Hashable, Any] = {}
@@ -207,7 +204,7 @@ class Guards:
         by: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
         for address, part in parts.items():
             value = as_found(seen[address] if address in seen else part.read())
-            if address not in seen and self._changes is not None and self._changes.concern(part):
+            if address not in seen and self._disturbances is not None and self._disturbances.concern(part):
                 self.is_disturbed = True
             part.take(value, watched)
             by[part.watch(value)].append(part)
@@ -221,22 +218,22 @@ class Guards:
             if isinstance(holder := part.holder(), Cell):
                 watched.add(holder)
         self._life, self._watched = life, watched
-        self._seen, self._changes = {}, None  # they keep objects alive
+        self._seen, self._disturbances = {}, None  # they keep objects alive
         self._compile()
 
     @property
     def others_changed(self) -> bool:
         """True if another thread has changed a cell, a tensor's type or a setting."""
-        return self._changes is not None and self._changes.any
+        return self._disturbances is not None and self._disturbances.any
 
     def changed_by_others(self, cell: Cell, name: str) -> bool:
         """Return True if another thread has changed an attribute of a cell since these guards were made."""
-        return self._changes is not None and self._changes.has(cell, name)
+        return self._disturbances is not None and self._disturbances.has(cell, name)
 
     def end(self) -> None:
         """Record nothing more."""
-        if self._changes is not None:
-            self._changes.end()
+        if self._disturbances is not None:
+            self._disturbances.end()
 
     def give_up(self) -> None:
         """Let the guards never hold again: the graph serves one call."""

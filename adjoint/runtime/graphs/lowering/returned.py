@@ -26,7 +26,9 @@ import numpy as np
 
 from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
+from adjoint.frontend.calls.python_calls import CalledBack
 from adjoint.frontend.calls.python_functions import python_function
+from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.outside import beneath
 from adjoint.frontend.control.branches import PerhapsNone
 from adjoint.frontend.lowerer import Lowerer
@@ -222,8 +224,8 @@ class Returned:
             name = _VIEWS.get(kind)
             return Remade(self.taken(mapping), end=lambda _, held: getattr(held, name)() if name else types.MappingProxyType(held))
         if isinstance(x, functools.partial):
-            if getattr(x.func, "__func__", None) is Lowerer.call_back:
-                return self.taken(x.args[0])
+            if isinstance(x, CalledBack):
+                return self.taken(x.function)
             return Remade(self.taken((x.func, x.args, {**x.keywords})), end=lambda _, parts: kind(parts[0], *parts[1], **parts[2]))
         if isinstance(x, types.MethodType):
             return Remade(self.taken((x.__func__, x.__self__)), end=lambda _, parts: types.MethodType(*parts))
@@ -263,7 +265,7 @@ class Returned:
             object.__new__(kind)
         except TypeError:
             return False
-        return kind.__flags__ & _HEAP_TYPE != 0
+        return not purity.is_in_c(kind)
 
     def _instance(self, x: Any) -> Remade:
         """Return the pattern of an instance of a user's class: a new one with the same attributes."""
@@ -330,10 +332,6 @@ class Returned:
         instead = "return a list of what it gives: `list(..)`" if isinstance(x, Iterator) \
             else "return them themselves, or in tuples, lists and dicts"
         return errors.STORED_TENSOR.at(self._on.returned_at, what, help=instead)
-
-
-_HEAP_TYPE = 1 << 9
-"""The flag of classes made by a `class` statement."""
 
 
 def _attributes(x: Any) -> dict[str, Any]:

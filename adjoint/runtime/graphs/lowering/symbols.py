@@ -42,8 +42,6 @@ class Symbols:
         """The Parameters, named by the user, that a net has read, by its id and their name."""
         self._uses: dict[int, tuple[int, int]] = {}
         """By id, how often tensors from outside have been read and written."""
-        self._written: set[int] = set()
-        """Ids of the tensors from outside that the graph writes."""
         self._shown: dict[int, Builder] = {}
         """By id, tensors from outside whose numbers Python has read on a path, with the region of that."""
         self._reads: dict[str, tuple[int, Builder, Value]] = {}
@@ -80,7 +78,6 @@ class Symbols:
 
         CompileError where Python has read its numbers in a loop: the next round would have to read others.
         """
-        self._written.add(id(x))
         reads, writes = self._uses.get(id(x), (0, 0))
         self._uses[id(x)] = reads, writes + 1
         if id(x) in self._shown and self._regions.is_open(self._shown[id(x)]):
@@ -89,7 +86,10 @@ class Symbols:
 
     def rewritten(self) -> list[Tensor]:
         """Return the tensors from outside that the graph writes."""
-        return [x for x in self.tensors.values() if id(x) in self._written]
+        return [x for x in self.tensors.values() if self._is_written(x)]
+
+    def _is_written(self, x: Tensor) -> bool:
+        return self._uses.get(id(x), (0, 0))[1] > 0
 
     def uses(self, given: Sequence[Any]) -> list[tuple[int, int]]:
         """Return how often the graph has read and has written tensors as ones from outside up to now."""
@@ -104,12 +104,9 @@ class Symbols:
         for x, uses, now in zip(given, before, self.uses(given), strict=True):
             is_written = any(x is other for other in written)
             if is_written and sum(x is other for other in given) > 1:
-                what = "an argument is written in place, and the same tensor is given twice"
-            elif now[1] > uses[1] or (is_written and now != uses):
-                what = "a tensor is written in place that is an argument, and is read or written as one from outside, too"
-            else:
-                continue
-            raise errors.ONE_OR_ANOTHER.at(loc, what, help="give a copy: `x.copy()`")
+                raise errors.written_under_two_names(loc, from_outside=False)
+            if now[1] > uses[1] or (is_written and now != uses):
+                raise errors.written_under_two_names(loc, from_outside=True)
 
     def show_numbers(self, x: Tensor) -> None:
         """Record that Python reads the numbers of a tensor from outside while parsing, as they are before a run.
@@ -118,7 +115,7 @@ class Symbols:
         """
         if self._made.has_tensor(x):
             return
-        if id(x) in self._written:
+        if self._is_written(x):
             raise self._number_needed(x, "are needed while parsing, after the graph has written them")
         if self._regions.on_a_path():
             self._shown[id(x)] = self._regions.builder
