@@ -12,6 +12,8 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
+import zlib
 from collections.abc import Generator
 
 import pytest
@@ -61,6 +63,30 @@ def pytest_collection() -> Generator[None, object, object]:
         # What tests keep grows to millions of objects: all of them are looked through seldom, the young ones as often as in any program.
         gc.set_threshold(*gc.get_threshold()[:2], 100)
         gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let every other test be alone in its process, as most programs are: the threads by which processes of tests talk do not count."""
+    from adjoint.frontend.changes import workspace
+
+    if not _threads:
+        _threads.update(sys._current_frames())
+    if zlib.crc32(item.nodeid.encode()) % 2:
+        workspace.other_threads_run = _other_threads_run
+    else:
+        workspace.other_threads_run = _threads_of_tests_run
+
+
+_threads: set[int] = set()
+"""The threads that were there before the first test."""
+
+
+def _other_threads_run() -> bool:
+    return len(sys._current_frames()) > 1
+
+
+def _threads_of_tests_run() -> bool:
+    return len((sys._current_frames().keys() - _threads) | {threading.get_ident()}) > 1
 
 
 _SETTINGS = {"mode": 1, "save_graphs": 0, "max_call_depth": 1000, "deterministic": "ON"}

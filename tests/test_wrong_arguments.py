@@ -225,7 +225,7 @@ def _settings() -> Iterator[None]:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-    ms.set_context(mode=ms.PYNATIVE_MODE, num_threads=threads, save_graphs=False, save_graphs_path=".")
+    ms.set_context(mode=ms.PYNATIVE_MODE, num_threads=threads, deterministic="ON", save_graphs=False, save_graphs_path=".")
     ms.reset_auto_parallel_context()
 
 

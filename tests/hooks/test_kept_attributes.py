@@ -14,6 +14,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
+from adjoint.frontend.changes import workspace
 
 CALLS = 3
 
@@ -176,8 +177,10 @@ def played(way: Callable[[Outer], Callable[[Tensor], Any]], watch: Watch) -> lis
     return [*results, *map(repr, log), repr(shown(net, net.inner))]
 
 
+@pytest.mark.parametrize("beside_others", [False, True], ids=["alone", "beside other threads"])
 @pytest.mark.parametrize("watch", WATCHES)
-def test_hooks_see_the_state_of_eager_mode(watch: Watch) -> None:
+def test_hooks_see_the_state_of_eager_mode(watch: Watch, beside_others: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "other_threads_run", lambda: beside_others)
     wanted = played(lambda net: net, watch)
     for way in (with_jit, in_graph_mode, jitted_inside):
         assert played(way, watch) == wanted, way.__name__

@@ -11,13 +11,20 @@ import adjoint as ms
 from adjoint.runtime.graphs import entry
 
 
+@pytest.fixture(autouse=True)
+def eager_afterwards() -> Iterator[None]:
+    """Each test ends in eager mode, whatever mode it sets."""
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
 @pytest.fixture
 def without_fusion() -> Iterator[None]:
-    """Nothing is fused in the background, and the test ends in eager mode, whatever mode it sets."""
+    """Nothing is fused in the background."""
     before = ms.get_context("background_compile")
     ms.set_context(background_compile=False)
     yield
-    ms.set_context(mode=ms.PYNATIVE_MODE, background_compile=before)
+    ms.set_context(background_compile=before)
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from adjoint.runtime.tensor.structure import leaves
 
 
 @pytest.fixture(autouse=True)
-def eager() -> Iterator[None]:
+def settings() -> Iterator[None]:
     yield
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.set_context(deterministic="ON")  # calls of the whole library are tried
 
 
 NUMBERS = (2.5, -3.0)
