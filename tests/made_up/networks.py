@@ -164,7 +164,10 @@ class Writer:
             made = f"after({self.choices.between(1, 2)}, lambda: {late}, {made})"
         self.hooks.append(name)
         if kind == "parameter":
-            return [f"handles[{name!r}] = {self.one_of('net.w', '[net.w, *net.trainable_params()][-1]')}.register_hook({made})"]
+            return [f"hooked = {self.one_of('net.w', '[net.w, *net.trainable_params()][-1]')}",
+                    "before, hooked.requires_grad = hooked.requires_grad, True  # one that is frozen takes no hook",
+                    f"handles[{name!r}] = hooked.register_hook({made})",
+                    "hooked.requires_grad = before"]
         options = ""
         if kind.startswith("forward"):
             options += self.one_of("", "", ", prepend=True") + self.one_of("", "", ", with_kwargs=True")

@@ -28,7 +28,8 @@ def check_finite(*, infinity: bool = True) -> Iterator[None]:
     infinity  False: infinities are allowed, only NaN stops
 
     FloatingPointError at that operator, in eager mode, in gradients and in graphs: it names the operator, how many of its numbers are
-    not finite and where the first is, the range of each operand, and the line of the program.
+    not finite and where the first is, the range of each operand, and the line of the program.  A graph computes only what its results
+    need: an operator whose result nothing uses is not checked there.
     """
     if not isinstance(infinity, bool):
         raise TypeError(f"For 'check_finite', the 'infinity' must be a bool, but got {type(infinity).__name__}.")

@@ -52,7 +52,10 @@ class LibraryInstances:
             if leaves(data, DYNAMIC) and given.get("init") is None:
                 return self._tensor(data, None if dtype is None else dtype_argument(dtype), given.get("shape"))
         made = cls(*args, **kwargs)
-        return self._constant(made) if type(made) is Tensor else made
+        if type(made) is Tensor:
+            return self._constant(made)
+        self._frontend.journal.born(ObjectPlace(made))
+        return made
 
     def _tensor(self, data: Any, dtype: DType | None, shape: Any) -> Tensor:
         """Return `Tensor(data, dtype, shape)` of dynamic values."""
