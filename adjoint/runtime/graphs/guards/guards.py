@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -39,6 +40,10 @@ from adjoint.runtime.tensor.structure import items
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Guards"]
+
+
+_RENEWALS = 3
+"""Times that a place has another object of the same value before it is compared by value."""
 
 
 class Guards:
@@ -85,6 +90,8 @@ class Guards:
         self._by_epoch: list[Place] = []
         self._by_identity: list[Place] = []
         self._by_value: list[Guarded] = []
+        self._renewals: Counter[Place] = Counter()
+        """How often a place compared by identity has had another object of the same value."""
         self._themselves: dict[int, object] = {}
         """By id, containers whose identity the graph depends on."""
         self._containing: list[_SameContainers] = []
@@ -253,7 +260,10 @@ class Guards:
         self.holds = compiled_check(conditions, self._life, self._watched, self._by_epoch, self._by_value, renew)
 
     def renew(self) -> bool:
-        """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on."""
+        """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on.
+
+        A place that has such an object again and again is compared by value.
+        """
         values: list[Any] = []
         for place in self._by_identity:
             value = place.read()
@@ -263,6 +273,11 @@ class Guards:
         for place, value in zip(self._by_identity, values, strict=True):
             if id(value) != place.value_id:
                 place.take(value, self._watched)
+                self._renewals[place] += 1
+        often = [place for place in self._by_identity if self._renewals[place] > _RENEWALS]
+        if often:
+            self._by_identity = [place for place in self._by_identity if place not in often]
+            self._by_value = [*often, *self._by_value]
         self._compile()
         return True
 
