@@ -8,8 +8,8 @@ How often a place is compared depends on who would notice a change:
 
     when the epoch has moved   what cells contain, their hook slots, the types of tensors, settings; a write by
                                `object.__setattr__` into a cell is not seen
-    at every call              everything else: by identity where the value cannot change while it is the same object,
-                               item by item in containers, arrays and computed attributes
+    at every call              everything else: by identity where the value cannot change while it is the same object, by value where
+                               equal objects are put there again and again, item by item in containers, arrays and computed attributes
 
 Guards keep an object that they compare by identity alive only if it does not support weak references, or cannot lead to a
 cell.  A graph that belongs to a cell therefore does not keep the cell alive.  Once something that it depends on has been
