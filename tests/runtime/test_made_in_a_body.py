@@ -71,6 +71,15 @@ def in_a_loop(x: Any) -> Any:
     return x
 
 
+def hooked(x: Any) -> Any:
+    hook, insert = ops.HookBackward(twice), ops.InsertGradientOf(lambda gradient: gradient + 1)
+    return insert(hook(x) * 3)
+
+
+def twice(gradients: Any) -> Any:
+    return gradients[0] * 2
+
+
 def layer(x: Any) -> Any:
     layer = nn.LeakyReLU(0.3)
     return layer(x)
@@ -81,7 +90,8 @@ def loss(x: Any) -> Any:
     return loss(x, x * 2)
 
 
-FUNCTIONS = (concat, cast, mean, one_hot, in_a_list, in_a_dict, gradient, with_an_attribute, in_a_branch, in_a_loop, layer, loss)
+FUNCTIONS = (concat, cast, mean, one_hot, in_a_list, in_a_dict, gradient, with_an_attribute, in_a_branch, in_a_loop, hooked,
+             layer, loss)
 
 
 class InConstruct(nn.Cell):
