@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -71,18 +71,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
     if not _threads:
         _threads.update(sys._current_frames())
-    if zlib.crc32(item.nodeid.encode()) % 2:
-        workspace.other_threads_run = _other_threads_run
-    else:
-        workspace.other_threads_run = _threads_of_tests_run
+    any_run = _library.setdefault("other_threads_run", workspace.other_threads_run)
+    workspace.other_threads_run = any_run if zlib.crc32(item.nodeid.encode()) % 2 else _threads_of_tests_run
 
 
 _threads: set[int] = set()
 """The threads that were there before the first test."""
-
-
-def _other_threads_run() -> bool:
-    return len(sys._current_frames()) > 1
+_library: dict[str, Callable[[], bool]] = {}
+"""The library's own function, by its name."""
 
 
 def _threads_of_tests_run() -> bool:

@@ -6,12 +6,14 @@ that one, however often the value changes back.  No other thread ever sees an ob
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import sys
 import threading
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.frontend.changes.workspace import Workspace
+from adjoint.runtime.process.epoch import epoch
 
 VALUES = (1.0, 2.0, 3.0)
 X = Tensor([[1.0]])
@@ -224,6 +227,19 @@ def test_each_call_gives_a_value_that_was_set(name: str, graph: bool, put_back: 
     disturbed(lambda: float(net(X).asnumpy()[0, 0]), lambda value: write(net, value))
 
 
+@contextlib.contextmanager
+def another_thread() -> Iterator[None]:
+    """Let another thread exist, which does nothing: a lowering looks for other threads when it begins."""
+    ended = threading.Event()
+    idle = threading.Thread(target=ended.wait)
+    idle.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        idle.join()
+
+
 class Interrupted:
     """Runs writes in another thread at given moments of a call: a moment is the n-th time that Python enters or leaves a function."""
 
@@ -252,14 +268,8 @@ def test_a_write_at_any_moment_of_the_making_of_a_graph(name: str, put_back: Non
     """Another thread writes 2 at one moment, and at a later one 1 again, or nothing more: the graph is never taken for another value's."""
     body, write = PLACES[name]
     ms.set_context(mode=ms.GRAPH_MODE)
-    started = threading.Event()
-    idle = threading.Thread(target=started.wait)  # a lowering looks for other threads when it begins
-    idle.start()
-    try:
+    with another_thread():
         _written_at_moments(body, write)
-    finally:
-        started.set()
-        idle.join()
 
 
 def _written_at_moments(body: Callable[[Any, Any], Any], write: Callable[[Net, float], Any]) -> None:
@@ -283,6 +293,50 @@ def _written_at_moments(body: Callable[[Any, Any], Any], write: Callable[[Net, f
         for value in (1.0, 2.0, 7.0, 1.0):
             write(net, value)
             assert called(net) == value, f"a write at the moments {first} and {again} of {whole.moments}"
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_writes_all_through_the_making_of_a_graph(name: str, put_back: None) -> None:
+    """Each attempt to make the graph meets writes of another thread: the call gives one of the values, and changes nothing itself."""
+    body, write = PLACES[name]
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Net(body)
+    write(net, 1.0)
+    writes: dict[int, Callable[[], Any]] = {STEP * k: functools.partial(write, net, VALUES[k % 3]) for k in range(1, 1000)}
+    with another_thread(), Interrupted(writes):
+        assert float(net(X).asnumpy()[0, 0]) in VALUES
+    for value in (7.0, *VALUES):
+        write(net, value)
+        assert float(net(X).asnumpy()[0, 0]) == value
+
+
+STEP = 53
+"""How many moments lie between two writes."""
+
+
+def test_a_hook_that_another_thread_is_just_registering() -> None:
+    """The hook stands in its slot already, and the library has not been told yet."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    hook: Any = types.SimpleNamespace(function=lambda cell, args, output: output * 3, with_kwargs=False, always_call=False)
+    with another_thread():
+        Net(_of_times)(X)  # kernels are compiled, and modules loaded
+        with Interrupted({}) as whole:
+            Net(_of_times)(X)
+        for moment in range(1, whole.moments, whole.moments // 40):
+            net = Net(_of_times)
+            net.times.register_forward_hook(hook.function).remove()
+            hooks = net.times._hooks
+            assert hooks is not None
+            with Interrupted({moment: functools.partial(dict.__setitem__, hooks.forward, 0, hook)}):
+                assert float(net(X).asnumpy()[0, 0]) in (1.0, 3.0)
+            if not hooks.forward:
+                break  # the call has ended before
+            epoch.move(hooks.forward)
+            assert float(net(X).asnumpy()[0, 0]) == 3.0, f"the hook came at the moment {moment} of {whole.moments}"
+
+
+def _of_times(net: Any, x: Any) -> Any:
+    return net.times(x)
 
 
 MOMENTS = 16

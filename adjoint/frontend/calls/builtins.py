@@ -266,7 +266,7 @@ def _items(on: Builtins, x: Any) -> Iterable[Any]:
         return on.world.rows(x)
     on.iterators.check(x)
     on.objects.outside.unparsed.given(x)
-    return x
+    return on.objects.steady(x)
 
 
 @_for(sum)

@@ -92,9 +92,9 @@ class PythonCalls:
             text = self._late_text(owner, name, args, kwargs)
             if text is not None:
                 return text
-            watched = self._outside_among((owner, *args, *kwargs.values()))
             if name not in MUTATORS and not purity.changes_arguments(function) and "out" not in kwargs:
                 function, args = self._steady(function, owner, name, args)
+            watched = self._outside_among((getattr(function, "__self__", owner), *args, *kwargs.values()))
         try:
             found = self.world.of_each_run(function(*args, **kwargs))
         finally:

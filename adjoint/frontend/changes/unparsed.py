@@ -59,17 +59,23 @@ class Unparsed:
     def given(self, *values: Any) -> None:
         """Record what the methods of these values read and can change; Python may call them now."""
         self._reads.given(*values)
-        self._go_through([*values], within=False)
+        containers, of_the_user = self._go_through([*values], within=False)
+        if of_the_user:  # nobody else's code changes a container that it is given to look at
+            for container in containers:
+                self._remember(ContentsPlace(container))
 
-    def _go_through(self, pending: list[Any], within: bool) -> None:
-        """Record these objects and those that they lead to.
+    def _go_through(self, pending: list[Any], within: bool) -> tuple[list[Any], bool]:
+        """Record these objects and those that they lead to.  Return the containers among the former, and whether one is of the user's.
 
         within  whether an object of the user's leads to them all: its methods may write into an array, Python itself does not
         """
+        changeable: list[Any] = []
+        of_the_user = within
         containers: set[int] = set()
         inside: list[Any] = pending if within else []
         while pending:
             x = pending.pop()
+            of_the_user |= id(x) in self._seen
             if type(x) in LEAVES or isinstance(x, _WITHOUT_METHODS) or id(x) in self._seen or id(x) in containers:
                 continue
             if self._world.is_dynamic(x) or self._world.is_tensor(x):
@@ -78,7 +84,11 @@ class Unparsed:
                 containers.add(id(x))
                 is_array = isinstance(x, np.ndarray)
                 if isinstance(x, CONTAINERS) and (within or not is_array) and not self._journal.has_made(x):
-                    self._remember(ContentsPlace(x))
+                    self._found(x)
+                    if within:
+                        self._remember(ContentsPlace(x))
+                    else:
+                        changeable.append(x)
                 if not is_array:
                     pending += x.values() if isinstance(x, dict) else x
                 elif x.dtype.hasobject:
@@ -87,9 +97,11 @@ class Unparsed:
                     continue
             if self._is_of_the_user(x):
                 self._seen[id(x)] = x
+                of_the_user = True
                 inside += self._beneath(x)
         if inside:
             self._go_through(inside, within=True)
+        return changeable, of_the_user
 
     def read(self, holder: Any, name: str) -> None:
         """Record what can change when `holder.name` is read, if a function of the user's computes it."""

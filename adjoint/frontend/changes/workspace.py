@@ -153,11 +153,6 @@ class Workspace:
         found = getattr(holder, name, *default)
         if default and found is default[0]:
             return found
-        # If it is another one by then, it has been written meanwhile, or each read computes one.
-        for _ in range(_READS):
-            if _stored(place, found) is not None or (again := getattr(holder, name, *default)) is found:
-                break
-            found = again
         return self._repeated(place, found)
 
     def _written_attribute(self, holder: Any, name: str) -> Any:
@@ -188,12 +183,21 @@ class Workspace:
         known = self._found.get(place.key)
         if known is not None:
             return known[1]
-        if (stored := _stored(place, found)) is not None:
+        stored = _stored(place, found)
+        if stored is None and isinstance(place, AttributePlace) and self._is_plain(type(place.holder)):
+            # Another thread has written it meanwhile, unless each read computes one.
+            found, stored = _stored_now(place, found)
+        if stored is not None:
             self._found[place.key] = place, found
             self._world.saw(place, found, stored)
             if isinstance(found, CONTAINERS) and type(found) not in COPIED:
                 self._compared.setdefault(id(found), (found, ContentsPlace(found).get()))
         return found
+
+    def _is_plain(self, kind: type) -> bool:
+        """Return True if reading a stored attribute of an object of this class gives what is stored."""
+        method = kind.__getattribute__
+        return isinstance(method, types.WrapperDescriptorType) or self._world.is_library(method)
 
     def contents(self, container: Any) -> Any:
         """Return a container with the items that the first read of this one has found."""
@@ -260,10 +264,6 @@ class Workspace:
 
 _NOT_WRITTEN: Any = object()
 
-_READS = 10
-"""How often an attribute is read again that is not what its object holds."""
-
-
 def _is_own(place: OutsidePlace) -> bool:
     """Return True unless a place is an attribute that an object has of its class."""
     return not isinstance(place, AttributePlace) or place.name in getattr(place.holder, "__dict__", (place.name,))
@@ -281,3 +281,12 @@ def _stored(place: OutsidePlace, found: Any) -> bool | None:
         return True
     method = isinstance(found, types.MethodType) and found.__self__ is holder
     return False if static is (found.__func__ if method else found) else None
+
+
+def _stored_now(place: AttributePlace, found: Any) -> tuple[Any, bool | None]:
+    """Return what is stored for an attribute now, and True if its object holds it, False if its class does; `found`, None if neither."""
+    holder, name = place.holder, place.name
+    static = inspect.getattr_static(holder, name, MISSING)
+    if static is MISSING or hasattr(type(static), "__get__"):
+        return found, None
+    return static, getattr(holder, "__dict__", {}).get(name, MISSING) is static

@@ -142,10 +142,10 @@ def host_text(tape: Tape, position: int) -> str:
     host = tape.hosts[position]
     match host:
         case TensorHooks():
-            return ", ".join(described(f) for f in host.functions.values())
+            return ", ".join(described(f) for f in host.functions.registered())
         case CellCall(cell=cell):
             hooks: CellHooks | None = cell._hooks
-            functions = [*hooks.backward_pre.values(), *hooks.backward.values()] if hooks else []
+            functions = [*hooks.backward_pre.registered(), *hooks.backward.registered()] if hooks else []
             return ", ".join(described(hook.function) for hook in functions)
         case _:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)

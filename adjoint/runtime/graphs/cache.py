@@ -114,9 +114,9 @@ class Graphs(dict[Template, _Entries]):
         return self._holding(entries)
 
     def _holding(self, entries: _Entries) -> Any:
-        for entry in entries:
+        for i, entry in enumerate(entries):
             if entry.lowered.guards.holds():
-                if entry is not entries[0]:
+                if i:
                     entries[:] = [entry, *[other for other in entries if other is not entry]]
                 return entry
         return None

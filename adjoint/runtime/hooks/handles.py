@@ -89,6 +89,10 @@ class HookList(dict[int, Any]):
         else:
             self[handle.handle_id] = hook
 
+    def registered(self) -> tuple[Any, ...]:
+        """Return the hooks registered now; another thread may register or remove one at any time."""
+        return tuple(self.values())
+
     def firing(self, latest: int | None = None) -> Iterator[Any]:
         """Yield the hooks registered now, except those removed while they fire.
 
@@ -96,7 +100,7 @@ class HookList(dict[int, Any]):
         """
         if len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
-        return iter(tuple(self.values()))
+        return iter(self.registered())
 
     def _present(self, latest: int | None) -> Iterator[Any]:
         for key, hook in list(self.items()):
@@ -179,13 +183,18 @@ class CellHooks:
         """Return True if a slot is filled."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
+    @property
+    def always_called(self) -> bool:
+        """True if a forward hook runs after construct has raised, too."""
+        return any(hook.always_call for hook in self.forward.registered())
+
     def check_pickling(self, cell: Hooked) -> None:
         """Raise PicklingError for the first hook that cannot be pickled, naming it and its cell."""
         # Imported only for this check.
         import pickle
 
         for kind in CellHooks.__slots__:
-            for hook in getattr(self, kind).values():
+            for hook in getattr(self, kind).registered():
                 try:
                     pickle.dumps(hook)
                 except Exception as problem:

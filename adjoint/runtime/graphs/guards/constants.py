@@ -47,6 +47,7 @@ def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, 
     hold    called with every object that the key identifies by its id: the key is valid only while that object lives
     around  ids of the containers that contain `value`
     """
+    # Containers are copied before their items are looked at: another thread may change them meanwhile.
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
@@ -62,18 +63,18 @@ def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, 
         items = tuple if issubclass(kind, tuple) else list if issubclass(kind, list) else collections.deque
         if items.__len__(value) > _MANY:
             return kind, _keys([*items.__iter__(value)], hold, inside)
-        return kind, tuple([key(item, hold, inside) for item in items.__iter__(value)])
+        return kind, tuple([key(item, hold, inside) for item in [*items.__iter__(value)]])
     if issubclass(kind, dict):
         if issubclass(kind, collections.OrderedDict):  # it has an order of its own
-            names = collections.OrderedDict.__iter__(value)
-            return kind, tuple([(key(name, hold, inside), key(dict.__getitem__(value, name), hold, inside)) for name in names])
+            pairs = [*collections.OrderedDict.items(value)]
+            return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in pairs])
         if dict.__len__(value) > _MANY:
             return kind, _keys([*dict.keys(value)], hold, inside), _keys([*dict.values(value)], hold, inside)
-        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in dict.items(value)])
+        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in [*dict.items(value)]])
     if issubclass(kind, types.MappingProxyType):
-        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in value.items()])
+        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in [*value.items()]])
     if issubclass(kind, _SETS):
-        return kind, frozenset([key(item, hold, inside) for item in value])
+        return kind, frozenset([key(item, hold, inside) for item in [*value]])
     return _unstructured(kind, value, hold, inside)
 
 

@@ -17,7 +17,7 @@ from adjoint.frontend.changes.journal import MISSING
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.call_results import CallResult
 from adjoint.runtime.graphs.guards.constants import ignore
-from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object
+from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.patterns import Pattern
 from adjoint.runtime.graphs.guards.places import ABSENT, Attribute, Held, OwnAttribute, Place, Setting
 from adjoint.runtime.graphs.guards.references import reference
@@ -33,13 +33,17 @@ class Disturbances:
     def __init__(self) -> None:
         self._changed: dict[int, tuple[object, set[str | None]]] = {}
         """By its id, an object and the names of the attributes that have changed, None for all."""
+        self._own: dict[int, object] = {}
+        """By its id, an object that this thread has changed."""
         self._keys: dict[Hashable, Hashable] = {}
-        """By address, the keys of what moves no epoch when it changes."""
+        """By address, the keys of what the library is about to read: a change moves no epoch, or moves it a moment later."""
         self._thread, self._outer = get_ident(), epoch.log
         epoch.log = self._log
 
     def _log(self, changed: object, name: str | None) -> None:
-        if get_ident() != self._thread:
+        if get_ident() == self._thread:
+            self._own[id(changed)] = changed
+        else:
             self._changed.setdefault(id(changed), (changed, set()))[1].add(name)
 
     @property
@@ -50,7 +54,7 @@ class Disturbances:
     def before(self, place: Place) -> None:
         """Call this before a place is read for the first time: from now on each change of a cell moves the epoch."""
         for part in place.parts():
-            if isinstance(part, (CallResult, Object, Numbers, Setting)):
+            if isinstance(part, _READ_BY_THE_LIBRARY):
                 self._keys[part.address()] = part.key_of(part.read(), ignore)
 
     def concern(self, place: Place) -> bool:
@@ -71,17 +75,29 @@ class Disturbances:
         return None in names or getattr(place, "name", None) in names
 
     def has(self, cell: Cell, name: str) -> bool:
-        """Return True if another thread has changed an attribute of a cell."""
+        """Return True if another thread has changed an attribute of a cell, one that is another than it was.
+
+        A change is reported after it is made. That of this thread has been reported by now, that of another may not have been.
+        """
         names = self._names(cell)
-        return None in names or name in names
+        return None in names or name in names or not any(id(x) in self._own for x in _reported(cell))
 
     def _names(self, holder: Any) -> set[str | None]:
         """Return the names of the attributes of an object that have changed."""
-        return {name for x in (holder, getattr(holder, "__dict__", None)) for name in self._changed.get(id(x), (x, ()))[1]}
+        return {name for x in _reported(holder) for name in self._changed.get(id(x), (x, ()))[1]}
 
     def end(self) -> None:
         """Record nothing more."""
         epoch.log = self._outer
+
+
+_READ_BY_THE_LIBRARY = (CallResult, CellState, HookSlots, Numbers, Object, OwnAttribute, Setting, TypeOfTensor)
+"""Places whose first read nobody records; reading them runs no code of the user's."""
+
+
+def _reported(holder: Any) -> tuple[object, ...]:
+    """Return what a change of an object may be reported of: itself, or its `__dict__`."""
+    return holder, getattr(holder, "__dict__", None)
 
 
 def seen_parts(place: Place, value: Any, is_own: bool) -> tuple[Sequence[Place], Mapping[Hashable, Any]]:

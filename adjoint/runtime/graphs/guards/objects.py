@@ -87,7 +87,7 @@ class Object(_Whole):
 
     def is_determined(self, holder: Any) -> bool:
         own = getattr(holder, "__dict__", {})
-        return not _has_slots(type(holder)) and all(is_light(item) and not has_state(item) for item in own.values())
+        return not _has_slots(type(holder)) and all(is_light(item) and not has_state(item) for item in [*own.values()])
 
     def identities_of(self, holder: Any) -> tuple[Any, ...]:
         own = holder.__dict__
@@ -218,8 +218,9 @@ _NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix
 
 def _attributes(cell: Cell) -> dict[str, Any]:
     """Return the cell's own attributes that a graph may depend on; parameters, which `to_float` takes out of the `__dict__`, come last."""
-    parameters, held, names = cell.__dict__.get("_params", {}), cell.__dict__.get("_cells", {}), names_read(type(cell))
-    own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
+    attributes, names = dict(cell.__dict__), names_read(type(cell))  # a copy: another thread may change the cell
+    parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})
+    own = {name: x for name, x in attributes.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
            and (name in names or name in held or name in cell._buffers)}
     return {**own, **{name: x for name, x in parameters.items() if name not in own}}
 

@@ -162,7 +162,7 @@ class LoweredCall:
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, ends, output, changed = regions.loc, False, None, False
         params, uses = regions.params_like(operands), self._symbols.uses(entering)
-        hosts, always = self._calls.hosts, cell._hooks is not None and any(hook.always_call for hook in cell._hooks.forward.values())
+        hosts, always = self._calls.hosts, cell._hooks is not None and cell._hooks.always_called
         regions.open()
         regions.at_boundary()
         hosts.always += always
@@ -248,7 +248,7 @@ class _CellReference:
 
 def _hooks_text(cell: Cell, kind: str) -> str:
     assert cell._hooks is not None
-    return ", ".join(described(hook.function) for hook in getattr(cell._hooks, kind).values())
+    return ", ".join(described(hook.function) for hook in getattr(cell._hooks, kind).registered())
 
 
 def _hint(title: str) -> str:

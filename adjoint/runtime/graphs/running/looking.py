@@ -58,7 +58,7 @@ class Beginning:
     def _any_always(self) -> bool:
         for reference in self._cells:
             cell = reference()
-            if cell is None or (cell._hooks is not None and any(hook.always_call for hook in cell._hooks.forward.values())):
+            if cell is None or (cell._hooks is not None and cell._hooks.always_called):
                 return True
         return False
 
