@@ -69,14 +69,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let every other test be alone in its process, as most programs are: the threads by which processes of tests talk do not count."""
     from adjoint.frontend.changes import workspace
 
-    if not _threads:
+    if not _library:
         _threads.update(sys._current_frames())
+    _threads.intersection_update(sys._current_frames())  # a new thread may have the identifier of one that has ended
     any_run = _library.setdefault("other_threads_run", workspace.other_threads_run)
     workspace.other_threads_run = any_run if zlib.crc32(item.nodeid.encode()) % 2 else _threads_of_tests_run
 
 
 _threads: set[int] = set()
-"""The threads that were there before the first test."""
+"""The identifiers of the threads that were there before the first test, and still are."""
 _library: dict[str, Callable[[], bool]] = {}
 """The library's own function, by its name."""
 
