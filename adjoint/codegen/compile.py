@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from adjoint import made
 from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError, Limit
@@ -425,6 +426,7 @@ class KernelCache:
     def _compile(self, task: _Unit, limit: Limit) -> None:
         """Compile a unit.  Never raises."""
         try:
+            made.count("kernels")
             source, named = task.source()
             self.workshop.make(task.name, source, named, task.extra, limit)
         except Exception as problem:

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from adjoint import made
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Derived
 from adjoint.ir.build import Builder
@@ -67,6 +68,7 @@ def forward_and_adjoint(
 
     wanted  the leaves and their types; one without a cotangent gets zeros
     """
+    made.count("adjoints")
     sweep, found = swept(b, nodes, outputs, cotangents, list(wanted), module)
     gradients = [sweep.or_zero(ct, type_) for ct, type_ in zip(found, wanted.values(), strict=True)]
     forward = Builder()

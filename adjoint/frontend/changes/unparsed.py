@@ -84,7 +84,6 @@ class Unparsed:
                 containers.add(id(x))
                 is_array = isinstance(x, np.ndarray)
                 if isinstance(x, CONTAINERS) and (within or not is_array) and not self._journal.has_made(x):
-                    self._found(x)
                     if within:
                         self._remember(ContentsPlace(x))
                     else:

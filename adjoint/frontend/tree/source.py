@@ -12,6 +12,7 @@ import linecache
 from types import CodeType, FunctionType
 from typing import Any
 
+from adjoint import made
 from adjoint.budget import Table
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import At, Loc, beginning
@@ -60,6 +61,7 @@ class _Parsed:
     __slots__ = ("_codes", "file", "lines", "nbytes", "tree", "used")
 
     def __init__(self, file: str, lines: list[str]):
+        made.count("files parsed")
         text = "".join(lines)
         self.file, self.lines, self.tree = file, lines, ast.parse(text, file)
         self._codes: dict[ast.stmt | None, tuple[CodeType, ...]] = {}

@@ -16,6 +16,7 @@ from adjoint.budget import budget
 from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Bprop, Callback, CellCallback
+from adjoint.made import count
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
@@ -252,6 +253,7 @@ def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[
 
     made = assembled(tape.path(), start, (*outputs, *wanted))
     pulled = adjoint_of(made, len(outputs))
+    count("adjoints")
     adjoint_made(tape, start, made, made.results[: len(outputs)], pulled.function)
     sources = [made.slots[value] for value in pulled.residuals]
     return Program(pulled.function, sources, made.hosts, pulled.missing)

@@ -15,6 +15,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import AttributePlace, OutsidePlace
 from adjoint.ir.core import Module, walk
+from adjoint.made import count
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
@@ -291,6 +292,7 @@ def _subject(call: Callable[..., Any], template: Template, named: Any, constant:
 
 def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None = None) -> Entry:
     entry = Entry(made, template, alone, known.count)
+    count("graphs")
     graph_made(made.graph)
     known.add(template, entry)
     return entry

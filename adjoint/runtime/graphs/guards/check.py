@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from adjoint.made import count
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
 
@@ -67,6 +68,7 @@ def compiled_check(
     by_value    compared at every call, if everything else holds
     renew       called when a condition is false: it returns whether the places of the conditions contain equal values nevertheless
     """
+    count("guards")
     lines = _BEGIN.copy()
     if conditions.expressions:
         lines += ["  try:", *[f"   {statement}" for statement in conditions.holders],
@@ -124,6 +126,7 @@ _FILE = os.path.join(os.path.dirname(__file__), "<check of a graph>")
 @functools.lru_cache(maxsize=256)
 def _compiled(text: str) -> Callable[..., Callable[[], bool]]:
     """Return the function `made` that a text defines; graphs of the same form share it."""
+    count("texts")
     namespace: dict[str, Any] = {}
     exec(compile(text, _FILE, "exec"), namespace)
     return namespace.pop("made")  # a function that its own namespace contains would be freed only by the garbage collector

@@ -28,7 +28,7 @@ __all__ = ["Disturbances", "seen_parts"]
 
 
 class Disturbances:
-    """What the other threads change from the time when this object is made until `end`."""
+    """What the other threads change from `begin` until `end`; both are called by the same thread."""
 
     def __init__(self) -> None:
         self._changed: dict[int, tuple[object, set[str | None]]] = {}
@@ -38,7 +38,10 @@ class Disturbances:
         self._keys: dict[Hashable, Hashable] = {}
         """By address, the keys of what the library is about to read: a change moves no epoch, or moves it a moment later."""
         self._thread, self._outer = get_ident(), epoch.log
-        epoch.log = self._log
+
+    def begin(self) -> None:
+        """Record what changes from now on."""
+        self._outer, epoch.log = epoch.log, self._log
 
     def _log(self, changed: object, name: str | None) -> None:
         if get_ident() == self._thread:

@@ -96,6 +96,11 @@ class Guards:
         """By id, containers whose identity the graph depends on."""
         self._containing: list[_SameContainers] = []
 
+    def begin(self) -> None:
+        """Record what other threads change, from now until `end`."""
+        if self._disturbances is not None:
+            self._disturbances.begin()
+
     # -- recording ----------------------------------------------------------------------------------------------------
     def of_name(self, namespace: dict[str, Any], name: str) -> None:
         """Record a global: what `name` means in a module's namespace, or else among the builtins."""
@@ -238,7 +243,7 @@ class Guards:
         return self._disturbances is not None and self._disturbances.has(cell, name)
 
     def end(self) -> None:
-        """Record nothing more."""
+        """Record nothing more of other threads."""
         if self._disturbances is not None:
             self._disturbances.end()
 

@@ -20,6 +20,7 @@ from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
+from adjoint.made import count
 from adjoint.passes.escapes import with_escapes
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
@@ -295,6 +296,8 @@ class Lowering:
 
     def run(self) -> Lowered:
         """Run the function on symbolic arguments, and return its graph."""
+        count("lowerings")
+        self.guards.begin()
         try:
             made = self._run()
         finally:

@@ -1,0 +1,83 @@
+"""A function that goes on with the same kinds of arguments makes nothing after its first five calls.
+
+Nothing of what `adjoint.made` counts: files parsed, lowerings, graphs, adjoints, plans, guards, texts, kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import pytest
+from programs import PROGRAMS
+
+import adjoint as ms
+from adjoint import Tensor, jit, made, nn, ops
+from tests.outcomes import compiled
+
+CALLS = 5
+"""After so many calls all is made."""
+
+EXCEPTIONS = {
+    "LayersInAList": "it makes a layer in each call and keeps it in a list of its own",
+    "removed_hook": "it registers a hook in each call, with a function made in that call",
+}
+"""Programs of which something is made in every call, and why."""
+
+
+def made_by(call: Any) -> dict[str, int]:
+    """Return what the sixth call makes; a call that raises is made anew each time, to raise the same again."""
+    raised = False
+    before = made.counted()
+    for i in range(CALLS + 1):
+        if i == CALLS:
+            before = made.counted()
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                call()
+            except Exception:  # programs may raise anything
+                raised = True
+    return {} if raised else dict(made.counted() - before)
+
+
+@pytest.fixture(autouse=True)
+def compile_at_once() -> Any:
+    before = ms.get_context("background_compile")
+    ms.set_context(background_compile="wait")
+    yield
+    ms.set_context(background_compile=before)
+
+
+@pytest.mark.parametrize("begin", range(0, len(PROGRAMS), 40))
+def test_programs(begin: int) -> None:
+    found: dict[str, dict[str, int]] = {}
+    for program in [*PROGRAMS.values()][begin : begin + 40]:
+        call = compiled(program.make())
+
+        def called(call: Any = call, program: Any = program) -> None:
+            arguments, keywords = program.arguments()
+            call(*arguments, **keywords)
+
+        if making := made_by(called):
+            found[program.name] = making
+    assert found.keys() == EXCEPTIONS.keys() & {program.name for program in [*PROGRAMS.values()][begin : begin + 40]}, found
+
+
+def test_a_count_grows() -> None:
+    before = made.counted()
+    jit(lambda x: x + 1)(Tensor([1.0]))
+    found = made.counted() - before
+    assert found["lowerings"] and found["graphs"] and found["plans"] and found["guards"]
+
+
+class OperatorsInABody(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        concat, cast, mean = ops.Concat(axis=1), ops.Cast(), ops.ReduceMean(True)
+        return mean(cast(concat((x, x)), ms.float32), 0)
+
+
+def test_operators_made_in_a_body() -> None:
+    net = OperatorsInABody()
+    assert not made_by(lambda: jit(net)(Tensor([[1.0, 2.0]])))
+    assert not made_by(lambda: ms.grad(jit(net))(Tensor([[1.0, 2.0]])))
