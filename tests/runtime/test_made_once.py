@@ -20,8 +20,8 @@ CALLS = 5
 """After so many calls all is made."""
 
 EXCEPTIONS = {
-    "LayersInAList": "it makes a layer in each call and keeps it in a list of its own",
-    "removed_hook": "it registers a hook in each call, with a function made in that call",
+    "LayersInAList": "a slice of a CellList is a new CellList in each call, and the graph compares it",
+    "removed_hook": "the handle of a hook on a value is new in each call, and the graph compares it",
 }
 """Programs of which something is made in every call, and why."""
 
