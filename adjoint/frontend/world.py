@@ -95,8 +95,8 @@ class World(Protocol):
         """Return `int(x)`, `float(x)` or `bool(x)` of a dynamic value, as a run-time number."""
         ...
 
-    def rows(self, x: Any) -> list[Any]:
-        """Return the slices of a tensor along its first axis."""
+    def rows(self, x: Any) -> Sequence[Any]:
+        """Return the slices of a tensor along its first axis, each with the numbers at the time when it is taken."""
         ...
 
     def is_tensor(self, x: object) -> bool: ...

@@ -105,6 +105,19 @@ def for_rows_and_elements(table, weights):
     return total
 
 
+@program(f32(1.0, -2.0, 0.5), f32(0.25), wrt=(0, 1), features="for tensor rows, index writes, tensor break")
+def for_rows_that_it_writes(x, y):
+    """Each row has the numbers of the time when it is taken."""
+    x = x * 2
+    for row in x:
+        x[1:] *= y * row
+    for i, row in enumerate(x):
+        x[:-1] += row * i
+        if row < -5:
+            break
+    return x
+
+
 @program(f32(1.0, -2.0, 0.5), wrt=0, features="CellList, cells")
 class LayersInAList(nn.Cell):
     """A loop over a CellList, forwards, with numbers, and over a slice."""

@@ -205,11 +205,10 @@ def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
     """Return a replacement of `max` or `min`; of equal items the first is taken, as in Python."""
 
     def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        items = list(_items(on, args[0])) if len(args) == 1 else list(args)
         key = kwargs.get("key")
-        if not items:
-            return function(*args, **kwargs)
-        ranked = [(x if key is None else on.run.call(key, (x,), {}), x) for x in items]
+        ranked = [(x if key is None else on.run.call(key, (x,), {}), x) for x in (_items(on, args[0]) if len(args) == 1 else args)]
+        if not ranked:
+            return function([], *args[1:], **kwargs)
         if not any(on.world.is_dynamic(rank) for rank, _ in ranked):
             return function(ranked, key=lambda pair: pair[0])[1]
         best_rank, best = ranked[0]
@@ -222,12 +221,16 @@ def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
 
 
 def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-    known = on.world.truth(condition)
-    if isinstance(known, bool):
-        return first if known else second
-    a, b = on.branching.branch(lambda: first), on.branching.branch(lambda: second)
+    return _decided(on, on.world.truth(condition), lambda: first, lambda: second)
+
+
+def _decided(on: Builtins, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """Return the value of `first` or of `second`, as the condition decides: a bool, or an atom of the IR."""
+    if isinstance(condition, bool):
+        return first() if condition else second()
+    a, b = on.branching.branch(first), on.branching.branch(second)
     try:
-        return on.branching.merged(known, a, b, lambda branch: False)
+        return on.branching.merged(condition, a, b, lambda branch: False)
     except Difference as differ:
         kinds = " and ".join(on.branching.described(x) for x in (differ.first, differ.second))
         raise errors.BRANCHES_DIFFER.at(on.world.loc, f"which one is chosen is known only when the graph runs, but they are {kinds}",
@@ -242,17 +245,33 @@ def _quantified(until: bool) -> Special:
     """Return a replacement of `any` or `all`, for items of which some are dynamic."""
 
     def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        (items,) = args
-        found: Any = None
-        for item in _items(on, items):
-            known = on.world.truth(item)
-            if isinstance(known, bool):
+        (sequence,) = args
+        items = iter(_items(on, sequence))
+
+        def together() -> Any:
+            """Return the answer for items that are there already: all are looked at."""
+            found: Any = None
+            for item in items:
+                known = on.world.truth(item)
                 if known is until:
                     return until
-                continue
-            number = on.world.number("bool", item)
-            found = number if found is None else found.either(number) if until else found.both(number)
-        return (not until) if found is None else found
+                if not isinstance(known, bool):
+                    number = on.world.number("bool", item)
+                    found = number if found is None else found.either(number) if until else found.both(number)
+            return (not until) if found is None else found
+
+        def in_turn() -> Any:
+            """Return the answer for items that are computed when they are taken: none is taken after the one that decides."""
+            for item in items:
+                known = on.world.truth(item)
+                if known is until:
+                    return until
+                if not isinstance(known, bool):
+                    on.iterators.undecided(sequence)
+                    return _decided(on, known, *((lambda: until, in_turn) if until else (in_turn, lambda: until)))
+            return not until
+
+        return in_turn() if isinstance(sequence, Iterator) else together()
 
     return quantified
 
@@ -263,17 +282,17 @@ PYTHON[all] = _quantified(False)
 
 def _items(on: Builtins, x: Any) -> Iterable[Any]:
     if on.world.is_tensor(x):
-        return on.world.rows(x)
+        return on.iterators.rows(x)
     on.iterators.check(x)
     on.objects.outside.unparsed.given(x)
-    return on.objects.steady(x)
+    return on.objects.steady_items(x)
 
 
 @_for(sum)
 def _sum(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    items = list(_items(on, args[0]))
-    total = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    for item in items:
+    sequence, *start = args
+    total = start[0] if start else kwargs.get("start", 0)
+    for item in _items(on, sequence):
         total = total + item
     return total
 
@@ -283,47 +302,51 @@ def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 2 or kwargs:
         return map(*args, **kwargs)  # raises what Python raises
     function, *sequences = args
-    together = zip(*(_items(on, s) for s in sequences))
-    on.iterators.made[id(together)] = together, (None, *sequences)
-    on.iterators.check_ends(together)
-    found = [on.run.call(function, items, {}) for items in together]
-    return on.iterators.begun(map(_itself, found))
+    return on.iterators.begun(map(lambda *items: _called(on, function, items), *(_items(on, s) for s in sequences)), *sequences)
 
 
-def _itself(x: Any) -> Any:
-    return x
+def _called(on: Builtins, function: Any, args: tuple[Any, ...]) -> Any:
+    """Return what a function gives that is called when an iterator is advanced: the place in the program is that of the latter again."""
+    loc = on.world.loc
+    try:
+        return on.run.call(function, args, {})
+    finally:
+        on.world.loc = loc
 
 
 @_for(filter)
 def _filter(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence = args
-    kept: list[Any] = []
-    on.iterators.check_ends(sequence)
-    for item in _items(on, sequence):
-        known = on.world.truth(item if function is None else on.run.call(function, (item,), {}))
+    loc = on.world.loc
+
+    def kept(item: Any) -> bool:
+        known = on.world.truth(item if function is None else _called(on, function, (item,)))
         if not isinstance(known, bool):
-            raise errors.VALUE_NEEDED.at(on.world.loc, "the length of this list depends on a tensor",
+            raise errors.VALUE_NEEDED.at(loc, "the length of this list depends on a tensor",
                                          help="use `ops.where`, or keep all items and multiply those to leave out by 0")
-        if known:
-            kept.append(item)
-    return on.iterators.begun(filter(lambda item: True, kept))
+        return known
+
+    return on.iterators.begun(filter(kept, _items(on, sequence)), sequence)
 
 
 @_for(functools.reduce)
 def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence, *first = args
     on.iterators.check_ends(sequence)
-    items = [*first, *_items(on, sequence)]
-    if not items:
+    items = itertools.chain(first, _items(on, sequence))
+    found = next(items, MISSING)
+    if found is MISSING:
         raise TypeError("reduce() of empty iterable with no initial value")
-    return functools.reduce(lambda a, b: on.run.call(function, (a, b), {}), items)
+    for item in items:
+        found = on.run.call(function, (found, item), {})
+    return found
 
 
 def _over_rows(function: Any) -> Special:
     """Return a replacement of a function of sequences: a tensor counts as the sequence of its rows."""
 
     def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = tuple(on.world.rows(x) if on.world.is_tensor(x) else x for x in args)
+        given = tuple(on.iterators.rows(x) if on.world.is_tensor(x) else x for x in args)
         if any(isinstance(x, RunTimeRange) for x in given):
             raise errors.VALUE_NEEDED.at(on.world.loc, "a range whose length is not known while parsing is used as a sequence",
                                          help="loop over it with `for i in range(n)`")

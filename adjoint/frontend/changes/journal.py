@@ -100,6 +100,7 @@ class ContentsPlace:
     """The contents of a container; the local names of a function are a dict.
 
     They are kept as a plain list, dict or set, whatever the subclass, a deque as a list; as bytes where they are no Python objects.
+    Where only items are put back, not keys, an iterator over the container goes on as before.
     """
 
     container: Any
@@ -130,9 +131,16 @@ class ContentsPlace:
                 self.container[...] = np.frombuffer(value, self.container.dtype).reshape(self.container.shape)
             case np.ndarray():
                 self.container[...] = value
+            case deque() if len(self.container) == len(value):
+                for i, item in enumerate(value):
+                    self.container[i] = item
             case deque():
                 self.container.clear()
                 self.container.extend(value)
+            case dict() if list(self.container) == list(value):
+                dict.update(self.container, value)  # that of a Counter adds
+            case set() if self.container == value:
+                pass
             case _:
                 self.container.clear()
                 self.container.update(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from adjoint.diagnostics import Loc
@@ -55,6 +56,30 @@ class Objects:
                 or ContentsPlace(x).key in self.journal.touched:
             return x
         return self.workspace.contents(x)
+
+    def steady_items(self, x: Any) -> Iterator[Any]:
+        """Return an iterator over a container that parsed code may change meanwhile; changes by other threads are not seen."""
+        steady = self.steady(x)
+        return iter(x) if steady is x else self._until_changed(x, steady)
+
+    def _until_changed(self, x: Any, steady: Any) -> Iterator[Any]:
+        """Yield the items of `steady`, a copy of `x`; of `x` itself from where parsed code has changed it."""
+        taken = 0
+        for item in steady:
+            yield item
+            taken += 1
+            if self.steady(x) is not steady:
+                break
+        else:
+            return
+        if isinstance(x, list):
+            rest: Any = iter(x)
+            rest.__setstate__(taken)
+        elif len(x) != len(steady):
+            raise RuntimeError(f"{type(x).__name__} changed size during iteration")
+        else:
+            rest = itertools.islice(x, taken, None)
+        yield from rest
 
     def shown(self, value: Any) -> None:
         """Call this before a value becomes text: that of a cell shows the cells in it."""

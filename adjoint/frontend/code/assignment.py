@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,8 +51,9 @@ class Assignment:
                 raise self.stack.unsupported(target, "this cannot be assigned to", "assign to a name, an attribute or an item")
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, node: ast.AST) -> None:
-        items = list(self.iterators.iterated(value, node))
         starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        # One item more than there are targets shows that there are too many: no further one is taken.
+        items = list(itertools.islice(self.iterators.iterated(value, node), None if starred else len(targets) + 1))
         with self.stack.here(node):
             if starred:
                 before, after = starred[0], len(targets) - starred[0] - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
@@ -14,8 +14,12 @@ from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.iterators import Iterators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.tree.scope import assigned_names
+from adjoint.frontend.values.frame import Frame
 
 __all__ = ["Comprehensions"]
+
+_END: Any = object()
+"""What is given where there is no further round."""
 
 
 class Comprehensions:
@@ -29,29 +33,52 @@ class Comprehensions:
         """Yield once for each round of the loops of a comprehension.  Its names are bound in a frame of their own."""
         outer = self.stack.frame
         first = self.iterators.all_of(self.run.value(generators[0].iter), generators[0].iter)
-        self.stack.frame = outer.inner(frozenset(assigned_names([g.target for g in generators])))
-        self.objects.journal.born(NamesPlace(self.stack.frame.names))
-        inner = self.stack.frame
-
-        def rounds(index: int, items: Iterable[Any]) -> Iterator[None]:
-            generator = generators[index]
-            if generator.is_async:
-                raise self.stack.unsupported(node, "an `async` comprehension is not supported in a graph", "use an ordinary one")
-            for item in items:
-                self.run.assign(generator.target, item)
-                if not all(self._kept(test) for test in generator.ifs):
-                    continue
-                if index + 1 == len(generators):
-                    yield None
-                    self.stack.frame = inner
-                else:
-                    following = generators[index + 1].iter
-                    yield from rounds(index + 1, self.iterators.all_of(self.run.value(following), following))
-
+        self.stack.frame = self._inner(generators)
         try:
-            yield from rounds(0, first)
+            yield from self._rounds(generators, 0, first, node, self.iterators.all_of)
         finally:
             self.stack.frame = outer
+
+    def generator(self, item: ast.expr, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[Any]:
+        """Return the generator of a generator expression: `item` is evaluated each time that it is advanced."""
+        source = self.run.value(generators[0].iter)
+        first = self.iterators.iterated(source, generators[0].iter)
+        rounds = self._rounds(generators, 0, first, node, self.iterators.iterated)
+        return self.iterators.begun(self._items(item, self._inner(generators), rounds), source)
+
+    def _items(self, item: ast.expr, inner: Frame, rounds: Iterator[None]) -> Iterator[Any]:
+        while True:
+            caller, loc = self.stack.frame, self.stack.world.loc
+            self.stack.frame = inner
+            try:
+                if next(rounds, _END) is _END:
+                    return
+                found = self.run.value(item)
+            finally:
+                self.stack.frame, self.stack.world.loc = caller, loc
+            yield found
+
+    def _inner(self, generators: Sequence[ast.comprehension]) -> Frame:
+        """Return a frame for the names of a comprehension."""
+        inner = self.stack.frame.inner(frozenset(assigned_names([g.target for g in generators])))
+        self.objects.journal.born(NamesPlace(inner.names))
+        return inner
+
+    def _rounds(self, generators: Sequence[ast.comprehension], index: int, items: Iterator[Any], node: ast.AST,
+                over: Callable[[Any, ast.AST], Iterator[Any]]) -> Iterator[None]:
+        """Yield once for each round of the loops from `index` on; `over` gives the iterators of those inside."""
+        generator = generators[index]
+        if generator.is_async:
+            raise self.stack.unsupported(node, "an `async` comprehension is not supported in a graph", "use an ordinary one")
+        for item in items:
+            self.run.assign(generator.target, item)
+            if not all(self._kept(test) for test in generator.ifs):
+                continue
+            if index + 1 == len(generators):
+                yield None
+            else:
+                following = generators[index + 1].iter
+                yield from self._rounds(generators, index + 1, over(self.run.value(following), following), node, over)
 
     def _kept(self, test: ast.expr) -> bool:
         """Return whether a condition of a comprehension holds.  CompileError if a tensor decides it."""

@@ -91,8 +91,7 @@ class Expressions:
             case ast.ListComp(elt=elt, generators=generators):
                 return self.objects.born([self.value(elt) for _ in self.comprehensions.rounds(generators, node)])
             case ast.GeneratorExp(elt=elt, generators=generators):
-                items = [self.value(elt) for _ in self.comprehensions.rounds(generators, node)]
-                return self.iterators.begun(item for item in items)
+                return self.comprehensions.generator(elt, generators, node)
             case ast.SetComp(elt=elt, generators=generators):
                 return self.objects.born({self._key(self.value(elt), elt) for _ in self.comprehensions.rounds(generators, node)})
             case ast.DictComp(key=key, value=value, generators=generators):

@@ -101,10 +101,16 @@ class IfStatements:
         for name, value in names.items():
             self.names.bind(name, value)
 
-    def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
-        """Lower the rest of a block after a statement that may have left it.  Return the outcome of both."""
+    def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST, begun: Branch | None = None) -> Outcome | None:
+        """Lower the rest of a block after a statement that may have left it.  Return the outcome of both.
+
+        begun  the branch in which the rest has begun already
+        """
         condition = self.decisions.truth(outcome.code == NEXT, node)
-        on = self.branching.branch(rest)
+        if begun is None:
+            on = self.branching.branch(rest)
+        else:
+            on = begun if begun.dead else self.branching.resume(begun, rest)
         left = self.branching.branch(lambda: outcome.without(NEXT))
         return self.decisions.merged(condition, on, left, node)
 

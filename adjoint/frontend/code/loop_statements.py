@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.diagnostics import UNKNOWN, CompileError, Loc
 from adjoint.frontend.changes.journal import NamesPlace
 from adjoint.frontend.code.conditions import Conditions
 from adjoint.frontend.code.if_statements import IfStatements
@@ -29,6 +29,9 @@ _ROLLED_FROM = 3
 
 _UNROLLED_TO = 16
 """Rounds up to which a loop that a tensor may leave is unrolled."""
+
+_END: Any = object()
+"""What is taken from an iterator that has no more items."""
 
 _MOST_ITEMS = 1_000_000
 """How many items an unrolled loop may have."""
@@ -61,7 +64,7 @@ class LoopStatements:
             outcome = self._looping(lambda: self.branching.for_loop(
                 (over.start, over.stop, over.step), lambda i: self.run.assign(node.target, i), lambda: self.run.block(node.body)), node)
         else:
-            outcome = self._unrolled(node, self._all_items(over, node.iter), 0)
+            outcome = self._unrolled(node, over)
         return self._left(outcome, node.orelse, node)
 
     def run_while(self, node: ast.While) -> Outcome | None:
@@ -82,15 +85,6 @@ class LoopStatements:
                 break
             outcome = None
         return self._left(outcome, node.orelse, node)
-
-    def _all_items(self, over: Any, node: ast.expr) -> list[Any]:
-        """Return all items of a `for`, and record that iterators are exhausted.  CompileError for more than a million."""
-        items = list(itertools.islice(self.iterators.iterated(over, node), _MOST_ITEMS + 1))
-        if len(items) > _MOST_ITEMS:
-            raise self.stack.unsupported(
-                node, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
-        self.iterators.looped(over)
-        return items
 
     def _looping(self, loop: Callable[[], Outcome | None], node: ast.For | ast.While) -> Outcome | None:
         self.branching.local_names = self.stack.frame.names
@@ -133,20 +127,46 @@ class LoopStatements:
                     return False
         return True
 
-    def _unrolled(self, node: ast.For, items: Sequence[Any], index: int) -> Outcome | None:
-        """Unroll a loop over known items from `index` on.  Return its outcome."""
-        for i in range(index, len(items)):
-            self.run.assign(node.target, items[i])
-            outcome = self.run.block(node.body)
-            if outcome is None or (outcome.is_known and outcome.code == CONTINUE):
-                continue
-            if outcome.is_known:
-                return outcome
+    def _unrolled(self, node: ast.For, over: Any) -> Outcome | None:
+        """Unroll a loop whose number of rounds is known.  Return its outcome.  CompileError for one that does not end."""
+        items = self.iterators.iterated(over, node.iter)
+        if self.iterators.is_endless(over) and not jumps(node.body):
+            raise self._does_not_end(node)
+        rounds = itertools.count()
+
+        def taken() -> Any:
+            with self.stack.here(node.iter):
+                return next(items, _END)
+
+        def run(item: Any) -> Outcome | None:
+            while item is not _END:
+                if next(rounds) == _MOST_ITEMS:
+                    raise self._does_not_end(node)
+                self.run.assign(node.target, item)
+                outcome = self.run.block(node.body)
+                if outcome is not None and not outcome.is_known:
+                    return left(outcome)
+                if outcome is not None and outcome.code != CONTINUE:
+                    return outcome
+                item = taken()
+            return None
+
+        def left(outcome: Outcome) -> Outcome | None:
+            """Return the outcome of a loop after a round of which a tensor decides whether it was the last one."""
+            if self.iterators.is_endless(over):
+                raise self._does_not_end(node)
+            self.iterators.undecided(over)
             outcome = self._continued(outcome, node)
-            if i + 1 == len(items):
+            following = self.branching.branch(taken)  # the next item is taken where the loop goes on
+            if following.result is _END and following.is_empty:
                 return outcome
-            return self.ifs.guarded(outcome, lambda i=i: self._unrolled(node, items, i + 1), node)
-        return None
+            return self.ifs.guarded(outcome, lambda: run(following.result), node, following)
+
+        return run(taken())
+
+    def _does_not_end(self, node: ast.For) -> CompileError:
+        return self.stack.unsupported(
+            node.iter, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
 
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
         """Return the outcome of a round for the loop: `continue` ends the round, not the loop."""

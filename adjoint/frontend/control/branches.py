@@ -84,6 +84,11 @@ class Branch:
     dead: bool
     loc: Loc
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether it does nothing."""
+        return not (self.dead or self.changes or self.builder.nodes)
+
 
 class Difference(Exception):
     """Two values that cannot be merged: Python objects that differ, or values of two kinds."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.frontend.changes.journal import ContentsPlace
+from adjoint.frontend.changes.journal import ContentsPlace, ObjectPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.operators import Operators
@@ -19,7 +19,7 @@ __all__ = ["Iterators"]
 
 
 class Iterators:
-    """The iterators that parsed code has made.
+    """The iterators that parsed code has made.  As in Python, an item is computed when the iterator is advanced, not before.
 
     made  by id, an iterator and the objects that it was made of
     """
@@ -27,8 +27,8 @@ class Iterators:
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
         self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
         self.made: dict[int, tuple[Iterator[Any], tuple[Any, ...]]] = {}
-        self._looped: set[int] = set()
-        """Ids of the iterators that a `for` loops over: it takes all their items at once."""
+        self._undecided: set[int] = set()
+        """Ids of the iterators of which a tensor decides how far they have been advanced."""
 
     def check(self, x: Any) -> None:
         """Raise CompileError for an iterator that parsed code cannot advance as Python would."""
@@ -37,47 +37,57 @@ class Iterators:
         if id(x) not in self.made:
             raise errors.FROZEN_CALL.at(self.world.loc, "an iterator from outside would advance only once, while the graph is built",
                                         help="call `next` outside, and pass the result as an argument")
-        if id(x) in self._looped:
-            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator is advanced inside a `for` loop over it",
-                                        help="make a list first (`items = list(it)`), and loop over that")
+        if id(x) in self._undecided:
+            raise errors.UNSUPPORTED.at(self.world.loc, "a tensor decides how far this iterator has been advanced",
+                                        help="make a list first (`items = list(it)`), and use its items")
         if not self.objects.journal.is_own(ContentsPlace(x)):
             raise errors.UNSUPPORTED.at(self.world.loc, "an iterator created before a branch on a tensor is advanced inside it",
                                         help="call `next` before the branch, or use an index: `items[i]`")
 
-    def all_of(self, x: Any, node: ast.AST) -> Iterable[Any]:
-        """Return what `iterated` returns, to be taken whole before anything else runs.  CompileError if it does not end."""
+    def all_of(self, x: Any, node: ast.AST) -> Iterator[Any]:
+        """Return what `iterated` returns, to be taken to its end.  CompileError if it has none."""
         with self.stack.here(node):
             self.check_ends(x)
         return self.iterated(x, node)
 
+    def is_endless(self, x: Any) -> bool:
+        """Return whether `x` is an iterator that is known not to end."""
+        return id(x) in self.made and is_endless(x, lambda iterator: self.made.get(id(iterator), (None, ()))[1])
+
     def check_ends(self, x: Any) -> None:
         """Raise CompileError for an iterator that does not end, where all its items are to be computed."""
-        if id(x) in self.made and is_endless(x, lambda iterator: self.made.get(id(iterator), (None, ()))[1]):
+        if self.is_endless(x):
             raise errors.UNSUPPORTED.at(self.world.loc, "an infinite iterator would be consumed while parsing",
                                         help="limit it (`itertools.islice(items, n)`), or loop over a range")
 
-    def looped(self, x: Any) -> None:
-        """Record that a `for` has taken all items of the iterator `x`, and of those it was made of."""
+    def undecided(self, x: Any) -> None:
+        """Record that a tensor decides how far the iterator `x`, and those it was made of, are advanced."""
         if id(x) in self.made:
-            self._looped.add(id(x))
+            self._undecided.add(id(x))
             for part in self.made[id(x)][1]:
-                self.looped(part)
+                self.undecided(part)
 
-    def begun(self, iterator: Iterator[Any]) -> Iterator[Any]:
-        """Record an iterator over items that are computed already.  Return it."""
-        self.made[id(iterator)] = iterator, ()
+    def begun(self, iterator: Iterator[Any], *parts: Any) -> Iterator[Any]:
+        """Record an iterator that parsed code has made of `parts`.  Return it."""
+        self.made[id(iterator)] = iterator, parts
         return self.objects.born(iterator)
 
-    def iterated(self, x: Any, node: ast.AST) -> Iterable[Any]:
-        """Return the items that a loop over `x` takes, where their number is known.  TypeError for what is not iterable."""
+    def rows(self, x: Any) -> Sequence[Any]:
+        """Return the rows of a tensor; each has the numbers of the time when it is taken."""
+        rows = self.world.rows(x)
+        self.objects.journal.born(ObjectPlace(rows))
+        return rows
+
+    def iterated(self, x: Any, node: ast.AST) -> Iterator[Any]:
+        """Return the iterator of a loop over `x`, where the number of items is known.  TypeError for what is not iterable."""
         self.objects.used(x)
         with self.stack.here(node):
             if self.world.is_tensor(x):
-                return self.world.rows(x)
+                return iter(self.rows(x))
             if self.world.is_dynamic(x):
                 raise TypeError(f"'{self.world.kind(x)}' object is not iterable")
             if isinstance(x, (list, tuple, dict, set, range, str)):
-                return list(self.objects.steady(x))
+                return self.objects.steady_items(x)
             self.check(x)
             method = self.operators.special(x, "__iter__")
             return iter(x) if method is None else self.iterated(self.run.call(method, (x,), {}), node)

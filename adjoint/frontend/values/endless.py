@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ _ALL_OF = (zip, map)
 """Iterators that end with the first of those they are made of."""
 
 _PARTS_OF = (enumerate, filter, itertools.chain, itertools.accumulate, itertools.starmap, itertools.filterfalse, itertools.dropwhile,
-             itertools.zip_longest, itertools.pairwise, itertools.compress)
+             itertools.zip_longest, itertools.pairwise, itertools.compress, types.GeneratorType)
 """Iterators that go on as long as one of those they are made of."""
 
 

@@ -80,7 +80,7 @@ def _stepped(items: list[int]) -> Iterator[int]:
 _ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
     zip: _zipped, enumerate: _counted, map: lambda items: map(_itself, items), filter: lambda items: filter(lambda x: True, items),
     type(iter([])): iter, type(iter(())): lambda items: iter(tuple(items)), types.GeneratorType: _generated,
-    type(reversed([])): _backwards, itertools.chain: itertools.chain,
+    type(reversed([])): _backwards, reversed: _backwards, itertools.chain: itertools.chain,
     itertools.islice: lambda items: itertools.islice(items, None),
     type(iter("a")): lambda items: iter("".join(items)), type(iter("\xe9")): lambda items: iter("".join(items)),
     type(iter(b"")): lambda items: iter(bytes(items)), type(iter(range(0))): _stepped,

@@ -129,8 +129,24 @@ class Values:
             return key.as_tensor(I64)
         return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
 
-    def rows(self, x: Any) -> list[Any]:
+    @staticmethod
+    def rows(x: Any) -> Sequence[Any]:
         """Return the slices of a tensor along its first axis."""
         if not x.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return [x[i] for i in range(x.shape[0])]
+        return _Rows(x)
+
+
+class _Rows(Sequence[Any]):
+    """The slices of a tensor along its first axis; each is made when it is taken."""
+
+    def __init__(self, x: Any):
+        self._x = x
+
+    def __len__(self) -> int:
+        return self._x.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._x[index]
