@@ -147,6 +147,10 @@ class World(Protocol):
 
     def is_cell_class(self, cls: type) -> bool: ...
 
+    def part_of_cells(self, cells: Any, part: slice) -> Any:
+        """Return `cells[part]`, a new cell."""
+        ...
+
     def is_cells(self, x: object) -> bool:
         """Return whether it is a cell that holds others by position, and that the library indexes."""
         ...

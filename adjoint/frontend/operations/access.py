@@ -68,6 +68,8 @@ class MemberAccess:
             self.objects.outside.unparsed.given(index)
             if self.world.is_tensor(container):
                 return container[self.world.index(index)]
+            if isinstance(index, slice) and self.world.is_cells(container):
+                return self.world.part_of_cells(container, index)
             return self.operators.called_special(container, "__getitem__", (index,), lambda: container[index])
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:

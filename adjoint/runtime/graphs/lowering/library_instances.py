@@ -124,6 +124,12 @@ class LibraryInstances:
         self.new_object(cell)
         self._made.cells.append(cell)
 
+    def part_of_cells(self, cells: Any, part: slice) -> Cell:
+        """Return a slice of a cell that is a sequence: a new cell, which holds some of the same cells."""
+        made = cells[part]
+        self.add_cell(made)
+        return made
+
     def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Call an `__init__` of the library on a new cell."""
         self._check_first_values(args, kwargs)

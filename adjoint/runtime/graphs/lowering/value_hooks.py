@@ -66,6 +66,8 @@ class ValueHooks:
 class _LateHandle:
     """The handle of a hook that is registered when the graph runs."""
 
+    __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
+
     def __init__(self, hosts: Hosts, registration: Registration):
         self._hosts, self._registration = hosts, registration
 

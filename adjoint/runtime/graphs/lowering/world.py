@@ -45,6 +45,7 @@ class GraphWorld:
         self.place, self.is_outside = objects.place, objects.is_outside
 
         self.convert, self.new_cell, self.initialise = instances.convert, instances.new_cell, instances.initialise
+        self.part_of_cells = instances.part_of_cells
         self.check_parts, self.store_attribute = instances.check_parts, instances.store_attribute
         self.of_each_run = instances.of_each_run
         self.call_cell, self.effect = cells.call_cell, hosts.effect
