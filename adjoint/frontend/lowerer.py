@@ -135,6 +135,8 @@ class Lowerer:
                 let_go()
             vars(self.outside).clear()
             self.workspace.end()
+            self.journal.end()
+            self.iterators.clear()  # generators and `map` refer to the parts, which refer to them
             vars(self._run).clear()
             vars(self).clear()
         return in_use

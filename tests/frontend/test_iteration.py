@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import threading
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint import Tensor, jit, ops
+from adjoint import Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
 
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {}
@@ -591,3 +593,33 @@ def test_what_is_not_known_is_refused(name: str) -> None:
     with pytest.raises(CompileError, match=message) as caught:
         jit(function)(Tensor(1.0))
     assert caught.value.diagnostic.code == "E202"
+
+
+class Suspended(nn.Cell):
+    """Leaves iterators that have items left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([nn.ReLU(), nn.Tanh()])
+
+    def construct(self, x: Tensor) -> Tensor:
+        late = (layer(x) for layer in self.layers)
+        mapped = map(lambda layer: layer(x), self.layers)
+        for layer in self.layers:
+            x = layer(x)
+            if x.sum() > 100:
+                break
+        return x + next(late) + next(mapped) + any(layer(x).sum() > 0 for layer in self.layers)
+
+
+def test_iterators_do_not_keep_cells_alive() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        net = Suspended()
+        references = [weakref.ref(cell) for _, cell in net.cells_and_names()]
+        jit(net)(Tensor([1.0, -2.0]))
+        del net
+        assert [reference() for reference in references] == [None] * len(references)
+    finally:
+        gc.enable()

@@ -241,37 +241,37 @@ PYTHON[max] = _extreme(max, lambda a, b: a > b)
 PYTHON[min] = _extreme(min, lambda a, b: a < b)
 
 
+def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until: bool) -> Any:
+    """Return `any` or `all` of items that are computed when they are taken: none is taken after the one that decides."""
+    for item in items:
+        known = on.world.truth(item)
+        if known is until:
+            return until
+        if not isinstance(known, bool):
+            on.iterators.undecided(sequence)
+            rest: Callable[[], Any] = lambda: _in_turn(on, sequence, items, until)  # noqa: E731 - both are handed on
+            decided: Callable[[], Any] = lambda: until  # noqa: E731
+            return _decided(on, known, *((decided, rest) if until else (rest, decided)))
+    return not until
+
+
 def _quantified(until: bool) -> Special:
     """Return a replacement of `any` or `all`, for items of which some are dynamic."""
 
     def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (sequence,) = args
         items = iter(_items(on, sequence))
-
-        def together() -> Any:
-            """Return the answer for items that are there already: all are looked at."""
-            found: Any = None
-            for item in items:
-                known = on.world.truth(item)
-                if known is until:
-                    return until
-                if not isinstance(known, bool):
-                    number = on.world.number("bool", item)
-                    found = number if found is None else found.either(number) if until else found.both(number)
-            return (not until) if found is None else found
-
-        def in_turn() -> Any:
-            """Return the answer for items that are computed when they are taken: none is taken after the one that decides."""
-            for item in items:
-                known = on.world.truth(item)
-                if known is until:
-                    return until
-                if not isinstance(known, bool):
-                    on.iterators.undecided(sequence)
-                    return _decided(on, known, *((lambda: until, in_turn) if until else (in_turn, lambda: until)))
-            return not until
-
-        return in_turn() if isinstance(sequence, Iterator) else together()
+        if isinstance(sequence, Iterator):
+            return _in_turn(on, sequence, items, until)
+        found: Any = None
+        for item in items:
+            known = on.world.truth(item)
+            if known is until:
+                return until
+            if not isinstance(known, bool):
+                number = on.world.number("bool", item)
+                found = number if found is None else found.either(number) if until else found.both(number)
+        return (not until) if found is None else found
 
     return quantified
 

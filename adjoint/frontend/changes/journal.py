@@ -283,6 +283,10 @@ class Journal:
         self._made: dict[tuple[Any, ...], MutablePlace] = {}
         self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
+    def end(self) -> None:
+        """Drop all objects: nothing is run any more."""
+        self._scopes, self._made, self.touched = [], {}, {}
+
     @property
     def is_open(self) -> bool:
         """Whether a branch or a loop that a tensor decides is being lowered."""

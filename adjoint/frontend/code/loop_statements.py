@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, CompileError, Loc
@@ -132,37 +131,38 @@ class LoopStatements:
         items = self.iterators.iterated(over, node.iter)
         if self.iterators.is_endless(over) and not jumps(node.body):
             raise self._does_not_end(node)
-        rounds = itertools.count()
+        return self._rounds(node, over, items, self._taken(node, items), 0)
 
-        def taken() -> Any:
-            with self.stack.here(node.iter):
-                return next(items, _END)
-
-        def run(item: Any) -> Outcome | None:
-            while item is not _END:
-                if next(rounds) == _MOST_ITEMS:
-                    raise self._does_not_end(node)
-                self.run.assign(node.target, item)
-                outcome = self.run.block(node.body)
-                if outcome is not None and not outcome.is_known:
-                    return left(outcome)
-                if outcome is not None and outcome.code != CONTINUE:
-                    return outcome
-                item = taken()
-            return None
-
-        def left(outcome: Outcome) -> Outcome | None:
-            """Return the outcome of a loop after a round of which a tensor decides whether it was the last one."""
-            if self.iterators.is_endless(over):
+    def _rounds(self, node: ast.For, over: Any, items: Iterator[Any], item: Any, number: int) -> Outcome | None:
+        """Run the rounds of a loop from one on, for which `item` has been taken.  Return the outcome of the loop."""
+        while item is not _END:
+            if number == _MOST_ITEMS:
                 raise self._does_not_end(node)
-            self.iterators.undecided(over)
-            outcome = self._continued(outcome, node)
-            following = self.branching.branch(taken)  # the next item is taken where the loop goes on
-            if following.result is _END and following.is_empty:
+            number += 1
+            self.run.assign(node.target, item)
+            outcome = self.run.block(node.body)
+            if outcome is not None and not outcome.is_known:
+                return self._perhaps_left(node, over, items, number, outcome)
+            if outcome is not None and outcome.code != CONTINUE:
                 return outcome
-            return self.ifs.guarded(outcome, lambda: run(following.result), node, following)
+            item = self._taken(node, items)
+        return None
 
-        return run(taken())
+    def _perhaps_left(self, node: ast.For, over: Any, items: Iterator[Any], number: int, outcome: Outcome) -> Outcome | None:
+        """Return the outcome of a loop after a round of which a tensor decides whether it was the last one."""
+        if self.iterators.is_endless(over):
+            raise self._does_not_end(node)
+        self.iterators.undecided(over)
+        outcome = self._continued(outcome, node)
+        following = self.branching.branch(lambda: self._taken(node, items))  # the next item is taken where the loop goes on
+        if following.result is _END and following.is_empty:
+            return outcome
+        return self.ifs.guarded(outcome, lambda: self._rounds(node, over, items, following.result, number), node, following)
+
+    def _taken(self, node: ast.For, items: Iterator[Any]) -> Any:
+        """Return the next item of a loop, or _END."""
+        with self.stack.here(node.iter):
+            return next(items, _END)
 
     def _does_not_end(self, node: ast.For) -> CompileError:
         return self.stack.unsupported(

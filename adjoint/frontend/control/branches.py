@@ -371,18 +371,21 @@ class Branching:
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
+        """Return what makes the error; it does not keep the difference, whose traceback keeps all frames."""
         first, second = (self.described(x) for x in (differ.first, differ.second))
         decided = self.world.loc
+        is_unbound = differ.first is UNBOUND or differ.second is UNBOUND
+        remedy, kind = self.remedy(differ), self.kind_of(differ)
 
         def make(name: str, loc: Loc) -> Exception:
             notes = (Note("both branches are part of the graph, because the condition depends on a tensor",
                           UNKNOWN if loc == decided else decided),)
-            if differ.first is UNBOUND or differ.second is UNBOUND:
+            if is_unbound:
                 return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
                                                   help=f"assign a value to `{name}` before")
             subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
             return errors.BRANCHES_DIFFER.at(loc, f"{subject} is {first} on one path and {second} on the other", notes=notes,
-                                             help=self.remedy(differ), kind=self.kind_of(differ))
+                                             help=remedy, kind=kind)
 
         return make
 
