@@ -63,6 +63,7 @@ with collector.paused():
     from adjoint.runtime.gradients.products import jvp, vjp
     from adjoint.runtime.graphs.dynamic import enable_dynamic
     from adjoint.runtime.graphs.jit import jit, ms_function
+    from adjoint.runtime.graphs.jit_stats import jit_stats
     from adjoint.runtime.graphs.options import JitConfig, jit_class
     from adjoint.runtime.inspection.saving import install as _save_graphs
     from adjoint.runtime.process.context import (
@@ -98,7 +99,7 @@ __all__ = [
     "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "communication",
     "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "enable_dynamic", "float16", "float32", "float64", "float_",
     "from_numpy", "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16",
-    "int32", "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jvp", "launch_blocking", "list_", "load_checkpoint",
+    "int32", "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
     "load_param_into_net", "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype",
     "reset_auto_parallel_context", "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short",
     "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8",

@@ -61,6 +61,8 @@ SETTINGS = (
     Setting("", "ADJOINT_MPI_TIMEOUT", "a number of seconds", "600",
             "how long a process waits for another one in a collective; 0: for ever"),
     Setting("", "ADJOINT_FULL_TRACEBACK", "0 or 1", "0", "1: errors are shown with the frames of adjoint too"),
+    Setting("", "ADJOINT_LOG", "graphs", "not set",
+            "graphs: each graph that is made, and each change of the way in which its calls run, is written to stderr"),
     Setting("", "ADJOINT_PROGRESS", "0 or 1", "1", "0: `Model` shows no bar on terminals"),
     Setting("", "CC", "a command", "cc, gcc, clang, the zig wheel", "the C compiler to try first"),
     Setting("", "PMI_SIZE", "a number", "not set",

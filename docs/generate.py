@@ -4,6 +4,7 @@
     errors.md         from the pages that `adjoint explain` prints
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
+    how-a-call-runs.md  by ways.py: from the lists of ways, reasons and causes, and from runs of a program for each way
     architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
     declarations.py   by declarations.py: how Python calls the run-time library
     *.pyi             by stubs.py: the functions, Primitives and methods that are made from the classes of ops
@@ -268,6 +269,7 @@ PAGES: dict[str, Callable[[], str]] = {"../adjoint/codegen/declarations.py":  # 
                                          runpy.run_path(str(Path(__file__).with_name("declarations.py")))["page"],
                                      "ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
                                      "compatibility.md": compatibility_page,
+                                     "how-a-call-runs.md": runpy.run_path(str(Path(__file__).with_name("ways.py")))["page"],
                                      "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"],
                                      "../adjoint/ops/generated.pyi": STUBS["functions_stub"],
                                      "../adjoint/ops/primitives/generated.pyi": STUBS["primitives_stub"],

@@ -21,7 +21,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "adjoint"
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("budget", "collector", "dataclass", "diagnostics", "files", "lazy", "made", "settings", "tracebacks"),
+    ("budget", "collector", "dataclass", "diagnostics", "files", "lazy", "log", "made", "settings", "tracebacks"),
     ("ir",),
     ("passes", "codegen", "frontend"),
     ("runtime.process",),
@@ -35,7 +35,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.graphs",),
     ("runtime.inspection",),
     ("communication",),
-    ("ops", "amp", "common", "context", "dtype", "log", "watch"),
+    ("ops", "amp", "common", "context", "dtype", "watch"),
     ("nn", "numpy", "dataset"),
     ("mint", "parallel", "transformations"),
     ("train", "export"),

@@ -222,3 +222,9 @@ object or an argument; by `del`; by methods that are not parsed; of attributes w
 Return the new value, and change the object outside of the function. The body may change objects that it makes, and a change that is undone
 before the function returns is allowed.
 """, TypeError)
+
+NOT_WHOLE = _mistake("E218", "a call does not run whole", """
+A function under `jit(fullgraph=True)` is called in a way in which the graph alone does not do the call: forward hooks stand where they may
+return anything, or one has returned or changed something that the graph was not made for. The message says which, and what can be done.
+`jit_stats` of the function without `fullgraph=True` counts such calls; they mean the same, and take longer.
+""", RuntimeError)

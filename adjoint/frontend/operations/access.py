@@ -31,7 +31,7 @@ class MemberAccess:
         check(holder)
         if not self.world.is_dynamic(holder):
             since = self.world.read_count()
-            self.world.read_attribute(holder, name)
+            self.stack.read_at(node, self.world.read_attribute, holder, name)
             descriptor = inspect.getattr_static(type(holder), name, None) if not isinstance(holder, type) else None
             if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
                 # What it reads is recorded: it need not be asked at each call.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from adjoint.diagnostics import CompileError, Loc, noted
 from adjoint.frontend import errors
@@ -58,6 +59,12 @@ class CallStack:
         except Exception as raised:
             noted(raised, loc)
             raise
+
+    def read_at(self, node: ast.AST, read: Callable[..., None], *what: Any) -> None:
+        """Record a read of something outside, with the place of `node`."""
+        before, self.world.loc = self.world.loc, self.loc_of(node)
+        read(*what)
+        self.world.loc = before
 
     def push(self, frame: Frame) -> Frame:
         """Begin a call.  Return the frame of the caller, for `pop`."""

@@ -41,10 +41,10 @@ class Names:
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
-                    self.world.read_closure(cell)
+                    self.stack.read_at(node, self.world.read_closure, cell)
                     return self.objects.outside.found(self.objects.workspace.variable(cell))
                 frame = frame.outer
-        self.world.read_name(space, name)
+        self.stack.read_at(node, self.world.read_name, space, name)
         if (found := self.objects.workspace.item(space, name)) is not MISSING:
             return self.objects.outside.found(found)
         if hasattr(builtins, name):

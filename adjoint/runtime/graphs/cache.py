@@ -17,7 +17,9 @@ from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.changing_floats import ChangingFloats
 from adjoint.runtime.graphs.changing_state import ChangingState
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.history import CallCounts, History, MadeGraph, is_logged
 from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.graphs.ways import RECORDED, RECORDED_AROUND, Way, Why
 from adjoint.runtime.process.context import get_context
 
 __all__ = ["Graphs", "GraphsOfCells"]
@@ -65,16 +67,22 @@ class Graphs(dict[Template, _Entries]):
     """
 
     __slots__ = (
-        "__weakref__", "_of_tensors", "any_size", "call", "constant", "count", "floats", "gradients", "others", "quick", "recorded",
-        "state",
+        "__weakref__", "_of_tensors", "any_size", "call", "calls", "constant", "count", "floats", "gradients", "history", "must_be_whole",
+        "others", "quick", "recorded", "state",
     )
 
-    def __init__(self, call: Callable[..., Any], count: int | None = None) -> None:
+    def __init__(self, call: Callable[..., Any], count: int | None = None, must_be_whole: bool = False) -> None:
         super().__init__()
         self.call = call
         """Runs the function or cell on a lowering."""
         self.count = count
         """How many arguments `quick` is given one by one; None: it is given `args` and `kwargs`."""
+        self.must_be_whole = must_be_whole
+        """True if a call raises that would not run whole: `fullgraph=True`."""
+        self.history = History()
+        """Why each graph was made."""
+        self.calls: CallCounts | None = None
+        """How the calls ran; None until somebody asks."""
         self.constant: set[Any] = set()
         """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
         self.any_size: dict[Template, Any] = {}
@@ -93,6 +101,8 @@ class Graphs(dict[Template, _Entries]):
         """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
         """The same for gradients, by what is asked for (`whole_gradients`)."""
+        if is_logged():
+            self.ask()
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
@@ -136,12 +146,27 @@ class Graphs(dict[Template, _Entries]):
         entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
         budget.charge(entry.nbytes)
 
-    def use(self, kind: int, quick: Callable[..., Any]) -> None:
-        """Take this for the graph used last; `kind` is the hash of its template."""
+    def ask(self) -> CallCounts:
+        """Count the calls from now on."""
+        if self.calls is None:
+            self.calls = CallCounts(self.history)
+            self._forget_quick()
+        return self.calls
+
+    def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
+        """Take this for the graph used last, which `made` records; `kind` is the hash of its template, and `way` how it runs."""
+        if self.calls is not None:
+            quick = self.calls.counting(quick, made, way)
         self.quick = quick
         if self.others.get(kind) is not quick:
             others = {known: other for known, other in self.others.items() if known != kind}
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
+
+    def use_recorded(self, recorded: Callable[..., Any] | None, made: MadeGraph) -> None:
+        """Take this for the graph used last where calls are recorded."""
+        if self.calls is not None and recorded is not None:
+            recorded = self.calls.counting(recorded, made, RECORDED, Why(RECORDED_AROUND))
+        self.recorded = recorded
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
         """Return the result of one of the graphs used last; NOT_RUN if another may be needed."""
@@ -161,6 +186,7 @@ class Graphs(dict[Template, _Entries]):
         """Drop a graph, given by its id, whose guards can never hold again."""
         self._forget_quick()
         self.any_size.clear()
+        self.history.gone = next((other.lowered.guards.gone for other in entries if id(other) == entry), "")
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
@@ -184,15 +210,20 @@ class Graphs(dict[Template, _Entries]):
 
     def _forget_quick(self) -> None:
         self.quick, self.recorded, self.others, self.gradients = None, None, {}, {}
+        if self.calls is not None:
+            self.calls.forget_functions()
 
 
 class GraphsOfCells(dict[int, Graphs]):
     """The graphs of cells, by the ids of the cells, which they do not keep alive."""
 
-    def __init__(self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None) -> None:
+    def __init__(
+        self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None, must_be_whole: bool = False
+    ) -> None:
         super().__init__()
-        self._call, self._count = call, count
-        """Returns `Graphs.call` for a cell; `Graphs.count`."""
+        self._call, self._count, self._must_be_whole = call, count, must_be_whole
+        """Returns `Graphs.call` for a cell; `Graphs.count` and `Graphs.must_be_whole`."""
+        self._asked = False
         self._living: dict[int, weakref.ref[Cell]] = {}
 
     def of(self, cell: Cell) -> Graphs:
@@ -200,9 +231,19 @@ class GraphsOfCells(dict[int, Graphs]):
         key = id(cell)
         found = self.get(key)
         if found is None:
-            found = self.setdefault(key, Graphs(self._call(weakref.ref(cell)), self._count))
+            made = Graphs(self._call(weakref.ref(cell)), self._count, self._must_be_whole)
+            if self._asked:
+                made.ask()
+            found = self.setdefault(key, made)
             self._living[key] = weakref.ref(cell, partial(_freed, weakref.ref(self), key))
         return found
+
+
+    def ask(self) -> None:
+        """Count the calls from now on."""
+        self._asked = True
+        for graphs in [*self.values()]:
+            graphs.ask()
 
 
 def _freed(graphs: weakref.ref[GraphsOfCells], key: int, gone: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -21,21 +22,60 @@ from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.execution.sequence import Sequence as Sequenced
 from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.call_text import argument_text, filling
-from adjoint.runtime.graphs.graph import Graph, Unfitting
+from adjoint.runtime.graphs.causes import cause_of
+from adjoint.runtime.graphs.graph import Graph, HookCall, Unfitting
+from adjoint.runtime.graphs.guards.constants import described as described_constant
 from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.graphs.history import CallCounts, MadeGraph
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered, lowered_reading
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
-from adjoint.runtime.graphs.running.departing import Observed, UnrecordedRun, observed
-from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
+from adjoint.runtime.graphs.running.departing import Observed, ObservedRun, UnrecordedRun, observed
+from adjoint.runtime.graphs.running.observing import why_not_observed
+from adjoint.runtime.graphs.running.optimised import Alone, reason, runs_alone
 from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
 from adjoint.runtime.graphs.sizes import SizedGraph, for_these_sizes
-from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
+from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, parameters_of, symbol_of, title_of
 from adjoint.runtime.graphs.templates import Template, flatten
+from adjoint.runtime.graphs.ways import (
+    ALWAYS_CALLED,
+    CODE_OF_THE_USER,
+    FIRST,
+    FIRST_CALLS,
+    HOOK_CHANGES,
+    HOOKED,
+    INPUT,
+    LEFT,
+    LOOKED,
+    NONE,
+    NOT_OBSERVABLE,
+    NOT_OPTIMISED,
+    OFTEN_LEFT,
+    PARSED,
+    PATH,
+    PIECES,
+    READ,
+    READ_AGAIN,
+    RECORDED,
+    RECORDED_AROUND,
+    RECORDED_WITH_HOOKS,
+    RESULT,
+    SHARED,
+    SIZES,
+    TWO_PARTS,
+    VALUE,
+    WAITING_HOOK,
+    WHOLE,
+    WRITTEN,
+    Cause,
+    Way,
+    Why,
+)
 from adjoint.runtime.graphs.whole_gradients import GradientOf, WholeGradient, whole_gradient
+from adjoint.runtime.hooks.handles import described, subject_of
 from adjoint.runtime.process.jitted import parsed_function
 from adjoint.runtime.process.observers import graph_made
 from adjoint.runtime.process.tracer import state
@@ -52,6 +92,7 @@ class Entry:
     """A graph that is ready to run.
 
     lowered  the function, lowered to a graph
+    made     the record of it in the function's history
     sequence the graph, bound
     logs     True if the user's Python code may return unforeseen values in it: a run is then logged, and can go on in another graph
     _filled  makes the result of the tensors, if nothing is written
@@ -67,20 +108,23 @@ class Entry:
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """
 
-    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None, count: int | None = None):
+    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None, count: int | None = None,
+                 made: MadeGraph | None = None):
         self.lowered, self._kind = lowered, hash(template)
+        self.made = made or MadeGraph(0, FIRST, "", "", 0.0)
         nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
         user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
         self.logs = user is not None and (user.late is not None or returns_anything(lowered.graph))
         self._around = () if user is None else tuple(site.reference for site in user.around)
         guards = lowered.guards.count() if alone is None else 0  # those of a graph for any size are its own
+        self.made.nodes = nodes
         self.nbytes = _GRAPH + _NODE * nodes + _GUARD * guards
         self.slots = slots_of(lowered.outline)
         self._logged: HeadAndTail | Sequenced | None = None
         self._observed: Observed | None = None
         self._may_observe = self.logs
         self._called_as: tuple[Callable[[], Any], ...] = ()
-        self._gradients: dict[Any, tuple[GradientOf, WholeGradient | None]] = {}
+        self._gradients: dict[Any, tuple[GradientOf, WholeGradient | str]] = {}
         result = None if lowered.written else expression_of(lowered.outline, converts=True)
         self._filled = None if result is None else filling(result, len(self.slots), _CONVERTING)
         given = None if result is None else argument_text(template, count)
@@ -108,6 +152,11 @@ class Entry:
             return self._logged.run_fitting(tensors, run, log)
         return self._logged.run_fitting(tensors, run)
 
+    @property
+    def runs_in_two_parts(self) -> bool:
+        """Return whether runs that keep a log are in two parts."""
+        return isinstance(self._logged, HeadAndTail)
+
     def _observed_for(self, known: Graphs, named: Any, tensors: Sequence[Tensor]) -> Observed | None:
         """Return the form for hooks that change nothing; None if there is none that may run now."""
         if not self._may_observe or state.tracer is not None:
@@ -120,17 +169,20 @@ class Entry:
             self._may_observe = found is not None
         return found if found is not None and found.fits(tensors) else None
 
-    def gradient(self, template: Template, *asked: Any) -> WholeGradient | None:
-        """Return the gradient of the graph, for arguments of this template; None if a tape is needed.  `asked` is that of `GradientOf`."""
+    def gradient(self, template: Template, *asked: Any) -> WholeGradient | str:
+        """Return the gradient of the graph, for arguments of this template; a text that says why a tape is needed, if it is.
+
+        `asked` is that of `GradientOf`.
+        """
         if self._may_share:
-            return None
+            return "a tensor from outside is written, and an argument may be the same one"
         of = GradientOf(*asked)
         key = of.leaves, tuple(map(id, of.weights)), of.trained, of.has_aux, of.valued
         if key not in self._gradients:
             # Two threads may both make it: they are equal.
             made = whole_gradient(self.lowered, template, of)
             self._gradients[key] = of, made
-            if made is not None:
+            if not isinstance(made, str):
                 self.nbytes += made.nbytes
                 budget.charge(made.nbytes)
         return self._gradients[key][1]
@@ -140,17 +192,23 @@ class Entry:
         if self._fill is not None:
             tape, whole = state.tracer, self.sequence.whole
             if whole is not None:
-                known.use(self._kind, whole)
+                known.use(self._kind, whole, self.made, WHOLE)
             if tape is not None:
                 if self.lowered.rewritten:
                     self._check_written(named, tensors)  # an argument may be a name of a Parameter
                 else:
-                    known.recorded = self.sequence.recorded
-            return self._fill(*self.sequence.run_fitting(tensors, Run(tape)))
+                    known.use_recorded(self.sequence.recorded, self.made)
+            result = self._fill(*self.sequence.run_fitting(tensors, Run(tape)))
+            if known.calls is not None:
+                known.calls.took(self.made, *self._way(known.calls, tape, tensors))
+            return result
         if self.lowered.written or self._may_share or (self.lowered.rewritten and state.tracer is not None):
             self._check_written(named, tensors)
         if not (self.logs or self._may_be_hooked()):
-            return self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
+            result = self.returned(self.sequence.run_fitting(tensors, Run(state.tracer)), tensors)
+            if known.calls is not None:
+                known.calls.took(self.made, *self._way(known.calls, state.tracer, tensors))
+            return result
         alive = self.alive()
         try:
             return self._run_with_hooks(known, template, named, tensors)
@@ -164,21 +222,42 @@ class Entry:
     def _run_with_hooks(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         log: list[Any] = []
         whole = self._observed_for(known, named, tensors)
-        if whole is not None and whole.whole is not None:
-            known.use(self._kind, whole.whole)
-        try:
-            results = None if whole is None else whole.run(tensors, log)
-        except Deviation as deviation:
-            return _followed(known, self, template, named, tensors, log, deviation)
-        if results is None:
+        if whole is None:
+            if known.must_be_whole:
+                raise self.not_whole(PATH, self._why_path(tensors))
             return _followed(known, self, template, named, tensors, log)
+        if whole.whole is not None:
+            known.use(self._kind, whole.whole, self.made, LOOKED)
+        run = whole.begun(tensors, log)
+        try:
+            results = run.run()
+        except Deviation as deviation:
+            return self._left(known, run, template, named, tensors, deviation)
+        if results is None:
+            return self._left(known, run, template, named, tensors)
+        if known.calls is not None:
+            known.calls.took(self.made, LOOKED)
         return self.returned(results, tensors)
+
+    def _left(self, known: Graphs, run: ObservedRun, template: Template | None, named: Any, tensors: Sequence[Tensor],
+              deviation: Deviation | None = None) -> Any:
+        """Return the result of a call whose run has left the graph at the hooks that have been called last."""
+        why = self.changed_by(run.called)
+        if known.must_be_whole:
+            if deviation is not None:
+                deviation.abandon()
+            raise self.not_whole(LEFT, why)
+        return _followed(known, self, template, named, tensors, run.log, deviation, why)
 
     def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
         """Return the result of a call with the arguments `given` in which a hook has done more than look: see `looking.Caller`."""
         known, named = [reference() for reference in self._called_as]
         run = self._reached(*state)
-        return _followed(known, self, flatten(given)[0], named, run.arguments, run.log, run.leave(returned))
+        deviation = run.leave(returned)
+        result = self._left(known, run, flatten(given)[0], named, run.arguments, deviation)
+        if known.calls is not None:
+            known.calls.was_counted()
+        return result
 
     def failed(self, *state: Any) -> None:
         """Clean up after a hook has raised."""
@@ -187,6 +266,54 @@ class Entry:
     def _reached(self, *state: Any) -> UnrecordedRun:
         assert self._observed is not None
         return UnrecordedRun.reached(self._observed, *state)
+
+    # -- how a call runs ----------------------------------------------------------------------------------------------
+    def _way(self, calls: CallCounts, tape: Any, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
+        """Return how a call has run in which no hook may return anything."""
+        if tape is not None:
+            return RECORDED, calls.on_tape(Why(RECORDED_AROUND))
+        if not self.sequence.fits(tensors):
+            return PARSED, self._why_parsed(tensors)
+        if self.lowered.written:
+            return PIECES, Why(WRITTEN)
+        if self._may_share:
+            return PIECES, Why(SHARED)
+        if self._around:
+            return PIECES, Why(CODE_OF_THE_USER, "code of the user's")
+        return PIECES, Why(RESULT if self._fill is None or self._call is None else FIRST_CALLS)
+
+    def _why_parsed(self, tensors: Sequence[Tensor]) -> Why:
+        graph = self.lowered.graph
+        if any(x._hooks for x in (*tensors, *graph.state.values())):
+            return Why(WAITING_HOOK)
+        return Why(NOT_OPTIMISED, reason(graph) or "it calls Python where only a tape or a run of its own knows what for")
+
+    def _why_path(self, tensors: Sequence[Tensor]) -> Why:
+        """Return why a call runs along the path."""
+        if state.tracer is not None:
+            return Why(RECORDED_WITH_HOOKS)
+        if self._observed is not None:
+            beginning = self._observed.beginning
+            if beginning.any_always():
+                return Why(ALWAYS_CALLED)
+            return Why(OFTEN_LEFT, str(beginning.departures)) if beginning.departures else self._why_parsed(tensors)
+        if not self.logs:
+            return Why(CODE_OF_THE_USER, "code of the user's, which may add forward hooks to a cell that is being called,")
+        return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph) or reason(self.lowered.graph) or "the hooks' values are no tensors")
+
+    def changed_by(self, symbol: str) -> Why:
+        """Return why a run has left the graph at some forward hooks."""
+        host = self.lowered.graph.hosts.get(symbol)
+        cell = host.cell() if isinstance(host, HookCall) else None
+        if cell is None or cell._hooks is None:
+            return Why(HOOK_CHANGES, "a forward hook")
+        found = [described(function) for function in cell._hooks.forward_functions()]
+        of = f"of {subject_of(cell)}"
+        return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
+
+    def not_whole(self, way: Way, why: Why) -> Exception:
+        """Return the error of a call that would not run whole."""
+        return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)
 
     def _may_be_hooked(self) -> bool:
         """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
@@ -231,15 +358,28 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
 
     It is made from one for any size, if only sizes are new, and for any float or tensor, where arguments or attributes change.
     """
+    begun = time.perf_counter()
+    if not known.history.name:
+        known.history.name = title_of(named)
+    cause = cause_of(known, template, parameters_of(named))
     found = known.floats.tried(template, tensors, functools.partial(_made_for_any_float, known, named))
     if found is not None:
         (made, alone), template, tensors = found
+        cause = (INPUT, cause[1]) if cause[0] is VALUE else cause
     elif (reading := known.state.tried(functools.partial(_made_reading, known, named, template))) is not None:
         made, alone = reading
+        cause = (READ_AGAIN, cause[1]) if cause[0] is READ else cause
     else:
         made, alone = _lowered(known, _subject(known.call, template, named, known.constant))
+        cause = (SIZES, cause[1]) if alone is not None else cause
     known.state.saw(made.guards)
-    return _kept(known, template, made, alone), template, tensors
+    return _kept(known, template, tensors, made, cause, begun, alone), template, tensors
+
+
+def _shown(template: Template, tensors: Sequence[Tensor]) -> str:
+    """Return the arguments as a record shows them."""
+    args, kwargs = template.build([template.numbers.get(i, x) for i, x in enumerate(tensors)])
+    return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
 
 
 def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
@@ -290,8 +430,10 @@ def _subject(call: Callable[..., Any], template: Template, named: Any, constant:
     return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
 
 
-def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None = None) -> Entry:
-    entry = Entry(made, template, alone, known.count)
+def _kept(known: Graphs, template: Template, tensors: Sequence[Tensor], made: Lowered, cause: tuple[Cause, str], begun: float,
+          alone: Alone | None = None) -> Entry:
+    record = known.history.made(*cause, _shown(template, tensors), time.perf_counter() - begun)
+    entry = Entry(made, template, alone, known.count, record)
     count("graphs")
     graph_made(made.graph)
     known.add(template, entry)
@@ -299,12 +441,14 @@ def _kept(known: Graphs, template: Template, made: Lowered, alone: Alone | None 
 
 
 def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any, tensors: Sequence[Tensor], begun: list[Any],
-              deviation: Deviation | None = None) -> Any:
+              deviation: Deviation | None = None, left: Why | None = None) -> Any:
     """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it.
 
     begun      the log of a run of the graph that has departed; empty: it has not begun
     deviation  how that run has left the graph
+    left       why it has left the graph; None if it has not begun
     """
+    counts = known.calls is not None
     log: list[Any] = begun if deviation is not None else []
     replay = None if deviation is not None else unfolded(begun)
     while True:
@@ -312,6 +456,7 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
             if deviation is not None:
                 found, deviation = deviation, None
                 raise found
+            way, why = (PATH, entry._why_path(tensors)) if counts and left is None else (LEFT, left or Why(NONE))
             run = LoggedRun(state.tracer, log, replay)
             results = entry.logged(tensors, run, log)
             if results is None:
@@ -319,9 +464,12 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
                 continue
             if run.replaying:
                 raise InternalError("the run that is replayed was longer than the graph")
+            if known.calls is not None:
+                known.calls.took(entry.made, TWO_PARTS if way is PATH and entry.runs_in_two_parts else way, why)
             return entry.returned(results, tensors)
-        except Deviation as left:
-            decisions, site = _decided(entry, left)
+        except Deviation as deviated:
+            decisions, site = _decided(entry, deviated)
+            left = left or entry.changed_by(getattr(deviated.node.op, "symbol", ""))
             try:
                 if found := entry.lowered.guards.changed_before(site, entry.lowered.begun.addresses()):
                     raise RuntimeError(
@@ -331,9 +479,10 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
                 with lowering_lock:
                     kind = flatten((tuple(tensors), {}))[0] if template is None else template
                     subject = _subject(known.call, kind, named, known.constant)
-                    entry = _kept(known, kind, continued(subject, entry.lowered, decisions))
+                    started = time.perf_counter()
+                    entry = _kept(known, kind, tensors, continued(subject, entry.lowered, decisions), (HOOKED, str(left)), started)
             except BaseException:
-                left.abandon()
+                deviated.abandon()
                 raise
             log, replay = [], unfolded(log)
 

@@ -27,6 +27,7 @@ from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
 from adjoint.runtime.graphs.templates import Template, flatten
+from adjoint.runtime.graphs.ways import GRADIENT, NEEDS_TAPE, NEW_SIZE, SIZE_ONCE, Why
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.context import get_context
 from adjoint.runtime.process.jitted import graphs_of, mark, parsed_function
@@ -34,7 +35,7 @@ from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
+__all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "run_cell"]
 
 
 _Call = tuple[Graphs, Any, tuple[Any, ...]]
@@ -52,13 +53,18 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], graphs: Graphs):
         self.function, self.graphs = function, graphs
         method = None if graphs.count is None else graphs.count - 1
-        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method)
+        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method, graphs.must_be_whole)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call."""
         if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
             return tracer.call(self.function, args, kwargs)
         return _run(*self.of_call(args, kwargs), kwargs)
+
+    def all_graphs(self) -> list[Graphs]:
+        """Return the graphs of calls, for each Cell by itself; from now on calls are counted."""
+        self.of_cells.ask()
+        return [self.graphs, *self.of_cells.values()]
 
     def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """Return the graphs of a call, what names it, and its arguments but for the Cell whose method it is."""
@@ -88,11 +94,16 @@ class CompiledCell:
         _checked_inputs(cell, args, kwargs)
         return _cells.of(cell), cell, args
 
+    def all_graphs(self) -> list[Graphs]:
+        """Return the graphs of the Cell's calls."""
+        return [_cells.of(self.function)]
 
-def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., Any]:
     """Return the function that runs another one as graphs.  It works as a method too."""
     names = _plain_parameters(function)
-    compiled = Compiled(function, Graphs(functools.partial(function_on, function), None if names is None else len(names)))
+    count = None if names is None else len(names)
+    compiled = Compiled(function, Graphs(functools.partial(function_on, function), count, must_be_whole))
     graphs, call, of_cells = compiled.graphs, compiled.call, compiled.of_cells
 
     # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
@@ -171,6 +182,8 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     template, tensors = flatten((args, kwargs))
     found = _cached(known, template, tensors, plain)
     if found is None and not recorded and (once := known.once(template, tensors)) is not None:
+        if known.calls is not None:
+            known.calls.took(None, NEW_SIZE, Why(SIZE_ONCE))
         return once()
     entry, template, tensors = found or _found(known, template, tensors, named, plain)
     return entry.run(known, template, named, tensors)
@@ -281,19 +294,45 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
     quick = known.gradients.get(key)
     if quick is not None and (result := quick(given, kwargs)) is not NOT_RUN:
         return result
-    if get_context("save_graphs"):
-        return None  # an adjoint of a tape is a file of its own
+    if get_context("save_graphs"):  # an adjoint of a tape is a file of its own
+        return _on_tape(known, "`save_graphs` is set")
     entry, template, tensors = _found(known, *flatten((given, kwargs)), named)
     places, before = template.places(), len(args) - len(given)
     leaves = [places[position - before] for position in positions if position >= before]
     if None in leaves or len(leaves) < len(positions):
-        return None
+        return _on_tape(known, "an argument to differentiate by is no Tensor by itself")
     made = entry.gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
-    if made is None:
-        return None
+    if isinstance(made, str):
+        return _on_tape(known, made)
     if (whole := made.sequence.whole) is not None:
-        known.gradients[key] = whole
-    return made.run(tensors)
+        known.gradients[key] = whole if known.calls is None else known.calls.counting(whole, entry.made, GRADIENT)
+    if (result := made.run(tensors)) is None:
+        return _on_tape(known, "a hook waits on an argument or a Parameter")
+    if known.calls is not None:
+        known.calls.took(entry.made, GRADIENT)
+    return result
+
+
+def _on_tape(known: Graphs, why: str) -> None:
+    """Return None: the gradient that is to be taken needs a tape."""
+    if known.calls is not None:
+        known.calls.needs_tape(Why(NEEDS_TAPE, why))
+
+
+def graphs_of_calls(function: Any) -> list[Graphs] | None:
+    """Return the graphs that calls of a jitted function, or in GRAPH_MODE of a function or a Cell, run as; None if it has none.
+
+    Those of a method of a Cell, `net.step`, are of this Cell alone.
+    """
+    if type(function) is types.MethodType:
+        compiled = graphs_of(function.__func__)
+        return None if compiled is None or not isinstance(function.__self__, Cell) else [compiled.of_cells.of(function.__self__)]
+    if (compiled := graphs_of(function)) is not None:
+        return compiled.all_graphs()
+    if isinstance(function, Cell):
+        compiled = graphs_of(getattr(type(function), "construct", None))
+        return [_cells.of(function), *([] if compiled is None else [compiled.of_cells.of(function)])]
+    return [_of_function(function)] if graph_mode.mode and _is_for_graph_mode(function) else None
 
 
 def _of_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
@@ -321,6 +360,8 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
 
     function  a function, method or lambda; a Cell gives a function that runs the cell as a graph
 
+    fullgraph True: a call raises CompileError (E218) where the graph alone would not do it, because of what hooks do
+
     The options are MindSpore's: they are checked, and none changes the results.  A function is always parsed from its source, as a
     whole; sizes that change need no parsing, with `dynamic` or without it, unless Python needs to know them; kernels are compiled once for
     all shapes.
@@ -329,9 +370,10 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
     """
     checked_options(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:
-        return jit
+        return functools.partial(jit, fullgraph=fullgraph)
     if isinstance(function, Cell):
         cell = function
+        _cells.of(cell).must_be_whole |= fullgraph
         jitted = functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
         mark(jitted, CompiledCell(cell))
         return jitted
@@ -340,8 +382,8 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
     if graphs_of(function) is not None:
         return function
     if isinstance(function, types.MethodType):
-        return types.MethodType(jit(function.__func__), function.__self__)
-    return _jitted(function)
+        return types.MethodType(jit(function.__func__, fullgraph=fullgraph), function.__self__)
+    return _jitted(function, fullgraph)
 
 
 def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:

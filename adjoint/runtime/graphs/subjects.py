@@ -6,14 +6,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.diagnostics import Loc, user_place
 from adjoint.ir.core import symbol_like
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.location import definition
 from adjoint.runtime.tensor.structure import Gap, leaves
 
-__all__ = ["cell_on", "definition_of", "function_on", "method_on", "names_of", "symbol_of", "weak_function_on"]
+__all__ = ["cell_on", "definition_of", "function_on", "method_on", "names_of", "parameters_of", "symbol_of", "title_of",
+           "weak_function_on"]
 
 
 # -- how a lowering calls it: the subject first, then the lowering and the arguments -------------------------------------------
@@ -42,6 +43,21 @@ def definition_of(named: Any) -> Loc:
 def symbol_of(named: Any) -> str:
     name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__name__", "f")
     return symbol_like(name, "f")
+
+
+def title_of(named: Any) -> str:
+    """Return the subject's name, with the line of its definition: `step (net.py:12)`."""
+    name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__qualname__", "f").rpartition("<locals>.")[2]
+    place = user_place(definition_of(named))
+    return name if place is None else f"{name} ({place.file}:{place.line})"
+
+
+def parameters_of(named: Any) -> list[str]:
+    """Return the names of the positional arguments of a call; none if they are not known."""
+    function = named.construct if isinstance(named, Cell) else named
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    names = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    return names[1:] if names[:1] == ["self"] else names
 
 
 def names_of(named: Any, template: Template) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import weakref
 from collections.abc import Container, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.ir.types import BOOL, F64, I64, TensorType, symbol, tensor
 from adjoint.runtime.graphs.guards.constants import key
@@ -20,7 +20,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import items, made
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Template", "flatten", "is_input_float", "is_taken_apart", "with_floats"]
+__all__ = ["TemplateDifference", "Template", "flatten", "is_input_float", "is_taken_apart", "with_floats"]
 
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of a number that is an input."""
@@ -125,6 +125,10 @@ class Template:
             found.append(before if isinstance(node, TensorType) else None)
             before += _count(node)
         return found
+
+    def differences(self, other: Template) -> Iterator[TemplateDifference]:
+        """Yield where another template differs: the smallest parts that do."""
+        return _differences(other.node, self.node, ())
 
     def build(self, tensors: Sequence[Any]) -> Any:
         """Return the structure with `tensors` at their positions; ValueError if their number differs."""
@@ -259,6 +263,39 @@ class _WithFloats(_Taken):
             self.leaves.append(next(self._left))
             return (*node[:2], *[self.again(part) for part in node[2:]])
         return (kind, *[self.again(part) for part in node[1:]])
+
+
+class TemplateDifference(NamedTuple):
+    """Where two templates differ.
+
+    path    the positions and keys that lead there, from `(args, kwargs)` on
+    before, after  the nodes: a type for a tensor, the key of a constant, (kind, items) for a structure
+    """
+
+    path: tuple[Any, ...]
+    before: Any
+    after: Any
+
+    @property
+    def is_structure(self) -> bool:
+        """Return whether the structures differ, and not just what is in them."""
+        return any(isinstance(node, tuple) and is_taken_apart(node[0]) for node in (self.before, self.after))
+
+
+def _differences(before: Any, after: Any, path: tuple[Any, ...]) -> Iterator[TemplateDifference]:
+    if before == after:
+        return
+    both = [node[0] if isinstance(node, tuple) and is_taken_apart(node[0]) else None for node in (before, after)]
+    if both[0] is None or both[0] is not both[1] or both[0] is _Input or len(before) != len(after):
+        yield TemplateDifference(path, before, after)
+        return
+    named = issubclass(both[0], dict)
+    if named and before[1] != after[1]:
+        yield TemplateDifference(path, before, after)
+        return
+    names: Sequence[Any] = [name[-1] for name in after[1]] if named else range(len(after))
+    for name, first, second in zip(names, _parts(before), _parts(after), strict=False):
+        yield from _differences(first, second, (*path, name))
 
 
 def is_input_float(node: Any) -> bool:

@@ -83,22 +83,26 @@ class WholeGradient:
 
 
 @collector.paused(lasting=False)
-def whole_gradient(lowered: Lowered, template: Template, of: GradientOf) -> WholeGradient | None:
-    """Return the gradient of a graph; None if a tape is needed."""
+def whole_gradient(lowered: Lowered, template: Template, of: GradientOf) -> WholeGradient | str:
+    """Return the gradient of a graph; a text that says why a tape is needed, if it is."""
     graph, outline = lowered.graph, lowered.outline
     general = graph.general if isinstance(graph, SizedGraph) else graph
     result = expression_of(outline)
-    if result is None or lowered.written or not runs_alone(general):
-        return None
+    if result is None:
+        return "Python makes its result"
+    if lowered.written:
+        return "an argument is written in place"
+    if not runs_alone(general):
+        return "code of the user's runs in it"
     values = general.function.body.results[: len(slots_of(outline))]
     chosen = _differentiated(outline, values, of.has_aux)
     if not chosen:
-        return None
+        return "nothing of its result can be differentiated"
     symbols = {id(tensor): symbol for symbol, tensor in graph.state.items()}
     by = list(dict.fromkeys(symbols[id(w)] for w, takes in zip(of.weights, of.trained, strict=True) if takes and id(w) in symbols))
     made = _made(graph, len(values), chosen, of, by)
     if made is None:
-        return None
+        return "it would be summed in another order than in eager mode"
     whole, optimised = made
     objects: dict[str, Any] = {"zeros": zeros}
     numbers = count(len(values) if of.valued else 0)

@@ -188,6 +188,10 @@ class CellHooks:
         """True if a forward hook runs after construct has raised, too."""
         return any(hook.always_call for hook in self.forward.registered())
 
+    def forward_functions(self) -> list[Any]:
+        """Return the functions of the forward hooks and forward pre hooks."""
+        return [hook.function for slot in (self.forward_pre, self.forward) for hook in slot.registered()]
+
     def check_pickling(self, cell: Hooked) -> None:
         """Raise PicklingError for the first hook that cannot be pickled, naming it and its cell."""
         # Imported only for this check.

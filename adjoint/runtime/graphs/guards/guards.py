@@ -26,6 +26,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from functools import partial
 from typing import Any
 
+from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.call_results import CallResult
 from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, difference_before, is_held, may_be_changed, none_has_changed
@@ -59,10 +60,14 @@ class Guards:
     A parameter `label` is the text by which the user's code refers to what was read: `self.rate`.
 
     is_shared  True if other threads may change what is read before `freeze`
+    where      returns the place in the user's program that is being lowered
     """
 
-    def __init__(self, is_shared: bool = False) -> None:
+    def __init__(self, is_shared: bool = False, where: Callable[[], Loc] | None = None) -> None:
         self.is_disturbed = False
+        self._where = where or _nowhere
+        self._read_at: dict[Hashable, Loc] = {}
+        """By the address of a place, or of a part of one, the line of the user's program that reads it first."""
         self._disturbances = Disturbances() if is_shared else None
         self._seen: dict[Hashable, tuple[Any, bool]] = {}
         """By address, what the first read of a place has found, and False if the object has it of its class."""
@@ -164,7 +169,8 @@ class Guards:
         if self._disturbances is not None and address not in self._recorded:
             self._disturbances.before(place)
         self.clock += 1
-        self._recorded.setdefault(address, place)
+        if address not in self._recorded:
+            self._recorded[address], self._read_at[address] = place, self._where()
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
 
     def count(self) -> int:
@@ -202,6 +208,7 @@ class Guards:
             for part in given:
                 address = part.address()
                 part = parts.setdefault(address, part)  # cells of one class share the attributes of the class
+                self._read_at.setdefault(address, self._read_at.get(recorded, UNKNOWN))
                 if address in found:
                     value = found[address]
                     if address in seen and part.key_of(seen[address], ignore) != part.key_of(value, ignore):
@@ -230,7 +237,8 @@ class Guards:
             if isinstance(holder := part.holder(), Cell):
                 watched.add(holder)
         self._life, self._watched = life, watched
-        self._seen, self._disturbances = {}, None  # they keep objects alive
+        self._read_at = {address: self._read_at[address] for address in parts}
+        self._seen, self._disturbances, self._where = {}, None, _nowhere  # they keep objects alive
         self._compile()
 
     @property
@@ -322,6 +330,11 @@ class Guards:
         """False once an object that the graph depends on has been freed: the guards cannot hold any more."""
         return self._life.lasts
 
+    @property
+    def gone(self) -> str:
+        """Return by what the user's code refers to something read in an object that has been freed; "" if that is not known."""
+        return next((place.label for place in self._places if place.holder() is None), "")
+
     def changed(self, before: int, after: int) -> tuple[str, bool]:
         """Describe a difference in what is read after a call of the user's code; "" if there is none.  True if it was read before, too.
 
@@ -343,16 +356,25 @@ class Guards:
 
     def broken(self) -> str:
         """Describe the first difference, "self.rate was 0.1, is 0.2"; "" if there is none."""
-        for guarded in (*self._places, *self._containing):
-            if found := guarded.difference():
-                return found
-        return "" if self._life.lasts else "something that was read is gone"
+        return self.broken_at()[0]
+
+    def broken_at(self) -> tuple[str, Loc]:
+        """Return the same with the line that reads the place which differs."""
+        for place in self._places:
+            if found := place.difference():
+                return found, self._read_at.get(place.address(), UNKNOWN)
+        found = next((found for same in self._containing if (found := same.difference())), "")
+        return found or ("" if self._life.lasts else "something that was read is gone"), UNKNOWN
 
 
 def _is_other(place: Place, name: str) -> bool:
     """Return True for a place that a write of the attribute of this name leaves as it is."""
     place = place.place if isinstance(place, Pattern) else place
     return isinstance(place, HookSlots) or (isinstance(place, OwnAttribute) and place.name != name)
+
+
+def _nowhere() -> Loc:
+    return UNKNOWN
 
 
 def _without_snapshot() -> bool:

@@ -258,7 +258,7 @@ class Lowering:
         owner = self.owner = Owner()
         world = self._world = GraphWorld(regions)
         frontend = self.frontend = Lowerer(world)
-        guards = self.guards = Guards(frontend.workspace.is_shared)
+        guards = self.guards = Guards(frontend.workspace.is_shared, lambda: regions.loc)
         symbols = self._symbols = Symbols(regions, guards, made)
         values = self._values = Values(owner, regions, symbols)
         cuts = Cuts(regions)

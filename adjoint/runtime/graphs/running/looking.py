@@ -36,26 +36,28 @@ class Beginning:
 
     seen  the epoch and the number of the last hook for which it is known that they may
     runs  how many have begun
+    departures  how many have departed
     """
 
     def __init__(self, cells: Sequence[Callable[[], Cell | None]]):
-        self._cells, self._departures = cells, 0
+        self._cells, self.departures = cells, 0
         self.seen: tuple[int, int] | None = None
         self.runs = 0
 
     def allows(self, now: int, latest: int) -> bool:
         """Return True if a run may begin at an epoch, after the hook of a number."""
         if self.seen != (now, latest):
-            if self._departures >= _DEPARTURES + self.runs // _RUNS or self._any_always():
+            if self.departures >= _DEPARTURES + self.runs // _RUNS or self.any_always():
                 return False
             self.seen = now, latest
         return True
 
     def has_departed(self) -> None:
         """Count a departure."""
-        self._departures, self.seen = self._departures + 1, None
+        self.departures, self.seen = self.departures + 1, None
 
-    def _any_always(self) -> bool:
+    def any_always(self) -> bool:
+        """Return True if some forward hook is to be called even if a cell's construct raises."""
         for reference in self._cells:
             cell = reference()
             if cell is None or (cell._hooks is not None and cell._hooks.always_called):

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from adjoint.dataclass import dataclass
+from adjoint.diagnostics import user_place
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Effect, Op
@@ -36,7 +37,8 @@ from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching", "observed_form", "observing", "places_of"]
+__all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching", "observed_form", "observing", "places_of",
+           "why_not_observed"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,12 @@ def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable
     return fit
 
 
+def why_not_observed(graph: Graph) -> str:
+    """Return why the forward hooks of a graph cannot be taken to change nothing; "" if they can."""
+    found = _observing(graph, again=False)
+    return found if isinstance(found, str) else ""
+
+
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:
     """Return the graph whose forward hooks only look at values; None if that is not possible, or if it has none.
 
@@ -157,27 +165,37 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
     It is possible if the hooks stand in one gradient, or if there is none, outside of branches and loops, and if nothing before the last
     of them has an effect: then what is before can be run again to go on along the path.
     """
+    found = _observing(graph, again)
+    return None if isinstance(found, str) else found
+
+
+def _observing(graph: Graph, again: bool) -> Observing | str:
+    """Return the same; in place of None the reason."""
     if any("_shared" in x.__dict__ for x in graph.state.values()):
-        return None  # what comes before could not be run again: NumPy may write into the memory of such a tensor
+        # What comes before could not be run again: NumPy may write into the memory of such a tensor.
+        return "a tensor that it uses shares its memory with a NumPy array"
     symbols = {node.op.symbol for node in returning(graph)}
     body, steps = graph.function.body, list(walk(graph.function.body))
     last = max((i for i, node in enumerate(steps) if _is_hook(node, symbols)), default=-1)
     repeatable = all(_may_be_repeated(node, symbols) for node in steps)
     if (not repeatable if again else last < 0) or any(isinstance(node.op, Call) for node in steps):
-        return None
+        return "it cannot be run again to go on from a hook"
     before, hooks = steps[: last + 1], [node for node in steps if _is_hook(node, symbols)]
     gradient = _gradient_in(body)
     if gradient is None and (again or any(isinstance(node.op, Differentiated) for node in steps)):
-        return None
-    if _in_cells(body if gradient is None else gradient.regions[0], symbols) != hooks or not all(map(_returns_the_last, hooks)):
-        return None
-    if not all(node is gradient or _may_run_again(node, symbols) for node in before):
-        return None
+        return "it takes a gradient in a branch or a loop"
+    if _in_cells(body if gradient is None else gradient.regions[0], symbols) != hooks:
+        return "a forward hook runs in a branch, in a loop or beside another gradient"
+    if not all(map(_returns_the_last, hooks)):
+        return "a forward hook is taken to return another value than it is given"
+    if effect := next((node for node in before if node is not gradient and not _may_run_again(node, symbols)), None):
+        place = user_place(effect.loc)
+        return f"before a forward hook something happens that cannot be done again{f' ({place.file}:{place.line})' if place else ''}"
     tape = _Tape(graph, symbols)
     known = tape.hooks(body, steps[last]) if hooks else {}
     results = () if gradient is not None or known is None else tape.results(body)
     if known is None or results is None:
-        return None
+        return "which tensor object a hook is given is not known before the graph runs"
     rewriter = _Observing(graph, symbols)
     function = replace(graph.function, body=rewriter.body(body))
     read = dict.fromkeys(node.op.symbol for node in before if isinstance(node.op, Read))
