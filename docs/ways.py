@@ -1,4 +1,4 @@
-"""Makes how-a-call-runs.md: the tables of `adjoint.runtime.graphs.ways`, and for each way a program with the functions that one call passes.
+"""Makes how-a-call-runs.md: the lists of `adjoint.runtime.graphs.ways`, and for each way a program with the functions that a call passes.
 
 As a program this file records one of its programs, in a new process, and prints JSON: the way, the reason, and the functions.
 """
@@ -96,7 +96,8 @@ call = lambda: run(x)
 def page() -> str:
     """The text of how-a-call-runs.md."""
     out_of = "\n".join(f"| {way.name} | {'yes' if way.whole else 'no'} | {way.about} |" for way in ways.WAYS)
-    reasons = "\n".join(f"| {each.name} | {_sentence(each.said.replace('{}', '...'))} | {each.way_out} |" for each in ways.REASONS if each.said)
+    said = [(each, _sentence(each.said.replace("{}", "..."))) for each in ways.REASONS if each.said]
+    reasons = "\n".join(f"| {each.name} | {sentence} | {each.way_out} |" for each, sentence in said)
     causes = "\n".join(f"| {each.name} | {each.about} | {each.way_out} |" for each in ways.CAUSES)
     return PAGE.format(ways=out_of, reasons=reasons, causes=causes, journeys="\n".join(map(_journey, ways.WAYS)))
 
@@ -141,8 +142,8 @@ PAGE = """\
 
 <!-- Made from `adjoint/runtime/graphs/ways.py` by `make docs`. -->
 
-A function under `jit`, and in GRAPH_MODE a Cell or a function whose gradient is taken, runs as a graph. Results, gradients, hooks and errors are
-the same in every way below; what differs is the time. `jit_stats` says which way calls took and why, and why each graph was made:
+A function under `jit`, and in GRAPH_MODE a Cell or a function whose gradient is taken, runs as a graph. Results, gradients, hooks and errors
+are the same in every way below; what differs is the time. `jit_stats` says which way calls took and why, and why each graph was made:
 
 ```python
 import adjoint as ms
@@ -191,8 +192,8 @@ of each way are NumPy's, one by one (`adjoint doctor` says whether one is found)
 
 ## Journeys
 
-For each way a program, and the functions of adjoint that one of its calls enters, by files, in the order in which each is first entered. All
-programs begin with
+For each way a program, and the functions of adjoint that one of its calls enters, by files, in the order in which each is first entered.
+All programs begin with
 
 ```python
 import itertools

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.diagnostics import user_place
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.cache import Graphs
-from adjoint.runtime.graphs.templates import TemplateDifference, Template
+from adjoint.runtime.graphs.templates import Template, TemplateDifference
 from adjoint.runtime.graphs.ways import DROPPED, FIRST, GONE, READ, STRUCTURE, TYPES, VALUE, Cause
 
 __all__ = ["cause_of"]
