@@ -143,7 +143,8 @@ PAGE = """\
 <!-- Made from `adjoint/runtime/graphs/ways.py` by `make docs`. -->
 
 A function under `jit`, and in GRAPH_MODE a Cell or a function whose gradient is taken, runs as a graph. Results, gradients, hooks and
-errors are the same in every way below; what differs is the time. `jit_stats` says which way calls took and why, and why each graph was made:
+errors are the same in every way below; what differs is the time. `jit_stats` says which way calls took and why, and why each graph was
+made:
 
 ```python
 import adjoint as ms

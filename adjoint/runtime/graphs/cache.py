@@ -14,7 +14,7 @@ from adjoint.budget import Cache, budget
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.whole_calls import NOT_RUN
-from adjoint.runtime.graphs.changing_floats import ChangingFloats
+from adjoint.runtime.graphs.changing_numbers import ChangingNumbers
 from adjoint.runtime.graphs.changing_state import ChangingState
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.history import CallCounts, History, MadeGraph, is_logged
@@ -67,8 +67,8 @@ class Graphs(dict[Template, _Entries]):
     """
 
     __slots__ = (
-        "__weakref__", "_of_tensors", "any_size", "call", "calls", "constant", "count", "floats", "gradients", "history", "must_be_whole",
-        "others", "quick", "recorded", "state",
+        "__weakref__", "_of_tensors", "any_size", "call", "calls", "constant", "count", "gradients", "history", "must_be_whole",
+        "numbers", "others", "quick", "recorded", "state",
     )
 
     def __init__(self, call: Callable[..., Any], count: int | None = None, must_be_whole: bool = False) -> None:
@@ -87,8 +87,8 @@ class Graphs(dict[Template, _Entries]):
         """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
         self.any_size: dict[Template, Any] = {}
         """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
-        self.floats = ChangingFloats()
-        """Which floats among the arguments are inputs."""
+        self.numbers = ChangingNumbers()
+        """Which numbers among the arguments are inputs."""
         self.state = ChangingState()
         """Which attributes and names outside of the function are read in each run."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
@@ -199,7 +199,7 @@ class Graphs(dict[Template, _Entries]):
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
         self.any_size.clear()
-        self.floats.clear()
+        self.numbers.clear()
         self.state.clear()
         self._forget_quick()
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import F64, TensorType, scalar
+from adjoint.ir.types import F64, I64, DType, TensorType, scalar
 from adjoint.runtime.execution.whole_calls import RunConditions, WholeCall
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.graphs.templates import Template, is_input_float, is_taken_apart
+from adjoint.runtime.graphs.templates import BOUND, Template, input_number, is_taken_apart
 from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -101,11 +101,11 @@ class ArgumentText:
         if kind is dict:
             self.unless(f"type({value}) is dict")
             return self.named_parts(value, node[1], node[2:])
-        if is_input_float(node):
-            self.unless(f"type({value}) is float")
+        if (number := input_number(node)) is not None:
+            self.unless(f"type({value}) is {number.__name__}" + (f" and -{BOUND} <= {value} <= {BOUND}" if number is int else ""))
             (name,) = self.variables(1)
-            self.objects["float_input"] = _float_input
-            self.statements.append(f"{name} = float_input({value})")
+            self.objects[f"{number.__name__}_input"] = _INPUTS[number]
+            self.statements.append(f"{name} = {number.__name__}_input({value})")
             self.tensors.append(name)
             return True
         if is_taken_apart(kind):
@@ -135,14 +135,16 @@ class ArgumentText:
         return True
 
 
-_DOUBLE = struct.Struct("=d")
+def _input(dtype: DType, number: Any, packed: struct.Struct) -> Tensor:
+    """Return a number as the tensor that a graph is given: quicker than by NumPy."""
+    memory = machine().allocate(packed.size)
+    ffi.memmove(memory, packed.pack(number), packed.size)
+    return wrap(scalar(dtype), memory)
 
 
-def _float_input(number: float) -> Tensor:
-    """Return a float as the tensor that a graph is given: quicker than by NumPy."""
-    memory = machine().allocate(_DOUBLE.size)
-    ffi.memmove(memory, _DOUBLE.pack(number), _DOUBLE.size)
-    return wrap(scalar(F64), memory)
+_DOUBLE, _INT = struct.Struct("=d"), struct.Struct("=q")
+_INPUTS: dict[type, Callable[[Any], Tensor]] = {
+    float: lambda number: _input(F64, number, _DOUBLE), int: lambda number: _input(I64, number, _INT)}
 
 
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:

@@ -4,8 +4,9 @@
     cell.rate = 0.2     another one
     cell.rate = 0.3     a graph that reads `cell.rate` in each run, as it would if the function wrote it
 
-This is done for floats, and for tensors that are no Parameters: another tensor in `cell.mask`.  As for floats among the arguments
-(`changing_floats`), such a graph is kept if it can be made and runs none of the user's code.  Otherwise each value has a graph.
+This is done for floats, for ints of moderate size, and for tensors that are no Parameters: another tensor in `cell.mask`.  As for numbers
+among the arguments (`changing_numbers`), such a graph is kept if it can be made and runs none of the user's code.  Otherwise each value has
+a graph.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from adjoint.runtime.graphs.guards.constants import ignore, key
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place
 from adjoint.runtime.graphs.state import is_plain
+from adjoint.runtime.graphs.templates import BOUND
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ChangingState"]
 
 
 class ChangingState:
-    """The attributes and names that the graphs of one function depend on: by address, those that held a float or a tensor."""
+    """The attributes and names that the graphs of one function depend on: by address, those that held a number or a tensor."""
 
     __slots__ = ("_changing", "_places")
 
@@ -64,13 +66,13 @@ class ChangingState:
 
 def _key(value: Any) -> Hashable:
     """Return what differs for two values that a place may have, or None for one that stays a constant."""
-    if type(value) is float:
+    if type(value) is float or (type(value) is int and abs(value) <= BOUND):
         return key(value, ignore)
     return id(value) if type(value) is Tensor else None
 
 
 def _mutable(place: Place) -> OutsidePlace | None:
-    """Return a place as one that can be changed while parsing; None if it has no float or tensor now, or if reading it runs code."""
+    """Return a place as one that can be changed while parsing; None if it has no number or tensor now, or if reading it runs code."""
     found: OutsidePlace | None = None
     match place:
         case Attribute(name=name) | OwnAttribute(name=name):

@@ -356,13 +356,13 @@ _CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools
 def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
     """Make a graph for these arguments and cache it; return it with the arguments as it is given them.
 
-    It is made from one for any size, if only sizes are new, and for any float or tensor, where arguments or attributes change.
+    It is made from one for any size, if only sizes are new, and for any number or tensor, where arguments or attributes change.
     """
     begun = time.perf_counter()
     if not known.history.name:
         known.history.name = title_of(named)
     cause = cause_of(known, template, parameters_of(named))
-    found = known.floats.tried(template, tensors, functools.partial(_made_for_any_float, known, named))
+    found = known.numbers.tried(template, tensors, functools.partial(_made_for_any_number, known, named))
     if found is not None:
         (made, alone), template, tensors = found
         cause = (INPUT, cause[1]) if cause[0] is VALUE else cause
@@ -382,8 +382,8 @@ def _shown(template: Template, tensors: Sequence[Tensor]) -> str:
     return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
 
 
-def _made_for_any_float(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph for a template with floats as inputs; None if there is none."""
+def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph for a template with numbers as inputs; None if there is none."""
     return _attempted(known, named, template, functools.partial(_lowered, known))
 
 

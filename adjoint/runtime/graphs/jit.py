@@ -207,7 +207,7 @@ def _cached(known: Graphs, template: Template, tensors: Sequence[Tensor], plain:
     entry = known.find(template, plain)
     if entry is not None:
         return entry, template, tensors
-    given = known.floats.given(template, tensors)
+    given = known.numbers.given(template, tensors)
     if given is not None and (entry := known.find(given[0])) is not None:
         return entry, *given
     return None

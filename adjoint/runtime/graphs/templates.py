@@ -20,7 +20,10 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import items, made
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["TemplateDifference", "Template", "flatten", "is_input_float", "is_taken_apart", "with_floats"]
+__all__ = ["BOUND", "TemplateDifference", "Template", "flatten", "input_number", "is_taken_apart", "with_numbers"]
+
+BOUND = 2**31
+"""Ints up to this size become inputs if they change: sums and products of a few such need no check of overflow."""
 
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of a number that is an input."""
@@ -48,15 +51,15 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
     return Template(node, taken.leaves, taken.held, tuple([x.type for x in taken.tensors]), taken.numbers), taken.tensors
 
 
-def with_floats(template: Template, tensors: Sequence[Tensor], chosen: Container[int]) -> tuple[Template, list[Tensor], list[Hashable]]:
-    """Return a template and tensors with some of the floats as inputs, as if `mutable` marked them, and the keys of all floats.
+def with_numbers(template: Template, tensors: Sequence[Tensor], chosen: Container[int]) -> tuple[Template, list[Tensor], list[Hashable]]:
+    """Return a template and tensors with some floats and ints up to BOUND as inputs, as if `mutable` marked them, and the keys of all such.
 
-    chosen  numbers of floats, in the order of the structure
+    chosen  which of them, counted in the order of the structure
     """
-    taken = _WithFloats(template.leaves, tensors, chosen)
+    taken = _WithNumbers(template.leaves, tensors, chosen)
     node = taken.again(template.node)
     made = Template(node, taken.leaves, template.held, tuple([x.type for x in taken.tensors]), taken.numbers)
-    return made, taken.tensors, taken.floats
+    return made, taken.tensors, taken.plain
 
 
 class Template:
@@ -129,6 +132,10 @@ class Template:
     def differences(self, other: Template) -> Iterator[TemplateDifference]:
         """Yield where another template differs: the smallest parts that do."""
         return _differences(other.node, self.node, ())
+
+    def bounds(self) -> dict[int, int]:
+        """Return, by position, how large the ints among the inputs are at most that became inputs because they change."""
+        return {i: node[2] for i, node in enumerate(_inputs(self.node)) if isinstance(node, tuple) and len(node) > 2}
 
     def build(self, tensors: Sequence[Any]) -> Any:
         """Return the structure with `tensors` at their positions; ValueError if their number differs."""
@@ -222,24 +229,24 @@ class _Taken:
         self.leaves.append(value)
         return key(value, self.held.append)
 
-    def _number(self, value: Any, kind: type) -> Hashable:
+    def _number(self, value: Any, kind: type) -> tuple[Any, ...]:
         self.numbers[len(self.tensors)] = kind
         self.tensors.append(Tensor(kind(value), _NUMBERS[kind]))
         return _Input, kind
 
 
-class _WithFloats(_Taken):
-    """The parts of a template some of whose floats become inputs.
+class _WithNumbers(_Taken):
+    """The parts of a template some of whose numbers become inputs.
 
-    floats  the keys of all of its floats that are no inputs
+    plain  the keys of all of its floats, and ints up to BOUND, that are no inputs
     """
 
-    __slots__ = ("_chosen", "_given", "_left", "floats")
+    __slots__ = ("_chosen", "_given", "_left", "plain")
 
     def __init__(self, leaves: Sequence[Any], tensors: Sequence[Tensor], chosen: Container[int]) -> None:
         super().__init__()
         self._left, self._given, self._chosen = iter(leaves), iter(tensors), chosen
-        self.floats: list[Hashable] = []
+        self.plain: list[Hashable] = []
 
     def again(self, node: Any) -> Hashable:
         """Return the node for a node of the template."""
@@ -253,10 +260,11 @@ class _WithFloats(_Taken):
             return node
         if not is_taken_apart(kind):
             leaf = next(self._left)
-            if kind is float:
-                self.floats.append(node)
-                if len(self.floats) - 1 in self._chosen:
-                    return self._number(leaf, float)
+            if kind is float or (kind is int and abs(leaf) <= BOUND):
+                self.plain.append(node)
+                if len(self.plain) - 1 in self._chosen:
+                    made = self._number(leaf, kind)
+                    return made if kind is float else (*made, BOUND)
             self.leaves.append(leaf)
             return node
         if issubclass(kind, dict):
@@ -298,9 +306,9 @@ def _differences(before: Any, after: Any, path: tuple[Any, ...]) -> Iterator[Tem
         yield from _differences(first, second, (*path, name))
 
 
-def is_input_float(node: Any) -> bool:
-    """Return True for the node of a float that is an input."""
-    return node == (_Input, float)
+def input_number(node: Any) -> type | None:
+    """Return the type of a number that became an input because it changes, given by its node; None for any other node."""
+    return node[1] if node in ((_Input, float), (_Input, int, BOUND)) else None
 
 
 def is_taken_apart(kind: Any) -> bool:
@@ -323,6 +331,15 @@ def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
         return node
     start = 2 if issubclass(kind, dict) else 1
     return (*node[:start], *[_retyped(part, types) for part in node[start:]])
+
+
+def _inputs(node: Any) -> Iterator[Any]:
+    """Yield the nodes of the inputs in the structure of a node, in order."""
+    if isinstance(node, TensorType) or node[0] is _Input:
+        yield node
+    else:
+        for part in _parts(node):
+            yield from _inputs(part)
 
 
 def _count(node: Any) -> int:

@@ -342,10 +342,16 @@ class GraphNumber:
         if category == "int":
             bound = BOUND[python](bound_of(a), bound_of(b))
             if (bound is None and python is operator.mul) or (bound is not None and bound >= INT):
-                return self.owner.host_number(category, python, a, b)
+                return self._perhaps_large(python, a, b)
         elif is_large(other):
             return self.owner.host_number(category, python, a, b)
         return self._emitted(op, category, a, b, bound)
+
+    def _perhaps_large(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """Return an int that may have more than 64 bits, which Python computes when the graph runs."""
+        if self.owner.tries:
+            raise self.owner.unknown("whether an int has more than 64 bits")
+        return self.owner.host_number("int", python, a, b)
 
     def _divided(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
         """Return a quotient or remainder, after a check of a divisor that is not known."""
@@ -370,7 +376,11 @@ class GraphNumber:
         a, b = (other, self) if swapped else (self, other)
         if isinstance(b, (bool, int)) and b < 0:
             category = "float"
-        if category != "float" or is_large(other):
+        if category == "int":
+            bound = bound_of(a)
+            fits = isinstance(b, int) and bound is not None and (b <= 1 or bound**min(b, 64) < INT)
+            return self.owner.host_number(category, operator.pow, a, b) if fits else self._perhaps_large(operator.pow, a, b)
+        if is_large(other):
             return self.owner.host_number(category, operator.pow, a, b)
         if self.owner.tries and not is_real(a, b):
             raise self.owner.unknown("whether a power is a complex number")
@@ -460,7 +470,7 @@ class GraphNumber:
 
     def _shifted(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         other = b if a is self else a
-        return NotImplemented if self._wider(other) is None else self.owner.host_number("int", python, a, b)
+        return NotImplemented if self._wider(other) is None else self._perhaps_large(python, a, b)
 
     def __and__(self, other: Any) -> Any:
         return self._bits(LogicalAnd(), BitwiseAnd(), other)
@@ -490,16 +500,18 @@ class GraphNumber:
 
     def rounded(self, digits: int | None = None) -> Any:
         """Return `round(x)` or `round(x, digits)`."""
+        if digits is None and self.category != "float":
+            return +self
         return self.owner.host_number("int" if digits is None else self.category, round, self, *(() if digits is None else (digits,)))
 
     def __trunc__(self) -> Any:
         return self.converted("int")
 
     def __floor__(self) -> Any:
-        return self.owner.host_number("int", math.floor, self)
+        return self.owner.host_number("int", math.floor, self) if self.category == "float" else +self
 
     def __ceil__(self) -> Any:
-        return self.owner.host_number("int", math.ceil, self)
+        return self.owner.host_number("int", math.ceil, self) if self.category == "float" else +self
 
     # -- comparison and truth -------------------------------------------------------------------------------------------
     def _compared(self, op: Any, python: Callable[[Any, Any], Any], other: Any) -> Any:

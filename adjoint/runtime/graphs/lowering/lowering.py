@@ -324,7 +324,9 @@ class Lowering:
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
         regions.named.update(params)
         categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
-        leaves = [values.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
+        bounds = arguments.bounds()
+        leaves = [values.number(category, param, bounds[i]) if i in bounds else values.wrapped(Kind(category, tensor_type(param)), param)
+                  for i, (category, param) in enumerate(zip(categories, params, strict=True))]
         args, kwargs = arguments.build(leaves)
         self.frontend.aliases.given = leaves
         self.python.begin()

@@ -1,4 +1,4 @@
-"""Floats among the arguments of a graph that change from call to call become inputs, and give what eager mode gives."""
+"""Numbers among the arguments of a graph that change from call to call become inputs, and give what eager mode gives."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.made import counted as counted_things
 from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.tensor.structure import leaves
 
@@ -78,7 +79,7 @@ def bits(x: Any) -> list[Any]:
 
 def inputs_of(graph: Any) -> list[int]:
     known: Any = graphs_of(graph)
-    return [len(seen.chosen) for seen in known.graphs.floats.values()]
+    return [len(seen.chosen) for seen in known.graphs.numbers.values()]
 
 
 @pytest.mark.parametrize(("function", "inputs"), [
@@ -103,6 +104,131 @@ def test_quotients_and_powers_are_those_of_python(function: Callable[..., Any]) 
     for value in VALUES:
         assert answer(graph, value) == answer(function, value), value
     assert inputs_of(graph) == [1]
+
+
+INTS = (1, 2, 3, 4, 5, 0, -1, 7, 100, -7, 12345, 2**24 + 1, 2**31 - 1, 2**31, -2**31, 2**31 + 1, 2**40 + 1, 10**18, 10**25, True, 4)
+
+
+def early(x: Tensor, n: int) -> Tensor:
+    if n < 0:
+        return x
+    return x * n
+
+
+def halved(x: Tensor, n: int) -> Any:
+    while n > 3:
+        n = n // 2
+        x = x + n
+    return x, n
+
+
+def counted(x: Tensor, n: int) -> Tensor:
+    for i in range(min(max(n, 0), 7)):
+        x = x * 0.5 + i
+    return x
+
+
+def raising(x: Tensor, n: int) -> Any:
+    if n == 7:
+        raise ValueError("seven")
+    return x * n
+
+
+OF_INTS: list[Callable[[Tensor, int], Any]] = [
+    lambda x, n: (x * n, x + n, n - x, ops.maximum(x, n), ops.where(x > 0, x, n)),
+    lambda x, n: (x / n, x // n, x % n),
+    lambda x, n: (x ** n, n ** x, ops.pow(x, n)),
+    lambda x, n: x * (n * n + 3 * n - 1),
+    lambda x, n: (x, n // 3, n % -7, n / 9, divmod(n, 5)),
+    lambda x, n: (x, 7 // n),
+    lambda x, n: (x, n, -n, abs(n), float(n), bool(n), not n, n == 3, int(n), round(n), math.floor(n), n + True),
+    lambda x, n: (x > n, x == n, n < 5 < n + 3, max(n, 4), min(n, 2), n in (1, 2, 3)),
+    lambda x, n: x * 2 if n % 3 == 0 else x - n,
+    lambda x, n: x[n % 3],
+    lambda x, n: [ops.cast(x, dtype) * n for dtype in (ms.int8, ms.int16, ms.int32, ms.int64, ms.uint8, ms.float16, ms.float64)],
+    lambda x, n: (Tensor(n), Tensor([n, 1]), Tensor(n, ms.float32)),
+    lambda x, n: (x * (0.1 * 0.9 ** n) if 0 <= n < 1000 else x, x * min(1.0, n / 10)),
+    lambda x, n: (isinstance(n, int), type(n) is int, f"step {n}", x),
+    early, halved, counted,
+]
+"""Graphs of these have the int as an input."""
+
+OF_CONSTANT_INTS: list[Callable[[Tensor, int], Any]] = [
+    lambda x, n: (x, n * n * n * n * n),
+    lambda x, n: (x, n << 3, 2 ** n if 0 <= n < 99 else 0),
+    lambda x, n: x[: n % 3 + 1],
+    lambda x, n: (x, x * 2, x - 1)[n % 3] * [1.0, 2.0, 3.0][n % 3],
+    lambda x, n: ops.zeros((n % 4 + 1,)) + x.sum(),
+    lambda x, n: {1: x, 2: x * 2}.get(n, x * 3),
+    lambda x, n: x * math.cos(n),
+    raising,
+]
+"""Python needs to know the int of these, its result may have more than 64 bits, or an error that is raised shows it."""
+
+
+def answer_of(function: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return bits_of(function(*given))
+    except (ArithmeticError, RuntimeError, ValueError, TypeError) as mistake:
+        return type(mistake).__name__, str(mistake).partition(":")[0].partition("\n")[0]
+
+
+def bits_of(x: Any) -> list[Any]:
+    """Return tensors as bits, and other leaves with their types."""
+    found: list[Any] = []
+    for leaf in leaves(x, object):
+        found.append((leaf.dtype, leaf.asnumpy().tobytes()) if isinstance(leaf, Tensor) else (type(leaf), repr(leaf)))
+    return found
+
+
+@pytest.mark.parametrize(("function", "inputs"), [*[(each, 1) for each in OF_INTS], *[(each, 0) for each in OF_CONSTANT_INTS]])
+def test_ints_give_what_eager_mode_gives(function: Callable[..., Any], inputs: int) -> None:
+    x, graph = Tensor([1.5, -2.0, 0.75]), ms.jit(function)
+    for value in INTS:
+        assert answer_of(graph, x, value) == answer_of(function, x, value), value
+    assert max(inputs_of(graph)) == inputs
+
+
+def test_gradients_of_graphs_with_ints() -> None:
+    def loss(x: Tensor, n: int) -> Tensor:
+        return (ops.tanh(x) * n + x ** 2 / (n * n + 1)).sum()
+
+    x, graph = Tensor([1.5, -2.0, 0.75]), ms.jit(loss)
+    for value in INTS[:12]:
+        assert bits_of(ms.grad(graph)(x, value)) == bits_of(ms.grad(loss)(x, value))
+    assert inputs_of(graph) == [1]
+
+
+class Stepped(nn.Cell):
+    """Reads an int of its own, and one of the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = 0
+
+    def construct(self, x: Tensor) -> Any:
+        return x * self.step + STEPS, self.step // 2, self.step % 3 == 0
+
+
+STEPS = 0
+
+
+def test_attributes_and_names_that_hold_ints() -> None:
+    global STEPS
+    net, x = Stepped(), Tensor([1.5, -2.0])
+    graph = ms.jit(net)
+    for value in INTS:
+        net.step, STEPS = value, value + 1
+        assert bits_of(graph(x)) == bits_of(net(x)), value
+    before = counted_graphs()
+    for value in range(20, 30):
+        net.step, STEPS = value, 2 * value
+        assert bits_of(graph(x)) == bits_of(net(x)), value
+    assert counted_graphs() == before
+
+
+def counted_graphs() -> int:
+    return counted_things()["graphs"]
 
 
 def test_new_values_make_no_graph_and_old_ones_keep_theirs() -> None:
