@@ -79,6 +79,7 @@ def our_cases() -> dict[str, Cases]:
                          "GRAPH_MODE": lambda: cell_gradient(x, y)},
     }
     found |= call_cases()
+    found |= idiom_cases()
     found |= small_networks()
     found |= loop_cases()
     pictures, rows = nets_adjoint.images(32), nets_adjoint.images(32).reshape(32, -1)[:, :784].copy()
@@ -170,6 +171,71 @@ def call_cases() -> dict[str, Cases]:
     for name, cell, jitted in (("a construct", Method(), JittedMethod()), ("a counter", Counting(), JittedCounting())):
         found[name] = {"eager": lambda cell=cell: cell(x, y), "jit": lambda cell=jitted: cell(x, y),
                        "GRAPH_MODE": lambda cell=cell: cell(x, y)}
+    return found
+
+
+def idiom_cases() -> dict[str, Cases]:
+    """What MindSpore's models do in each call: make operators and losses, put equal values back, count, slice lists of cells.
+
+    Expected above 1 is "a new lambda": it is another function in each call, and so has a graph of its own.
+    """
+    import numpy as np
+
+    import adjoint as ms
+    from adjoint import Tensor, jit, nn, ops
+
+    x, y = Tensor(np.ones((8, 4), np.float32)), Tensor(np.full((8, 4), 2.0, np.float32))
+    labels = Tensor(np.arange(8, dtype=np.int32) % 4)
+
+    def operators(x: Any, y: Any) -> Any:
+        cast, mean, concat = ops.Cast(), ops.ReduceMean(True), ops.Concat(axis=1)
+        return concat((cast(x, ms.float32), mean(y, 1)))
+
+    def operators_in_a_dict(x: Any, y: Any) -> Any:
+        kinds = {"tanh": ops.Tanh(), "sigmoid": ops.Sigmoid()}
+        for name in ("tanh", "sigmoid"):
+            x = kinds[name](x) * y
+        return x
+
+    def loss(x: Any, y: Any) -> Any:
+        criterion = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        return criterion(x * y, labels)
+
+    def with_a_gradient(x: Any, y: Any) -> Any:
+        return ops.GradOperation()(lambda x: (ops.tanh(x) * y).sum())(x)
+
+    def counted(x: Any, y: Any, step: int) -> Any:
+        return x * (0.1 * step) + y
+
+    class Configured(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes: tuple[float, ...] = (1.0, 2.0)
+            self.step = 0
+            self.layers = nn.CellList([nn.Tanh(), nn.Sigmoid(), nn.ReLU()])
+
+        def construct(self, x: Any, y: Any) -> Any:
+            for layer in self.layers[:2]:
+                x = layer(x) * self.sizes[0]
+            return x + y * self.step
+
+    net = Configured()
+    jitted_net = jit(net)
+    steps = itertools.count(1)
+
+    def configured(call: Callable[..., Any]) -> Any:
+        net.sizes, net.step = (float("1"), 2.0), next(steps)
+        return call(x, y)
+
+    found: dict[str, Cases] = {}
+    for name, function in (("operators made in it", operators), ("operators in a dict", operators_in_a_dict), ("a loss made in it", loss),
+                           ("a gradient in it", with_a_gradient)):
+        quick = jit(function)
+        found[name] = {"eager": lambda f=function: f(x, y), "jit": lambda f=quick: f(x, y)}
+    quick_counted = jit(counted)
+    found["a new int"] = {"eager": lambda: counted(x, y, next(steps)), "jit": lambda: quick_counted(x, y, next(steps))}
+    found["attributes put back"] = {"eager": lambda: configured(net), "jit": lambda: configured(jitted_net)}
+    found["a new lambda"] = {"eager": lambda: (lambda x: ops.tanh(x) * y)(x), "jit": lambda: jit(lambda x: ops.tanh(x) * y)(x)}
     return found
 
 
@@ -404,7 +470,8 @@ def main() -> None:
                 worker.stdin.write(json.dumps([case, chosen.seconds]) + "\n")  # type: ignore[union-attr]
                 worker.stdin.flush()  # type: ignore[union-attr]
                 best["torch"] = min(best.get("torch", 1e9), json.loads(worker.stdout.readline()))  # type: ignore[union-attr]
-        print(f"{case:18}" + "".join(f"  {way} {us:8.2f} us" for way, us in best.items()), flush=True)
+        ratio = f"  jit / eager {best['jit'] / best['eager']:.2f}" if "jit" in best else ""
+        print(f"{case:18}" + "".join(f"  {way} {us:8.2f} us" for way, us in best.items()) + ratio, flush=True)
     if worker is not None:
         worker.kill()
         worker.wait()

@@ -295,8 +295,8 @@ def test_the_first_and_the_last_hook(place: str) -> None:
 def departures(monkeypatch: pytest.MonkeyPatch, change: str, kind: type[Training] = Training) -> list[bool]:
     """Return for each run that began as a whole whether it ended so."""
     whole = list[Any]()
-    original = departing.Observed.run
-    monkeypatch.setattr(departing.Observed, "run", lambda *given: whole.append(made := original(*given)) or made)
+    original = departing.ObservedRun.run
+    monkeypatch.setattr(departing.ObservedRun, "run", lambda run: whole.append(made := original(run)) or made)
     log_of(ms.jit, CHANGES[change], "act", kind)
     return [made is not None for made in whole]
 

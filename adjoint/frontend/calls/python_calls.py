@@ -187,12 +187,15 @@ class PythonCalls:
         function = x
         while isinstance(function, (functools.partial, types.MethodType)):
             function = function.func if isinstance(function, functools.partial) else function.__func__
-        if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
-            return CalledBack(self.call_back, x)
-        if isinstance(function, (types.FunctionType, functools._lru_cache_wrapper)) and not self.world.is_library(function) \
-                and not purity.is_of_pure_module(function):
-            return CalledBack(self.call_back, x)
-        return x
+        is_method = isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) \
+            and not isinstance(function.__self__, types.ModuleType)
+        is_of_the_user = isinstance(function, (types.FunctionType, functools._lru_cache_wrapper)) and not self.world.is_library(function) \
+            and not purity.is_of_pure_module(function)
+        if not (is_method or is_of_the_user):
+            return x
+        called_back = CalledBack(self.call_back, x)
+        self.objects.journal.born(ObjectPlace(called_back))
+        return called_back
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Parse and call a function that Python was given as an argument."""

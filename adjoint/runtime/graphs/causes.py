@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.diagnostics import user_place
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.cache import Graphs
+from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.templates import Template, TemplateDifference
 from adjoint.runtime.graphs.ways import DROPPED, FIRST, GONE, READ, STRUCTURE, TYPES, VALUE, Cause
 
@@ -25,14 +26,10 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
     if not known.history.graphs:
         return FIRST, ""
     entries = known.get(template)
-    if entries is not None and not entries:
-        return GONE, known.history.gone
-    if entries:
-        found, loc = entries[0].lowered.guards.broken_at()
-        place = user_place(loc)
-        where = f" (read at {place.file}:{place.line})" if place is not None and found else ""
-        return (GONE if not entries[0].lowered.guards.lasts or found.endswith(" is gone") else READ), (found or "what it had read") + where
-    differences = [[*template.differences(other)] for other in reversed(known)]  # the last one is shown where several are as near
+    if entries is not None:
+        last = next(iter(entries), None)  # another thread may drop it now
+        return (GONE, known.history.gone) if last is None else _change(last.lowered.guards)
+    differences = [[*template.differences(other)] for other in reversed([*known])]  # the last one is shown where several are as near
     if not differences:
         return DROPPED, ""
     nearest = min(differences, key=lambda found: (any(each.is_structure for each in found), len(found)))
@@ -40,6 +37,14 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
         return GONE, "an object among the arguments"
     cause = STRUCTURE if any(each.is_structure for each in nearest) else TYPES if all(map(_of_types, nearest)) else VALUE
     return cause, ", ".join(_said(each, parameters) for each in nearest[:3])
+
+
+def _change(guards: Guards) -> tuple[Cause, str]:
+    """Return what has changed of what a graph was made of."""
+    found, loc = guards.broken_at()
+    place = user_place(loc)
+    where = f" (read at {place.file}:{place.line})" if place is not None and found else ""
+    return (READ if guards.lasts and not found.endswith(" is gone") else GONE), (found or "what it had read") + where
 
 
 def _of_types(difference: TemplateDifference) -> bool:

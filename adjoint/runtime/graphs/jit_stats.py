@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from adjoint.dataclass import dataclass
+from adjoint.diagnostics import check_flag
 from adjoint.runtime.graphs.cache import Graphs
 from adjoint.runtime.graphs.jit import graphs_of_calls
 
@@ -99,8 +100,9 @@ def jit_stats(fn: Any, *, reset: bool = False) -> JitStats:
 
     `ADJOINT_LOG=graphs` in the environment counts from the beginning, and writes each graph and each change of way to stderr.
 
-    TypeError for an object that does not run as a graph.
+    TypeError for an object that does not run as a graph, or a `reset` that is no bool.
     """
+    check_flag("jit_stats", "reset", reset)
     found = graphs_of_calls(fn)
     if found is None:
         raise TypeError(f"For 'jit_stats', the argument 'fn' must run as a graph, but got {fn!r} of type {type(fn).__name__}: "
