@@ -24,7 +24,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from adjoint import made
 from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError, Limit
@@ -33,6 +32,7 @@ from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.dataclass import dataclass, field
 from adjoint.ir.types import DType
+from adjoint.made import count
 
 __all__ = ["KernelCache", "stop_compiling"]
 
@@ -426,7 +426,7 @@ class KernelCache:
     def _compile(self, task: _Unit, limit: Limit) -> None:
         """Compile a unit.  Never raises."""
         try:
-            made.count("kernels")
+            count("kernels")
             source, named = task.source()
             self.workshop.make(task.name, source, named, task.extra, limit)
         except Exception as problem:

@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint import made
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Derived
 from adjoint.ir.build import Builder
@@ -37,6 +36,7 @@ from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
+from adjoint.made import count
 from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.dce import living
@@ -68,7 +68,7 @@ def forward_and_adjoint(
 
     wanted  the leaves and their types; one without a cotangent gets zeros
     """
-    made.count("adjoints")
+    count("adjoints")
     sweep, found = swept(b, nodes, outputs, cotangents, list(wanted), module)
     gradients = [sweep.or_zero(ct, type_) for ct, type_ in zip(found, wanted.values(), strict=True)]
     forward = Builder()

@@ -12,12 +12,12 @@ import linecache
 from types import CodeType, FunctionType
 from typing import Any
 
-from adjoint import made
 from adjoint.budget import Table
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import At, Loc, beginning
 from adjoint.frontend import errors
 from adjoint.frontend.tree.rewritten import agree, codes_in, is_rewritten
+from adjoint.made import count
 
 __all__ = ["Definition", "Source", "definition_of"]
 
@@ -61,7 +61,7 @@ class _Parsed:
     __slots__ = ("_codes", "file", "lines", "nbytes", "tree", "used")
 
     def __init__(self, file: str, lines: list[str]):
-        made.count("files parsed")
+        count("files parsed")
         text = "".join(lines)
         self.file, self.lines, self.tree = file, lines, ast.parse(text, file)
         self._codes: dict[ast.stmt | None, tuple[CodeType, ...]] = {}

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from adjoint import made
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
@@ -43,6 +42,7 @@ from adjoint.ir.plan import (
     continues,
 )
 from adjoint.ir.types import TensorType, Type
+from adjoint.made import count
 from adjoint.runtime.execution.buffers import with_arenas
 from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, holds_memory, join, staying
 
@@ -54,7 +54,7 @@ _KEPT = 4096
 
 def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:
     """Return the plan of a function; see the module's docstring for the options."""
-    made.count("plans")
+    count("plans")
     planner = _Planner(identities, accesses)
     params = [planner.define(p) for p in function.params]
     body = planner.block(function.body, own_params=True)

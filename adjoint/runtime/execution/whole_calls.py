@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType, MappingProxyType
 from typing import Any, Final, Protocol
 
-from adjoint import made
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Loc
+from adjoint.made import count
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.process.location import WRITTEN
 from adjoint.runtime.process.tracer import state as thread
@@ -107,5 +107,5 @@ def compiled(header: str, body: Sequence[str], objects: dict[str, Any], file: st
 @functools.lru_cache(maxsize=256)
 def _code(text: str, file: str) -> CodeType:
     """Return the code of a text, as one of this file of the package."""
-    made.count("texts")
+    count("texts")
     return compile(text, file, "exec")
