@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.conversion import Select
+from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
 from adjoint.ir.types import BOOL, F32, I32, I64, broadcast_shapes, tensor
@@ -38,7 +38,7 @@ __all__ = [
     "unique", "unique_consecutive", "unsorted_segment_sum",
 ]
 
-_SELECT = Select()
+_SELECT, _STOP = Select(), StopGradient()
 
 
 def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
@@ -269,7 +269,8 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
 def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
     """For each index `depth` elements along a new axis: `on_value` at the index, `off_value` elsewhere; all off if out of range.
 
-    on_value, off_value  numbers, or Tensors of one element and one dtype, which is that of the result (Int64 for ints)
+    on_value, off_value  numbers, or Tensors of one element and one dtype, which is that of the result (Int64 for ints); no gradient goes
+                         through them, as in MindSpore
     """
     places = operand("OneHot", indices, "indices")
     if not places.dtype.is_integer:
@@ -285,7 +286,7 @@ def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axi
         raise wrong("OneHot", "axis", f"in [-1, {places.ndim}]", along)
     if emitting() and (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
         hot = apply(made(OneHot, count, along % (places.ndim + 1), BOOL, True, False), places)
-        return apply(_SELECT, hot, reshape(on, ()), reshape(off, ()))
+        return apply(_SELECT, hot, *(apply(_STOP, reshape(value, ())) for value in (on, off)))
     high, low = (value.item() if isinstance(value, Tensor) else value for value in (on_value, off_value))
     return apply(OneHot(count, along % (places.ndim + 1), on.dtype, high, low), places)
 

@@ -740,3 +740,10 @@ class HookedBranches(nn.Cell):
         if y.sum() > 0:
             return self.large(y)
         return self.small(y)
+
+
+@program(f32(0.5), f32(-1.0), wrt=(0, 1), features="no gradient", differences=False)
+def values_of_one_hot(on, off):
+    """No gradient goes through the values of one_hot; it does through what they are multiplied by."""
+    hot = ops.OneHot()(Tensor([0, 2, 1]), 3, on, off)
+    return hot * on, ops.one_hot(Tensor([1, 5]), 2, off, off) + off
