@@ -44,10 +44,15 @@ def compile_at_once() -> Any:
 
 
 @pytest.mark.parametrize("begin", range(0, len(PROGRAMS), 40))
-def test_programs(begin: int) -> None:
+@pytest.mark.parametrize("what", ["results", "gradients"])
+def test_programs(what: str, begin: int) -> None:
     found: dict[str, dict[str, int]] = {}
     for program in [*PROGRAMS.values()][begin : begin + 40]:
         call = compiled(program.make())
+        if what == "gradients":
+            if not program.wrt:
+                continue
+            call = ms.grad(call, program.wrt)
 
         def called(call: Any = call, program: Any = program) -> None:
             arguments, keywords = program.arguments()
