@@ -24,7 +24,7 @@ Kind = Literal["files parsed", "lowerings", "graphs", "adjoints", "plans", "guar
     graphs        graphs that came of these, or were made of one for any size
     adjoints      functions that were differentiated
     plans         orders of the steps of a graph, with their memory
-    guards        checks that a graph still holds, new or made anew for other objects
+    guards        functions that compare what a graph was made of with what is there now
     texts         texts of calls and checks that Python compiled
     kernels       files of C that were compiled
 """

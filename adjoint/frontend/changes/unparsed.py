@@ -59,48 +59,44 @@ class Unparsed:
     def given(self, *values: Any) -> None:
         """Record what the methods of these values read and can change; Python may call them now."""
         self._reads.given(*values)
-        containers, of_the_user = self._go_through([*values], within=False)
-        if of_the_user:  # nobody else's code changes a container that it is given to look at
-            for container in containers:
-                self._remember(ContentsPlace(container))
+        found = [*self._parts(values, {})]
+        users = [x for x in found if self._is_of_the_user(x)]
+        if users:  # nobody else's code changes a container that it is given to look at, and Python itself writes into no array
+            self._remember_contents([x for x in found if not isinstance(x, np.ndarray)])
+        known: dict[int, Any] = {}
+        while users:
+            x = users.pop()
+            if id(x) not in self._seen:
+                self._seen[id(x)] = x
+                beneath = [*self._parts(self._beneath(x), known)]
+                self._remember_contents(beneath)
+                users += filter(self._is_of_the_user, beneath)
 
-    def _go_through(self, pending: list[Any], within: bool) -> tuple[list[Any], bool]:
-        """Record these objects and those that they lead to.  Return the containers among the former, and whether one is of the user's.
+    def _parts(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
+        """Yield values, and what is in those that are containers, each once; not what has no methods of the user's.
 
-        within  whether an object of the user's leads to them all: its methods may write into an array, Python itself does not
+        known  by id, those that have been yielded before; it keeps them alive
         """
-        changeable: list[Any] = []
-        of_the_user = within
-        containers: set[int] = set()
-        inside: list[Any] = pending if within else []
+        pending = [*values]
         while pending:
             x = pending.pop()
-            of_the_user |= id(x) in self._seen
-            if type(x) in LEAVES or isinstance(x, _WITHOUT_METHODS) or id(x) in self._seen or id(x) in containers:
+            if type(x) in LEAVES or isinstance(x, _WITHOUT_METHODS) or id(x) in known:
                 continue
             if self._world.is_dynamic(x) or self._world.is_tensor(x):
                 continue
-            if isinstance(x, (tuple, frozenset, *CONTAINERS)):
-                containers.add(id(x))
-                is_array = isinstance(x, np.ndarray)
-                if isinstance(x, CONTAINERS) and (within or not is_array) and not self._journal.has_made(x):
-                    if within:
-                        self._remember(ContentsPlace(x))
-                    else:
-                        changeable.append(x)
-                if not is_array:
-                    pending += x.values() if isinstance(x, dict) else x
-                elif x.dtype.hasobject:
-                    pending += x.ravel().tolist()
-                if is_array or type(x) in (tuple, frozenset, *CONTAINERS):
-                    continue
-            if self._is_of_the_user(x):
-                self._seen[id(x)] = x
-                of_the_user = True
-                inside += self._beneath(x)
-        if inside:
-            self._go_through(inside, within=True)
-        return changeable, of_the_user
+            known[id(x)] = x
+            yield x
+            if isinstance(x, np.ndarray):
+                pending += x.ravel().tolist() if x.dtype.hasobject else ()
+            elif isinstance(x, dict):
+                pending += x.values()
+            elif isinstance(x, (tuple, frozenset, *CONTAINERS)):
+                pending += x
+
+    def _remember_contents(self, found: Iterable[Any]) -> None:
+        for x in found:
+            if isinstance(x, CONTAINERS) and not self._journal.has_made(x):
+                self._remember(ContentsPlace(x))
 
     def read(self, holder: Any, name: str) -> None:
         """Record what can change when `holder.name` is read, if a function of the user's computes it."""

@@ -195,7 +195,7 @@ class Workspace:
         return found
 
     def _is_plain(self, kind: type) -> bool:
-        """Return True if reading a stored attribute of an object of this class gives what is stored."""
+        """Return True if `getattr` of an object of this class looks the attribute up as Python does by itself."""
         method = kind.__getattribute__
         return isinstance(method, types.WrapperDescriptorType) or self._world.is_library(method)
 
@@ -284,7 +284,10 @@ def _stored(place: OutsidePlace, found: Any) -> bool | None:
 
 
 def _stored_now(place: AttributePlace, found: Any) -> tuple[Any, bool | None]:
-    """Return what is stored for an attribute now, and True if its object holds it, False if its class does; `found`, None if neither."""
+    """Look up what an attribute is now, without code of the user's: another thread may have written it after `found` was read.
+
+    Return that, with True if it is stored in the object and False if in its class; `found` and None if it is computed.
+    """
     holder, name = place.holder, place.name
     static = inspect.getattr_static(holder, name, MISSING)
     if static is MISSING or hasattr(type(static), "__get__"):

@@ -103,7 +103,7 @@ class Entry:
     _logged  what runs if a log is kept and there is no tape, once it is made
     _observed what runs instead as long as forward hooks change nothing, once it is made; `_may_observe` is False if there is no such thing
     _call    how the graph is called, if its result can be written as text
-    _may_share True if it writes a tensor from outside that is no Parameter: an argument may be the same tensor
+    _may_share True if it writes a plain tensor from outside: the caller may give that tensor as an argument, too
     _called_as  the graphs of the function, and what names it, for a function of a whole call in which a hook does more than look
     _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
     """

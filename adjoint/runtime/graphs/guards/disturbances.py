@@ -99,7 +99,7 @@ _READ_BY_THE_LIBRARY = (CallResult, CellState, HookSlots, Numbers, Object, OwnAt
 
 
 def _reported(holder: Any) -> tuple[object, ...]:
-    """Return what a change of an object may be reported of: itself, or its `__dict__`."""
+    """Return the objects by which the epoch's log may name a change of an object: the object itself, and its `__dict__`."""
     return holder, getattr(holder, "__dict__", None)
 
 

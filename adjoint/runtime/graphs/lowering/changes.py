@@ -56,12 +56,17 @@ class CellsPlace:
 
     def get(self) -> dict[Any, Any]:
         held, first = self._now(), self._first
-        others = {key for key in {*held, *first} if held.get(key) is not first.get(key) and isinstance(key[0], int)
-                  and self._others(self._tables[key[0]][0], key[1])}
-        # The order of the keys counts: what another thread has removed is where it was.
-        order = dict.fromkeys((*first, *held)) if any(key not in held for key in others) else held
-        before = {key: first[key] for key in others if key in first}
-        return {key: before[key] if key in before else held[key] for key in order if key in before or (key in held and key not in others)}
+        others = [key for key in {**held, **first} if held.get(key) is not first.get(key) and isinstance(key[0], int)
+                  and self._others(self._tables[key[0]][0], key[1])]
+        if any(key not in held for key in others):
+            # The order of the keys counts: what another thread has removed is put back where it was.
+            held = {key: held.get(key, first.get(key)) for key in {**first, **held} if key in held or key in others}
+        for key in others:
+            if key in first:
+                held[key] = first[key]
+            else:
+                held.pop(key, None)
+        return held
 
     def set(self, value: Any) -> None:
         now = self.get()
