@@ -14,6 +14,9 @@ from adjoint.runtime.graphs.ways import DROPPED, FIRST, GONE, READ, STRUCTURE, T
 
 __all__ = ["cause_of"]
 
+_COMPARED = 16
+"""How many kinds of arguments, the last ones, are looked at for the nearest one."""
+
 _SHOWN = 60
 """Most characters of a value."""
 
@@ -29,7 +32,8 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
     if entries is not None:
         last = next(iter(entries), None)  # another thread may drop it now
         return (GONE, known.history.gone) if last is None else _change(last.lowered.guards)
-    differences = [[*template.differences(other)] for other in reversed([*known])]  # the last one is shown where several are as near
+    # The last one is shown where several are as near.
+    differences = [[*template.differences(other)] for other in reversed([*known][-_COMPARED:])]
     if not differences:
         return DROPPED, ""
     nearest = min(differences, key=lambda found: (any(each.is_structure for each in found), len(found)))

@@ -283,10 +283,18 @@ class Entry:
         return PIECES, Why(RESULT if self._fill is None or self._call is None else FIRST_CALLS)
 
     def _why_parsed(self, tensors: Sequence[Tensor]) -> Why:
-        graph = self.lowered.graph
-        if any(x._hooks for x in (*tensors, *graph.state.values())):
+        if any(x._hooks for x in (*tensors, *self.lowered.graph.state.values())):
             return Why(WAITING_HOOK)
-        return Why(NOT_OPTIMISED, reason(graph) or "it calls Python where only a tape or a run of its own knows what for")
+        return self._why_never_optimised
+
+    @functools.cached_property
+    def _why_never_optimised(self) -> Why:
+        return Why(NOT_OPTIMISED, reason(self.lowered.graph) or "it calls Python where only a tape or a run of its own knows what for")
+
+    @functools.cached_property
+    def _why_never_observed(self) -> Why:
+        graph = self.lowered.graph
+        return Why(NOT_OBSERVABLE, why_not_observed(graph) or reason(graph) or "what a forward hook is given is no tensor")
 
     def _why_path(self, tensors: Sequence[Tensor]) -> Why:
         """Return why a call runs along the path."""
@@ -299,7 +307,7 @@ class Entry:
             return Why(OFTEN_LEFT, str(beginning.departures)) if beginning.departures else self._why_parsed(tensors)
         if not self.logs:
             return Why(CODE_OF_THE_USER, "code of the user's, which may add forward hooks to a cell that is being called,")
-        return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph) or reason(self.lowered.graph) or "the hooks' values are no tensors")
+        return self._why_never_observed
 
     def changed_by(self, symbol: str) -> Why:
         """Return why a run has left the graph at some forward hooks."""
