@@ -72,13 +72,14 @@ def gradient() -> JitStats:
     return called(run, *[lambda: ms.grad(run)(ones(3))] * CALLS)
 
 
-def parsed() -> JitStats:
-    def body(x: Tensor) -> Tensor:
-        y = x * 2
-        y.register_hook(lambda grad: grad)
-        return y.sum()
+def with_a_hook_on_a_value(x: Tensor) -> Tensor:
+    y = x * 2
+    y.register_hook(lambda grad: grad)
+    return y.sum()
 
-    run = jit(body)
+
+def parsed() -> JitStats:
+    run = jit(with_a_hook_on_a_value)
     return called(run, lambda: run(ones(3)))
 
 
@@ -156,12 +157,7 @@ def waiting() -> JitStats:
 
 
 def needs_tape() -> JitStats:
-    def body(x: Tensor) -> Tensor:
-        y = x * 2
-        y.register_hook(lambda grad: grad)
-        return y.sum()
-
-    run = jit(body)
+    run = jit(with_a_hook_on_a_value)
     return called(run, lambda: ms.grad(run)(ones(3)))
 
 

@@ -306,7 +306,7 @@ def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _called(on: Builtins, function: Any, args: tuple[Any, ...]) -> Any:
-    """Return what a function gives that is called when an iterator is advanced: the place in the program is that of the latter again."""
+    """Call a function for an item of an iterator, and return its result.  What runs next has the place in the program from before."""
     loc = on.world.loc
     try:
         return on.run.call(function, args, {})

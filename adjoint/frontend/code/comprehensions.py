@@ -11,15 +11,12 @@ from adjoint.frontend.changes.journal import NamesPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.code.conditions import Conditions
 from adjoint.frontend.operations.call_stack import CallStack
-from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.iterators import END, Iterators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.tree.scope import assigned_names
 from adjoint.frontend.values.frame import Frame
 
 __all__ = ["Comprehensions"]
-
-_END: Any = object()
-"""What is given where there is no further round."""
 
 
 class Comprehensions:
@@ -51,7 +48,7 @@ class Comprehensions:
             caller, loc = self.stack.frame, self.stack.world.loc
             self.stack.frame = inner
             try:
-                if next(rounds, _END) is _END:
+                if next(rounds, END) is END:
                     return
                 found = self.run.value(item)
             finally:

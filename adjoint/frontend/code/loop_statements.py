@@ -14,7 +14,7 @@ from adjoint.frontend.control.branches import BREAK, CONTINUE, NEXT, RETURN, Out
 from adjoint.frontend.control.loops import Looping
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
-from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.iterators import END, Iterators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.tree.scope import changed_at, jumps, reads_name
 from adjoint.frontend.values.frame import UNBOUND
@@ -28,9 +28,6 @@ _ROLLED_FROM = 3
 
 _UNROLLED_TO = 16
 """Rounds up to which a loop that a tensor may leave is unrolled."""
-
-_END: Any = object()
-"""What is taken from an iterator that has no more items."""
 
 _MOST_ITEMS = 1_000_000
 """How many items an unrolled loop may have."""
@@ -135,7 +132,7 @@ class LoopStatements:
 
     def _rounds(self, node: ast.For, over: Any, items: Iterator[Any], item: Any, number: int) -> Outcome | None:
         """Run the rounds of a loop from one on, for which `item` has been taken.  Return the outcome of the loop."""
-        while item is not _END:
+        while item is not END:
             if number == _MOST_ITEMS:
                 raise self._does_not_end(node)
             number += 1
@@ -155,14 +152,14 @@ class LoopStatements:
         self.iterators.undecided(over)
         outcome = self._continued(outcome, node)
         following = self.branching.branch(lambda: self._taken(node, items))  # the next item is taken where the loop goes on
-        if following.result is _END and following.is_empty:
+        if following.result is END and following.is_empty:
             return outcome
         return self.ifs.guarded(outcome, lambda: self._rounds(node, over, items, following.result, number), node, following)
 
     def _taken(self, node: ast.For, items: Iterator[Any]) -> Any:
-        """Return the next item of a loop, or _END."""
+        """Return the next item of a loop, or END."""
         with self.stack.here(node.iter):
-            return next(items, _END)
+            return next(items, END)
 
     def _does_not_end(self, node: ast.For) -> CompileError:
         return self.stack.unsupported(

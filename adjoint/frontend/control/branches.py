@@ -371,7 +371,7 @@ class Branching:
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
-        """Return what makes the error; it does not keep the difference, whose traceback keeps all frames."""
+        """Return a function that makes the error.  It must not refer to `differ`, whose traceback keeps frames and cells alive."""
         first, second = (self.described(x) for x in (differ.first, differ.second))
         decided = self.world.loc
         is_unbound = differ.first is UNBOUND or differ.second is UNBOUND

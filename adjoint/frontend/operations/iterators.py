@@ -15,7 +15,10 @@ from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.values.endless import is_endless
 from adjoint.frontend.world import World
 
-__all__ = ["Iterators"]
+__all__ = ["END", "Iterators"]
+
+END: Any = object()
+"""What `next(iterator, END)` gives after the last item."""
 
 
 class Iterators:
@@ -45,7 +48,7 @@ class Iterators:
                                         help="call `next` before the branch, or use an index: `items[i]`")
 
     def all_of(self, x: Any, node: ast.AST) -> Iterator[Any]:
-        """Return what `iterated` returns, to be taken to its end.  CompileError if it has none."""
+        """Return the iterator of a loop that takes all items of `x`.  CompileError if it is known not to end."""
         with self.stack.here(node):
             self.check_ends(x)
         return self.iterated(x, node)
