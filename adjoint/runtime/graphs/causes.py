@@ -22,7 +22,7 @@ _SHOWN = 60
 
 
 def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tuple[Cause, str]:
-    """Return why there is no graph for these arguments, and what differs.
+    """Return the cause for which a graph is to be made, and a text that says how these arguments differ from those of the nearest graph.
 
     parameters  the names of the arguments by position
     """
@@ -44,7 +44,7 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
 
 
 def _change(guards: Guards) -> tuple[Cause, str]:
-    """Return what has changed of what a graph was made of."""
+    """Return the same for a graph of these arguments whose guards do not hold any more."""
     found, loc = guards.broken_at()
     place = user_place(loc)
     where = f" (read at {place.file}:{place.line})" if place is not None and found else ""

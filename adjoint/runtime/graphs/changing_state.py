@@ -4,9 +4,8 @@
     cell.rate = 0.2     another one
     cell.rate = 0.3     a graph that reads `cell.rate` in each run, as it would if the function wrote it
 
-This is done for floats, for ints of moderate size, and for tensors that are no Parameters: another tensor in `cell.mask`.  As for numbers
-among the arguments (`changing_numbers`), such a graph is kept if it can be made and runs none of the user's code.  Otherwise each value has
-a graph.
+This is done for floats, for ints up to `templates.BOUND`, and for tensors that are no Parameters (another tensor in `cell.mask`).  Such a
+graph is kept if it can be made and runs none of the user's code, as in `changing_numbers`.  Otherwise each value has a graph.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ from adjoint.runtime.graphs.ways import (
     INPUT,
     LEFT,
     LOOKED,
-    NONE,
     NOT_OBSERVABLE,
     NOT_OPTIMISED,
     OFTEN_LEFT,
@@ -151,11 +150,6 @@ class Entry:
         if isinstance(self._logged, HeadAndTail):
             return self._logged.run_fitting(tensors, run, log)
         return self._logged.run_fitting(tensors, run)
-
-    @property
-    def runs_in_two_parts(self) -> bool:
-        """Return whether runs that keep a log are in two parts."""
-        return isinstance(self._logged, HeadAndTail)
 
     def _observed_for(self, known: Graphs, named: Any, tensors: Sequence[Tensor]) -> Observed | None:
         """Return the form for hooks that change nothing; None if there is none that may run now."""
@@ -294,7 +288,7 @@ class Entry:
     @functools.cached_property
     def _why_never_observed(self) -> Why:
         graph = self.lowered.graph
-        return Why(NOT_OBSERVABLE, why_not_observed(graph) or reason(graph) or "what a forward hook is given is no tensor")
+        return Why(NOT_OBSERVABLE, why_not_observed(graph) or reason(graph) or "a forward hook is given something that is no tensor")
 
     def _why_path(self, tensors: Sequence[Tensor]) -> Why:
         """Return why a call runs along the path."""
@@ -308,6 +302,10 @@ class Entry:
         if not self.logs:
             return Why(CODE_OF_THE_USER, "code of the user's, which may add forward hooks to a cell that is being called,")
         return self._why_never_observed
+
+    def way_with_log(self, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
+        """Return how a call has run that has kept a log."""
+        return TWO_PARTS if isinstance(self._logged, HeadAndTail) else PATH, self._why_path(tensors)
 
     def changed_by(self, symbol: str) -> Why:
         """Return why a run has left the graph at some forward hooks."""
@@ -456,7 +454,6 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
     deviation  how that run has left the graph
     left       why it has left the graph; None if it has not begun
     """
-    counts = known.calls is not None
     log: list[Any] = begun if deviation is not None else []
     replay = None if deviation is not None else unfolded(begun)
     while True:
@@ -464,7 +461,6 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
             if deviation is not None:
                 found, deviation = deviation, None
                 raise found
-            way, why = (PATH, entry._why_path(tensors)) if counts and left is None else (LEFT, left or Why(NONE))
             run = LoggedRun(state.tracer, log, replay)
             results = entry.logged(tensors, run, log)
             if results is None:
@@ -473,7 +469,7 @@ def _followed(known: Graphs, entry: Entry, template: Template | None, named: Any
             if run.replaying:
                 raise InternalError("the run that is replayed was longer than the graph")
             if known.calls is not None:
-                known.calls.took(entry.made, TWO_PARTS if way is PATH and entry.runs_in_two_parts else way, why)
+                known.calls.took(entry.made, *((LEFT, left) if left is not None else entry.way_with_log(tensors)))
             return entry.returned(results, tensors)
         except Deviation as deviated:
             decisions, site = _decided(entry, deviated)

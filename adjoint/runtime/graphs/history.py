@@ -1,7 +1,7 @@
 """The history of a function: why each of its graphs was made, and, from the time when somebody asks, how its calls ran.
 
-    Graphs.calls is None       nobody has asked: calls go by without a trace
-    Graphs.calls is a CallCounts    each call is counted, with its way and the reason
+    Graphs.calls is None          nobody has asked: calls go by without a trace
+    Graphs.calls is a CallCounts  each call is counted, with its way and the reason
 
 Who asks makes the function forget its fastest functions, which then are installed again inside of ones that count.
 """

@@ -300,7 +300,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
     places, before = template.places(), len(args) - len(given)
     leaves = [places[position - before] for position in positions if position >= before]
     if None in leaves or len(leaves) < len(positions):
-        return _on_tape(known, "an argument to differentiate by is no Tensor by itself")
+        return _on_tape(known, "one of the arguments to differentiate by is not a single Tensor")
     made = entry.gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
     if isinstance(made, str):
         return _on_tape(known, made)

@@ -126,7 +126,7 @@ class Template:
         _, (_, *args), (_, _, *named) = node
         for node in (*args, *named):
             found.append(before if isinstance(node, TensorType) else None)
-            before += _count(node)
+            before += sum(1 for _ in _inputs(node))
         return found
 
     def differences(self, other: Template) -> Iterator[TemplateDifference]:
@@ -340,13 +340,6 @@ def _inputs(node: Any) -> Iterator[Any]:
     else:
         for part in _parts(node):
             yield from _inputs(part)
-
-
-def _count(node: Any) -> int:
-    """Return how many tensors there are in the structure of a node."""
-    if isinstance(node, TensorType) or node[0] is _Input:
-        return 1
-    return sum(map(_count, _parts(node)))
 
 
 def _parts(node: Any) -> Sequence[Any]:
