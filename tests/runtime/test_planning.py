@@ -27,7 +27,7 @@ func @f(x: f32[2000], c: bool) -> (f32[2000], f32[2000]) {
 """
 
 PLAN = """\
-plan @f: 8 slots, 3 of them shown to Python
+plan @f: 8 slots, 5 of them shown to Python
 arguments x: f32[2000] in #0, c: bool in #1
 constants 2.0: f32 in #2
 launches, an arena of 8000 bytes
@@ -63,9 +63,9 @@ def test_pieces() -> None:
     assert isinstance(control, Control) and len(control.blocks) == 2
 
 
-@pytest.mark.parametrize(("identities", "shown"), [(True, {0, 4, 5}), (False, set())])
+@pytest.mark.parametrize(("identities", "shown"), [(True, {0, 4, 5, 6, 7}), (False, set())])
 def test_which_values_python_sees(identities: bool, shown: set[int]) -> None:
-    """In a graph, a returned argument and the values of hosts are tensors; in an adjoint none are, since hosts get new tensors."""
+    """In a graph, results that may be arguments and the values of hosts are tensors; in an adjoint none are, since hosts get new ones."""
     assert {i for i, slot in enumerate(plan(identities=identities).slots) if slot.shown} == shown
 
 

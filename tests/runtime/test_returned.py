@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from adjoint import Parameter, Tensor, jit, nn, ops
+from adjoint import Parameter, Tensor, grad, jit, nn, ops
 from adjoint.diagnostics import CompileError
 
 X, Y = Tensor(np.array([1.0, 2.0], np.float32)), Tensor(np.array([3.0, 5.0], np.float32))
@@ -380,3 +380,128 @@ def test_tuples_and_lists_of_tensors_are_made_anew_at_each_call() -> None:
         assert type(result) is tuple and type(result[1]) is list and type(result[1][1]) is tuple and result[2] == ()
         assert result[0] is x and result[1][0].asnumpy() == 2 and result[1][1][0].asnumpy() == 2
     assert first[1] is not second[1] and first[1][0] is not second[1][0]
+
+
+# -- objects that Python has besides -----------------------------------------------------------------------------------------
+class Chooser(nn.Cell):
+    """A cell whose result is what `choose` returns."""
+
+    def __init__(self, choose: Callable[..., Any]) -> None:
+        super().__init__()
+        self.choose = choose
+        self.w = Parameter(Tensor([1.0, 2.0]), name="w")
+        self.kept: Any = None
+
+    def construct(self, x: Any, y: Any) -> Any:
+        return self.choose(self, x, y)
+
+
+class Around(nn.Cell):
+    def __init__(self, choose: Callable[..., Any]) -> None:
+        super().__init__()
+        self.inner = Chooser(choose)
+
+    def construct(self, x: Any, y: Any) -> Any:
+        return self.inner(x, y)
+
+
+def early(cell: Any, x: Any, y: Any) -> Any:
+    if x.sum() > 0:
+        return x
+    return y
+
+
+def of_three(cell: Any, x: Any, y: Any) -> Any:
+    if x.sum() > 0:
+        return (x if x[0] > 1 else y), cell.w
+    return y * 2, x
+
+
+def next_to_it(cell: Any, x: Any, y: Any) -> Any:
+    made = x * 2
+    return made, made if x.sum() > 0 else x * 3
+
+
+def in_both(cell: Any, x: Any, y: Any) -> Any:
+    made = x * 2
+    return [made if x.sum() > 0 else y * 3, y if x.sum() < 0 else made]
+
+
+def written_before(cell: Any, x: Any, y: Any) -> Any:
+    if x.sum() > 0:
+        cell.w = cell.w * 2
+    return ops.tanh(cell.w) if x[0] > 1 else cell.w
+
+
+def written_in_a_loop(cell: Any, x: Any, y: Any) -> Any:
+    for _ in range(3):
+        if x.sum() > 0:
+            cell.w = cell.w * 2
+    return {"w": cell.w if x[0] < 1 else y}
+
+
+def kept(cell: Any, x: Any, y: Any) -> Any:
+    cell.kept = y * 2 if x.sum() > 0 else cell.w
+    return x * 2
+
+
+CHOICES = {
+    "an argument or another": lambda cell, x, y: x if x.sum() > 0 else y,
+    "a new tensor or an argument": lambda cell, x, y: x * 2 if x.sum() > 0 else x,
+    "an argument or a Parameter": lambda cell, x, y: x if x.sum() > 0 else cell.w,
+    "a Parameter or one that is computed of it": lambda cell, x, y: cell.w if x.sum() > 0 else ops.tanh(cell.w),
+    "in another order": lambda cell, x, y: (x, y) if x.sum() > 0 else (y, x),
+    "next to itself": lambda cell, x, y: (x if x.sum() > 0 else y * 2, x),
+    "early": early,
+    "of three": of_three,
+    "next to what it may be": next_to_it,
+    "two of one": in_both,
+    "after a write": written_before,
+    "after writes in a loop": written_in_a_loop,
+    "kept": kept,
+}
+
+
+@pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize("around", [Chooser, Around])
+def test_a_branch_returns_the_object_itself(around: type[Any], choose: Callable[..., Any]) -> None:
+    """Where a tensor decides which tensor is returned, it is the object that it is in eager mode: later writes are seen in it."""
+
+    def found(call: Callable[[Any], Callable[..., Any]]) -> list[Any]:
+        cell = around(choose)
+        inner = getattr(cell, "inner", cell)
+        called, seen = call(cell), []
+        for values in ([1.0, 2.0], [0.5, 2.0], [-1.0, -2.0], [2.0, 1.0]):
+            x, y = Tensor(values), Tensor([3.0, 5.0])
+            result = called(x, y)
+            known = [x, y, inner.w]
+            for leaf in flattened((result, inner.kept)):
+                place = next((i for i, one in enumerate(known) if one is leaf), None)
+                seen.append((len(known) if place is None else place, leaf.asnumpy().tolist()))
+                known.append(leaf)
+        return seen
+
+    assert found(lambda cell: functools.partial(with_arguments, jit(cell))) == found(lambda cell: functools.partial(with_arguments, cell))
+    # Under a tape a cell that returns its argument returns a new tensor, in both modes.
+    assert found(lambda cell: functools.partial(recorded, jit(cell))) == found(lambda cell: functools.partial(recorded, cell))
+
+
+def flattened(x: Any) -> list[Tensor]:
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else None
+    return ([] if x is None else [x]) if parts is None else [leaf for part in parts for leaf in flattened(part)]
+
+
+def with_arguments(called: Callable[..., Any], x: Any, y: Any) -> Any:
+    return called(x, y), x, y
+
+
+def recorded(called: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Return the result of a call under a tape, and its arguments."""
+    found: list[Any] = []
+
+    def loss(x: Any) -> Any:
+        found[:] = with_arguments(called, x, y)
+        return sum(leaf.sum() for leaf in flattened(found[0]))
+
+    grad(loss)(x)
+    return found

@@ -9,7 +9,7 @@ compile nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 
 from adjoint.dataclass import dataclass
@@ -23,7 +23,7 @@ from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Piece, Piece
 from adjoint.ir.types import StackType, TensorType
 from adjoint.runtime.execution.carrying import accesses_of, carried_by
 
-__all__ = ["Candidate", "by_kernels", "candidate", "holds_memory", "join", "staying"]
+__all__ = ["Candidate", "by_kernels", "candidate", "holds_memory", "join", "roots_of", "sources_of", "staying"]
 
 
 _COPIED = 2**16
@@ -111,20 +111,23 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
 
 # -- which stay -----------------------------------------------------------------------------------------------------------
 def staying(
-    found: Iterable[Candidate], shown: Set[int], undefined: Set[int], fresh: Callable[[int], bool]
+    found: Iterable[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
 ) -> list[Candidate]:
     """Return the candidates that are nested, now that it is known which slots Python sees.
 
     undefined  the slots that may hold no tensor
+    read       the slots that hold tensors of the state
     fresh      for a slot outside of all candidates, True if a launch fills it with memory of its own and Python does not see it
     """
     left = list(found)
-    while len(stay := _staying_among(left, shown, undefined, fresh)) < len(left):
+    while len(stay := _staying_among(left, shown, undefined, read, fresh)) < len(left):
         left = stay
     return left
 
 
-def _staying_among(left: Sequence[Candidate], shown: Set[int], undefined: Set[int], fresh: Callable[[int], bool]) -> list[Candidate]:
+def _staying_among(
+    left: Sequence[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
+) -> list[Candidate]:
     known = set(left)
     enclosed = {inner for each in left for inner in each.within}
     flows = {target: sources for each in left for target, sources in sources_of(each.control).items()}
@@ -136,9 +139,11 @@ def _staying_among(left: Sequence[Candidate], shown: Set[int], undefined: Set[in
         if not (known.issuperset(each.within) and each.inner.isdisjoint(shown) and undefined.isdisjoint(each.outside)):
             continue
         # A result that Python sees must be a tensor of its own: of memory that Python sees nowhere else.
-        roots = [_roots(result, flows) for result in each.control.results if result in shown]
+        roots = [roots_of(result, flows) for result in each.control.results if result in shown]
         among = set[int]().union(*roots)
-        if len(among) < sum(map(len, roots)) or not taken.isdisjoint(among) or not all(map(fresh, among - each.inner)):
+        if len(among) < sum(map(len, roots)) or not taken.isdisjoint(among):
+            continue
+        if not all(fresh(root) or (root in each.inner and root not in read) for root in among):
             continue
         taken |= among
         stay.append(each)
@@ -155,7 +160,7 @@ def sources_of(control: Control) -> dict[int, list[int]]:
     return found | {r: [p] for r, p in zip(control.results, carried, strict=True)}
 
 
-def _roots(slot: int, flows: Mapping[int, Sequence[int]]) -> set[int]:
+def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
     """Return the slots that a value may come from, which control flow does not fill."""
     roots: set[int] = set()
     left, seen = [slot], {slot}

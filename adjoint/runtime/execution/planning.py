@@ -14,7 +14,9 @@ A value that is read is not shown as long as only launches and writes use it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from itertools import chain
 
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
@@ -44,7 +46,7 @@ from adjoint.ir.plan import (
 from adjoint.ir.types import TensorType, Type
 from adjoint.made import count
 from adjoint.runtime.execution.buffers import with_arenas
-from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, holds_memory, join, staying
+from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, holds_memory, join, roots_of, sources_of, staying
 
 __all__ = ["planned"]
 
@@ -60,11 +62,7 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
     body = planner.block(function.body, own_params=True)
     planner.show_read(body.yields)
     if identities:
-        seen: set[int] = set()
-        for slot in body.yields:
-            if slot in seen or slot in params:
-                planner.show(slot)
-            seen.add(slot)
+        planner.show_known(body.yields, params)
     nested = planner.nested()
     slots = tuple(Slot(name, type_, literal, i in planner.shown, state=planner.read.get(i))
                   for i, (name, type_, literal) in enumerate(planner.slots))
@@ -119,6 +117,20 @@ class _Planner:
         """Show those of the slots that hold the value of state: it may reach Python as the tensor that it is."""
         self.show(*(slot for slot in slots if slot in self.read))
 
+    def show_known(self, results: Sequence[int], params: Sequence[int]) -> None:
+        """Show the results that are, or that a branch may make, a tensor which Python has besides: an argument, state, another result.
+
+        What a loop carries may be nested, and is then a tensor of its own.
+        """
+        sources: dict[int, Iterable[int]] = {**self.flows}
+        for each in self.candidates:
+            if isinstance(each.node.op, If):
+                sources.update(sources_of(each))
+        origins = [{root for root in roots_of(slot, sources) if self.slots[root][2] is None} for slot in results]
+        met = Counter(chain.from_iterable(origins))
+        known = {*params, *self.read, *(root for root, count in met.items() if count > 1)}
+        self.show(*(slot for slot, roots in zip(results, origins, strict=True) if not known.isdisjoint(roots)))
+
     def flow(self, sources: Iterable[int], targets: Iterable[int]) -> None:
         for source, target in zip(sources, targets, strict=True):
             self.flows.setdefault(target, set()).add(source)
@@ -146,7 +158,7 @@ class _Planner:
         while True:
             self.spread()
             undefined = self.reached(self.undefined | self.taken_out)
-            left = staying(self.candidates.values(), self.shown, undefined, self.fresh)
+            left = staying(self.candidates.values(), self.shown, undefined, self.read, self.fresh)
             if len(left) == len(self.candidates):
                 return self.candidates
             stay = {each.control: each for each in left}
