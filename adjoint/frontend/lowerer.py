@@ -65,6 +65,7 @@ class Lowerer:
 
     call          call any callable, with a tuple of positional and a dict of keyword arguments
     run_function  call a function that Python has defined, by its tree
+    with_around   return a function with values of the names around it
     journal, workspace, outside, aliases, branching, iterators  the state of the parts that own them
     """
 
@@ -95,7 +96,7 @@ class Lowerer:
         statements = Statements(world, stack, decisions, conditions, names, functions, expressions, assignment, ifs, loops, run)
 
         run.value, run.block, run.assign, run.call = expressions.value, statements.block, assignment.assign, calls.call
-        self.call, self.run_function = calls.call, functions.run_function
+        self.call, self.run_function, self.with_around = calls.call, functions.run_function, functions.with_around
         self.journal, self.workspace, self.outside, self.aliases = objects.journal, objects.workspace, objects.outside, objects.aliases
         self.branching, self.iterators = branching, iterators.made
 

@@ -49,7 +49,7 @@ class Calls:
                     self.world.read_attribute(function, name)
             return self.call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if isinstance(function, Closure):
-            return self.functions.run_closure(function, args, kwargs)
+            return function.__run__(function, args, kwargs)
         if self.world.is_cell(function):
             return self.world.call_cell(function, args, kwargs)
         if isinstance(function, Chosen):

@@ -23,7 +23,7 @@ from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.tree.scope import names_of
 from adjoint.frontend.tree.source import Source, definition_of
-from adjoint.frontend.values.frame import Closure, Frame
+from adjoint.frontend.values.frame import Closure, Frame, StandIn
 from adjoint.frontend.world import World
 
 __all__ = ["Functions"]
@@ -66,6 +66,27 @@ class Functions:
         frame = self._frame(function.__node__, outer.source, outer.space)
         frame.outer = outer
         return self._run_body(frame, function.__node__, function.__signature__, function.__name__, args, kwargs)
+
+    def with_around(self, function: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> StandIn:
+        """Return a function of Python's without defaults as one that stands where the names around it have these values.
+
+        names  its `__name__` and `__qualname__`
+        """
+        name, qualified = names
+        self.objects.outside.given(around.values())
+        if self.world.is_library(function):
+            made = types.FunctionType(function.__code__, function.__globals__, name, None, tuple(map(types.CellType, around.values())))
+            node: Any = None
+            source, run = Source("", name, []), lambda _, args, kwargs: self.run.call(made, args, kwargs)
+        else:
+            (node, source), run = definition_of(function), self.run_closure
+        frame = Frame(source, frozenset(around), function.__globals__)
+        frame.names.update(around)
+        stands = StandIn(node, frame, inspect.Signature.from_callable(function), run, name)
+        stands.__qualname__ = qualified
+        self.objects.journal.born(NamesPlace(frame.names))
+        self.objects.journal.born(ObjectPlace(stands))
+        return stands
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function that Python has defined, by its tree."""

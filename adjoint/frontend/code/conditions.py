@@ -13,6 +13,7 @@ from adjoint.frontend.operations.iterators import Iterators
 from adjoint.frontend.operations.operators import COMPARE, Operators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.values.chosen import check
+from adjoint.frontend.values.frame import StandIn
 from adjoint.frontend.world import World
 
 __all__ = ["Conditions"]
@@ -94,6 +95,9 @@ class Conditions:
                 self.objects.outside.unparsed.given(left, right)
         elif left is not None and right is not None:
             check(left, right)
+            for stands in (left, right):
+                if isinstance(stands, StandIn):
+                    raise stands.unknown()
         with self.stack.here(node):
             match op:
                 case ast.Is():

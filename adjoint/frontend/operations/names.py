@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Any
+from typing import Any, NoReturn
 
 from adjoint.diagnostics import noted
 from adjoint.frontend.changes.journal import MISSING, CellPlace, ItemPlace, NamesPlace
@@ -34,15 +34,16 @@ class Names:
                     if isinstance(found, Unusable):
                         raise found.make(name, self.stack.loc_of(node))
                     if found is UNBOUND:
-                        own = frame is self.stack.frame
-                        message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
-                                   f"{'' if own else ' in enclosing scope'}")
-                        raise_late(self.world, UnboundLocalError if own else NameError, (message,), self.stack.loc_of(node))
+                        self._no_value(name, frame is self.stack.frame, node)
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
                     self.stack.read_at(node, self.world.read_closure, cell)
-                    return self.objects.outside.found(self.objects.workspace.variable(cell))
+                    try:
+                        value = self.objects.workspace.variable(cell)
+                    except ValueError:
+                        self._no_value(name, False, node)
+                    return self.objects.outside.found(value)
                 frame = frame.outer
         self.stack.read_at(node, self.world.read_name, space, name)
         if (found := self.objects.workspace.item(space, name)) is not MISSING:
@@ -52,6 +53,12 @@ class Names:
         missing = NameError(f"The name '{name}' is not defined")
         noted(missing, self.stack.loc_of(node))
         raise missing
+
+    def _no_value(self, name: str, own: bool, node: ast.AST) -> NoReturn:
+        """Raise what Python raises for a variable, the function's own or one around it, that has no value yet."""
+        message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
+                   f"{'' if own else ' in enclosing scope'}")
+        raise_late(self.world, UnboundLocalError if own else NameError, (message,), self.stack.loc_of(node))
 
     def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:
         """Bind a local name, or one that was declared `global` or `nonlocal`."""

@@ -8,10 +8,11 @@ from types import CellType, FunctionType
 from typing import Any
 
 from adjoint.dataclass import dataclass
-from adjoint.diagnostics import Loc
+from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.frontend import errors
 from adjoint.frontend.tree.source import Definition, Source
 
-__all__ = ["UNBOUND", "Closure", "Frame", "Unusable"]
+__all__ = ["UNBOUND", "Closure", "Frame", "StandIn", "Unusable"]
 
 
 class _Unbound:
@@ -82,5 +83,21 @@ class Closure:
         return f"<function {self.__qualname__}>"
 
 
-Closure.__name__ = FunctionType.__name__
+class StandIn(Closure):
+    """A function of Python's that is known by its code and the values around it: it stands for all such, so none is equal to another."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise self.unknown()
+
+    def __hash__(self) -> int:
+        raise self.unknown()
+
+    def unknown(self) -> Exception:
+        """Return the error of code that needs to know which function it is."""
+        return errors.UNSUPPORTED.at(UNKNOWN, f"which of several functions `{self.__name__}` is, is not known")
+
+
+Closure.__name__ = StandIn.__name__ = FunctionType.__name__
 # Python's messages name the type: "'function' object has no attribute 'v'".

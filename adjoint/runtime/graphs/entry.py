@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint import collector
 from adjoint.budget import budget
-from adjoint.diagnostics import InternalError
+from adjoint.diagnostics import CompileError, InternalError
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import AttributePlace, OutsidePlace
 from adjoint.ir.core import Module, walk
@@ -30,6 +30,7 @@ from adjoint.runtime.graphs.history import CallCounts, MadeGraph
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered, lowered_reading
+from adjoint.runtime.graphs.made_anew import NotShared, SharedGraphs
 from adjoint.runtime.graphs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.departing import Observed, ObservedRun, UnrecordedRun, observed
@@ -378,6 +379,8 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
     else:
         made, alone = _lowered(known, _subject(known.call, template, named, known.constant))
         cause = (SIZES, cause[1]) if alone is not None else cause
+    if isinstance(known, SharedGraphs):
+        known.check(_is_plain(made))
     known.state.saw(made.guards)
     return _kept(known, template, tensors, made, cause, begun, alone), template, tensors
 
@@ -429,7 +432,20 @@ def _attempted(
 
 def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
     """Return a graph, with what runs it if it is one of those for any size."""
-    return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    try:
+        return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    except Exception as raised:
+        if not isinstance(known, SharedGraphs):
+            raise
+        if isinstance(raised, CompileError):
+            known.refuse()
+    raise NotShared  # it is raised again where the function has graphs of its own
+
+
+def _is_plain(made: Lowered) -> bool:
+    """Return True for a graph that runs none of the user's code, and whose result is of tensors, numbers and text alone."""
+    graph = made.graph
+    return expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
 
 
 def _subject(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:

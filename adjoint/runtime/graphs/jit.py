@@ -10,12 +10,13 @@ at the node where it left the old one.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from adjoint import collector
 from adjoint.runtime.cells.cell import Cell
@@ -24,6 +25,7 @@ from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.cache import Graphs, GraphsOfCells
 from adjoint.runtime.graphs.dynamic import check_declared
 from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.made_anew import NotShared, SharedGraphs, shared_graphs
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
 from adjoint.runtime.graphs.templates import Template, flatten
@@ -38,46 +40,79 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "run_cell"]
 
 
-_Call = tuple[Graphs, Any, tuple[Any, ...]]
-"""The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
+class _Call(NamedTuple):
+    """The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
+
+    graphs: Graphs
+    named: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
-class Compiled:
-    """The graphs that a jitted function runs as.
+class CompiledFunction:
+    """The graphs that a function runs as.
 
     function  the function that is parsed
-    graphs    those of its calls, but for
-    of_cells  calls with a Cell as the first argument: it may be a method of the Cell
+    shared    those that it shares with other functions of its code, if it may; else
+    graphs    its own
     """
 
-    def __init__(self, function: Callable[..., Any], graphs: Graphs):
-        self.function, self.graphs = function, graphs
-        method = None if graphs.count is None else graphs.count - 1
-        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method, graphs.must_be_whole)
+    def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
+        self.function, self.graphs, self.shared = function, graphs, shared
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call."""
         if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
             return tracer.call(self.function, args, kwargs)
-        return _run(*self.of_call(args, kwargs), kwargs)
+        call = self.of_call(args, kwargs)
+        if call.graphs is self.shared:
+            with contextlib.suppress(NotShared):
+                return _run(*call)
+            call = self.own_call(args, kwargs)
+        return _run(*call)
 
     def all_graphs(self) -> list[Graphs]:
-        """Return the graphs of calls, for each Cell by itself; from now on calls are counted."""
-        self.of_cells.ask()
-        return [self.graphs, *self.of_cells.values()]
+        """Return the graphs of calls; from now on calls are counted."""
+        return [self.graphs] if self.shared is None else [self.shared, self.graphs]
 
     def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the graphs of a call, what names it, and its arguments but for the Cell whose method it is."""
-        if not (args and isinstance(args[0], Cell)):
-            return self.graphs, self.function, args
-        cell, rest = args[0], args[1:]
-        if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
-            _checked_inputs(cell, rest, kwargs)
-        return self.of_cells.of(cell), self.function, rest
+        """Return the graphs of a call, what names it, and its arguments."""
+        named = None if self.shared is None else self.shared.given(self.function, args, kwargs)
+        return self.own_call(args, kwargs) if self.shared is None or named is None else _Call(self.shared, self.function, args, named)
+
+    def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """Return the same for the function's own graphs."""
+        return _Call(self.graphs, self.function, args, kwargs)
 
     def graph_of(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
         return _found(self.graphs, *flatten((args, kwargs)), self.function)[0].lowered
+
+
+class Compiled(CompiledFunction):
+    """The graphs that a jitted function runs as.
+
+    of_cells  those of calls with a Cell as the first argument: the function may be a method of the Cell
+    """
+
+    def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
+        super().__init__(function, graphs, shared)
+        method = None if graphs.count is None else graphs.count - 1
+        self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method, graphs.must_be_whole)
+
+    def all_graphs(self) -> list[Graphs]:
+        """Return the graphs of calls, for each Cell by itself; from now on calls are counted."""
+        self.of_cells.ask()
+        return [*super().all_graphs(), *self.of_cells.values()]
+
+    def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """Return the same for the function's own graphs: the arguments are without the Cell whose method it is."""
+        if not (args and isinstance(args[0], Cell)):
+            return _Call(self.graphs, self.function, args, kwargs)
+        cell, rest = args[0], args[1:]
+        if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
+            _checked_inputs(cell, rest, kwargs)
+        return _Call(self.of_cells.of(cell), self.function, rest, kwargs)
 
 
 class CompiledCell:
@@ -92,7 +127,7 @@ class CompiledCell:
         if not cell._called:
             cell._begin_calls()
         _checked_inputs(cell, args, kwargs)
-        return _cells.of(cell), cell, args
+        return _Call(_cells.of(cell), cell, args, kwargs)
 
     def all_graphs(self) -> list[Graphs]:
         """Return the graphs of the Cell's calls."""
@@ -101,9 +136,10 @@ class CompiledCell:
 
 def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., Any]:
     """Return the function that runs another one as graphs.  It works as a method too."""
-    names = _plain_parameters(function)
+    shared = shared_graphs(function)
+    names = _plain_parameters(function) if shared is None else None
     count = None if names is None else len(names)
-    compiled = Compiled(function, Graphs(functools.partial(function_on, function), count, must_be_whole))
+    compiled = Compiled(function, Graphs(functools.partial(function_on, function), count, must_be_whole), shared)
     graphs, call, of_cells = compiled.graphs, compiled.call, compiled.of_cells
 
     # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
@@ -224,7 +260,7 @@ def _made(known: Graphs, template: Template, tensors: Sequence[Tensor], named: A
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------
 _cells = GraphsOfCells(functools.partial(functools.partial, cell_on))
-_functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
+_functions: weakref.WeakKeyDictionary[Any, tuple[Graphs, SharedGraphs | None]] = weakref.WeakKeyDictionary()
 
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -247,10 +283,10 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 class _InGraphMode:
     """A function during one call; its cached graphs outlive it, and do not keep it alive."""
 
-    def __init__(self, function: Any, known: Graphs):
+    def __init__(self, function: Any):
         self.__wrapped__ = function
         self.__name__, self.__qualname__, self.__module__ = function.__name__, function.__qualname__, function.__module__
-        compiled = Compiled(function, known)
+        compiled = _of_function(function)
         self._call = compiled.call
         mark(self, compiled)
 
@@ -262,14 +298,15 @@ def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a user's function as a graph; anything else unchanged."""
     if not _is_for_graph_mode(function):
         return function
-    return _InGraphMode(function, _of_function(function))
+    return _InGraphMode(function)
 
 
-def _of_function(function: types.FunctionType) -> Graphs:
+def _of_function(function: types.FunctionType) -> CompiledFunction:
     known = _functions.get(function)
     if known is None:
-        known = _functions.setdefault(function, Graphs(functools.partial(weak_function_on, weakref.ref(function))))
-    return known
+        own = Graphs(functools.partial(weak_function_on, weakref.ref(function)))
+        known = _functions.setdefault(function, (own, shared_graphs(function)))
+    return CompiledFunction(function, *known)
 
 
 def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.FunctionType]:
@@ -285,10 +322,22 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 
     The caller has seen that nothing is recorded.  The result is None if it is not asked for.
     """
-    found = _of_call(function, args, kwargs)
-    if found is None:
+    asked = len(args), positions, weights, has_aux, valued
+    compiled, args = _compiled(function, args)
+    if compiled is None:
         return None
-    known, named, given = found
+    call = compiled.of_call(args, kwargs)
+    if isinstance(compiled, CompiledFunction) and call.graphs is compiled.shared:
+        with contextlib.suppress(NotShared):
+            return _gradient(call, *asked)
+        call = compiled.own_call(args, kwargs)
+    return _gradient(call, *asked)
+
+
+def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
+              valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
+    """Return the same for a call of so many positional arguments that runs as a graph."""
+    known, named, given, kwargs = call
     trained = tuple([w.requires_grad for w in weights])
     key = (*positions, None, *map(id, weights), *trained, has_aux, valued)
     quick = known.gradients.get(key)
@@ -297,7 +346,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
     if get_context("save_graphs"):  # an adjoint of a tape is a file of its own
         return _on_tape(known, "`save_graphs` is set")
     entry, template, tensors = _found(known, *flatten((given, kwargs)), named)
-    places, before = template.places(), len(args) - len(given)
+    places, before = template.places(), count - len(given)
     leaves = [places[position - before] for position in positions if position >= before]
     if None in leaves or len(leaves) < len(positions):
         return _on_tape(known, "one of the arguments to differentiate by is not a single Tensor")
@@ -332,22 +381,21 @@ def graphs_of_calls(function: Any) -> list[Graphs] | None:
     if isinstance(function, Cell):
         compiled = graphs_of(getattr(type(function), "construct", None))
         return [_cells.of(function), *([] if compiled is None else [compiled.of_cells.of(function)])]
-    return [_of_function(function)] if graph_mode.mode and _is_for_graph_mode(function) else None
+    return _of_function(function).all_graphs() if graph_mode.mode and _is_for_graph_mode(function) else None
 
 
-def _of_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
-    """Return the graphs of a call, what names it, and the arguments of which they are; None if it does not run as a graph."""
+def _compiled(function: Any, args: tuple[Any, ...]) -> tuple[CompiledFunction | CompiledCell | None, tuple[Any, ...]]:
+    """Return the graphs that a call runs as, None if it runs as none, and the call's arguments, with the Cell of a bound method."""
     if type(function) is types.MethodType:
         compiled, args = graphs_of(function.__func__), (function.__self__, *args)
     else:
         compiled = graphs_of(function)
-    if compiled is not None:
-        return compiled.of_call(args, kwargs)
-    if not graph_mode.mode:
-        return None
-    if isinstance(function, Cell):
-        return CompiledCell(function).of_call(args, kwargs)
-    return (_of_function(function), function, args) if _is_for_graph_mode(function) else None
+    if compiled is None and graph_mode.mode:
+        if isinstance(function, Cell):
+            return CompiledCell(function), args
+        if _is_for_graph_mode(function):
+            return _of_function(function), args
+    return compiled, args
 
 
 graph_mode.set_runner(run_cell, of_function, gradient)

@@ -284,6 +284,7 @@ class Lowering:
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
+        self.with_around = frontend.with_around
         self.made, self.new_parameter, self.new_cell = made.add_tensor, instances.new_parameter, instances.add_cell
         self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
