@@ -6,14 +6,15 @@ another order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from adjoint.diagnostics import CompileError
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Value, walk
+from adjoint.ir.core import Atom, Function, Literal, Module, Value, walk
 from adjoint.ir.ops.control import Cell, For, Gradient, If, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply
@@ -29,6 +30,10 @@ OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{fa
 UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true},early-steps"
 """The same for a function of which no gradient is taken any more: cells with hooks are unpacked, after `differentiate`; large steps of
 optimisers come early."""
+
+
+_WITHOUT_ALGEBRA: Final = UNRECORDED.replace("simplify,cse,", "")
+"""The same where algebra would make one tensor of two, and a branch decides which of them Python is given."""
 
 
 @cache
@@ -54,11 +59,18 @@ def optimised_alike(function: Function, module: Module) -> Function | None:
     if not sums_alike(flat):
         return None
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
-    try:
-        made = _pipeline(UNRECORDED).run(whole).functions[function.symbol]
-    except CompileError:
-        return None
-    return _with_new_results(flat, made) if reads_survive(made) and _shows_alike(flat, made) else None
+    choices = _choices(flat)
+    for passes in (UNRECORDED, _WITHOUT_ALGEBRA) if choices is not None else (_WITHOUT_ALGEBRA,):
+        try:
+            made = _pipeline(passes).run(whole).functions[function.symbol]
+        except CompileError:
+            return None
+        if not (reads_survive(made) and _shows_alike(flat, made)):
+            return None
+        made = _with_new_results(flat, made)
+        if choices is None or ((found := _choices(made)) is not None and all(map(_alike, choices, found))):
+            return made
+    return None
 
 
 def _shows_alike(before: Function, after: Function) -> bool:
@@ -70,6 +82,62 @@ def _shows_alike(before: Function, after: Function) -> bool:
     return all(
         {x for x in new.of(now) if not isinstance(x, Value)} <= old.of(then)
         for first, second in zip(*calls, strict=True) for then, now in zip(first.operands, second.operands, strict=True))
+
+
+# -- which tensor a branch chooses ------------------------------------------------------------------------------------------
+def _choices(function: Function) -> list[Any] | None:
+    """Return what each result, and each operand of a call of Python, may be: a tensor, or the pair of what both sides of an `if` give.
+
+    Tensors are arguments, by position, parameters, by symbol, and those that have several names among these, by a number.  A new
+    tensor of one name is None.
+
+    None if branches choose among choices so often that these are too many to be listed.
+    """
+    tensors = _Tensors(function)
+    shown = [*function.body.results, *(x for node in walk(function.body) if isinstance(node.op, Apply) for x in node.operands)]
+    trees: list[Any] = []
+    for x in shown:
+        trees.append(tensors.tree(x))
+        if tensors.listed > _MOST_CHOICES:
+            return None
+    uses = Counter(leaf for tree in trees for leaf in _leaves(tree) if isinstance(leaf, Value))
+    numbers: dict[Any, Any] = {}
+
+    def numbered(tree: Any) -> Any:
+        if type(tree) is tuple:
+            first, second = map(numbered, tree)
+            return first if first == second else (first, second)
+        if not isinstance(tree, Value):
+            return tree
+        return None if uses[tree] == 1 else numbers.setdefault(tree, (len(numbers),))
+
+    return [numbered(tree) for tree in trees]
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if type(tree) is tuple:
+        for part in tree:
+            yield from _leaves(part)
+    else:
+        yield tree
+
+
+def _alike(old: Any, new: Any) -> bool:
+    """Return True if a value is chosen alike: what a loop gives may be any tensor, and what no branch chooses is looked at elsewhere."""
+    if old is _ANY or new is _ANY or not _is_chosen(old):
+        return True
+    return all(map(_alike, old, new)) if _is_chosen(new) else old == new
+
+
+def _is_chosen(tree: Any) -> bool:
+    return type(tree) is tuple and len(tree) == 2
+
+
+_ANY: Final = object()
+"""The tensor that a loop gives."""
+
+_MOST_CHOICES: Final = 500
+"""How many tensors of choices are listed at most."""
 
 
 # -- which results are new tensors -----------------------------------------------------------------------------------------
@@ -105,10 +173,15 @@ def parameters_among(function: Function) -> set[str]:
 
 
 class _Tensors:
-    """The tensors that the values of a function may be; cells, branches and loops pass them on."""
+    """The tensors that the values of a function may be; cells, branches and loops pass them on.
+
+    listed  how many choices `tree` has looked at
+    """
 
     def __init__(self, function: Function):
         self._passed: dict[Value, list[Atom]] = {}
+        self._chosen: set[Value] = set()
+        self.listed = 0
         self._named: dict[Value, _Tensor] = {p: i for i, p in enumerate(function.params)}
         for node in walk(function.body):
             match node.op:
@@ -121,7 +194,11 @@ class _Tensors:
                 case Gradient():
                     self._pass(node.regions[0].results, node.results)
                 case If():
-                    for branch in node.regions:
+                    (condition,) = node.operands
+                    known = isinstance(condition, Literal)
+                    if not known:
+                        self._chosen.update(node.results)
+                    for branch in (node.regions[not condition.value],) if known else node.regions:
                         self._pass(branch.results, node.results)
                 case For() | While():
                     body = node.regions[-1]
@@ -135,6 +212,20 @@ class _Tensors:
     def _pass(self, atoms: Sequence[Atom], values: Sequence[Value]) -> None:
         for atom, value in zip(atoms, values, strict=False):
             self._passed.setdefault(value, []).append(atom)
+
+    def tree(self, atom: Atom) -> Any:
+        """Return the tensor that an atom is: None for a constant, a pair for what the sides of an `if` give, _ANY for what a loop gives."""
+        while isinstance(atom, Value) and atom in self._passed and len(self._passed[atom]) == 1:
+            (atom,) = self._passed[atom]
+        if not isinstance(atom, Value):
+            return None
+        if atom in self._chosen:
+            self.listed += 1
+            if self.listed > _MOST_CHOICES:
+                return None
+            first, second = self._passed[atom]
+            return self.tree(first), self.tree(second)
+        return _ANY if atom in self._passed else self._named.get(atom, atom)
 
     def of(self, atom: Atom) -> set[_Tensor]:
         """Return the tensors that an atom may be; none for a constant, which is a new tensor at each run."""

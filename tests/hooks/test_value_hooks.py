@@ -526,3 +526,24 @@ def test_a_hook_on_what_an_identity_gives_is_none_of_the_operands(identity, comp
     assert log == []
     assert plain(ms.grad(forward)(x)) == [30]
     assert log == [("y", [3])]
+
+
+def test_a_gradient_by_a_tensor_that_is_written_after_its_hook_is_registered():
+    """The hook is one of the object in eager mode, and of one value of it in a graph: a gradient inside by another value is refused."""
+    def inner(x, write, register_last):
+        x = x * 1
+        if not register_last:
+            x.register_hook(lambda gradient: gradient * 0.5)
+        if write:
+            x[1] += 2.0
+        if register_last:
+            x.register_hook(lambda gradient: gradient * 0.5)
+        return ms.grad(lambda z: z * z)(x)
+
+    for write, register_last in ((False, False), (False, True), (True, True)):
+        expected = plain(inner(T(1, 2), write, register_last))
+        assert plain(ms.jit(inner)(T(1, 2), write, register_last)) == expected == ([1, 4] if write else [1, 2])
+    assert plain(inner(T(1, 2), True, False)) == [1, 4]
+    with pytest.raises(ms.CompileError, match="register the hook after the write") as caught:
+        ms.jit(inner)(T(1, 2), True, False)
+    assert caught.value.diagnostic.code == "E202"

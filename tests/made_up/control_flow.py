@@ -29,6 +29,15 @@ def session(net, call):
     call(Tensor([1.0, -2.0, 0.5]), Tensor(0.25), 2)
 '''
 
+MADE_IN_IT = (
+    "ops.Tanh()({})", "nn.Sigmoid()({})", '{{"tanh": ops.Tanh(), "relu": ops.ReLU()}}["tanh"]({})', "[ops.Neg(), ops.Abs()][{2} % 2]({0})",
+    "ops.ReduceSum(True)({}, -1)", "ops.Concat(0)(({0}[:1], {1}[1:]))", 'nn.L1Loss("none")({}, {})', "ops.Cast()({}, adjoint.float32)",
+    "ops.GradOperation()(lambda v: (ops.tanh(v) * {1}).sum())({0})", "adjoint.grad(lambda v, w={1}: (v * v * w).sum())({0})",
+    "(lambda v, k={2}: v * k)({0})", "functools.partial(ops.mul, {})({})", "adjoint.jit(lambda v: v * {1})({0})",
+    "nn.SequentialCell([nn.Tanh(), nn.ReLU()])({})",
+)
+"""Calls of what is made in the same expression: operators, layers, losses, functions, gradients."""
+
 VECTOR, SCALAR, NUMBER, LIST, QUEUE = "vector", "scalar", "number", "list", "queue"
 
 
@@ -69,7 +78,8 @@ class Writer:
     def vector(self, depth: int = 0) -> str:
         kinds = ["name", "name", "parameter", "constant", "copy"]
         if depth < 2:
-            kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "queue", "call", "logic", "slice", "comprehension"]
+            kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "queue", "call", "logic", "slice", "comprehension",
+                      "made", "made", "made"]
         match self.one_of(*kinds):
             case "sum":
                 return f"({self.vector(depth + 1)} {self.one_of('+', '-')} {self.one_of(self.vector, self.scalar)(depth + 1)})"
@@ -96,6 +106,8 @@ class Writer:
                 return f"({self.scalar(depth + 1)} {self.one_of('and', 'or')} {self.scalar(depth + 1)}) * {self.name(VECTOR)}"
             case "slice":
                 return f"ops.tanh({self.name(VECTOR)})[::-1]"
+            case "made":
+                return self.one_of(*MADE_IN_IT).format(self.vector(depth + 1), self.name(VECTOR) or "x", self.name(NUMBER) or "n")
             case "parameter":
                 return "self.w"
             case "copy":

@@ -27,6 +27,7 @@ COPIES = (
 
 HEAD = """\
 import copy
+import functools
 from collections import deque
 
 import adjoint

@@ -440,6 +440,12 @@ def written_in_a_loop(cell: Any, x: Any, y: Any) -> Any:
     return {"w": cell.w if x[0] < 1 else y}
 
 
+def swapped(cell: Any, x: Any, y: Any) -> Any:
+    for i in range(12):
+        x, y = (y, x) if x.sum() > i else (x, y)
+    return x, y
+
+
 def kept(cell: Any, x: Any, y: Any) -> Any:
     cell.kept = y * 2 if x.sum() > 0 else cell.w
     return x * 2
@@ -450,6 +456,8 @@ CHOICES = {
     "a new tensor or an argument": lambda cell, x, y: x * 2 if x.sum() > 0 else x,
     "an argument or a Parameter": lambda cell, x, y: x if x.sum() > 0 else cell.w,
     "a Parameter or one that is computed of it": lambda cell, x, y: cell.w if x.sum() > 0 else ops.tanh(cell.w),
+    "an argument or what algebra makes it": lambda cell, x, y: x * 1 if x.sum() > 0 else x,
+    "one of two equal ones": lambda cell, x, y: (x * 2 if x.sum() > 0 else y, x * 2),
     "in another order": lambda cell, x, y: (x, y) if x.sum() > 0 else (y, x),
     "next to itself": lambda cell, x, y: (x if x.sum() > 0 else y * 2, x),
     "early": early,
@@ -458,6 +466,7 @@ CHOICES = {
     "two of one": in_both,
     "after a write": written_before,
     "after writes in a loop": written_in_a_loop,
+    "swapped many times": swapped,
     "kept": kept,
 }
 

@@ -437,9 +437,8 @@ def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
     except Exception as raised:
         if not isinstance(known, SharedGraphs):
             raise
-        if isinstance(raised, CompileError):
-            known.refuse()
-    raise NotShared  # it is raised again where the function has graphs of its own
+        refused = known.refused() if isinstance(raised, CompileError) else NotShared(is_lasting=False)
+    raise refused  # what was raised is raised again where the function has graphs of its own
 
 
 def _is_plain(made: Lowered) -> bool:

@@ -10,13 +10,12 @@ at the node where it left the old one.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from adjoint import collector
 from adjoint.runtime.cells.cell import Cell
@@ -40,13 +39,8 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "run_cell"]
 
 
-class _Call(NamedTuple):
-    """The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
-
-    graphs: Graphs
-    named: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+_Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any]]
+"""The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
 
 
 class CompiledFunction:
@@ -64,25 +58,30 @@ class CompiledFunction:
         """Run a call."""
         if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
             return tracer.call(self.function, args, kwargs)
-        call = self.of_call(args, kwargs)
-        if call.graphs is self.shared:
-            with contextlib.suppress(NotShared):
-                return _run(*call)
-            call = self.own_call(args, kwargs)
-        return _run(*call)
+        if self.shared is not None:
+            try:
+                return _run(*self.shared_call(args, kwargs))
+            except NotShared as refused:
+                self.refused(refused)
+        return _run(*self.own_call(args, kwargs))
 
     def all_graphs(self) -> list[Graphs]:
         """Return the graphs of calls; from now on calls are counted."""
         return [self.graphs] if self.shared is None else [self.shared, self.graphs]
 
-    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the graphs of a call, what names it, and its arguments."""
-        named = None if self.shared is None else self.shared.given(self.function, args, kwargs)
-        return self.own_call(args, kwargs) if self.shared is None or named is None else _Call(self.shared, self.function, args, named)
-
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the same for the function's own graphs."""
-        return _Call(self.graphs, self.function, args, kwargs)
+        """Return the graphs of a call, what names it, and its arguments."""
+        return self.graphs, self.function, args, kwargs
+
+    def shared_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """Return the same for graphs that are shared; NotShared if this call needs the function's own."""
+        assert self.shared is not None
+        return self.shared, self.function, args, self.shared.given(self.function, args, kwargs)
+
+    def refused(self, reason: NotShared) -> None:
+        """Share no graphs any more, if the function cannot."""
+        if reason.is_lasting:
+            self.shared = None
 
     def graph_of(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
@@ -106,28 +105,30 @@ class Compiled(CompiledFunction):
         return [*super().all_graphs(), *self.of_cells.values()]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the same for the function's own graphs: the arguments are without the Cell whose method it is."""
+        """Return the graphs of a call, what names it, and its arguments: without the Cell whose method it is."""
         if not (args and isinstance(args[0], Cell)):
-            return _Call(self.graphs, self.function, args, kwargs)
+            return self.graphs, self.function, args, kwargs
         cell, rest = args[0], args[1:]
         if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
             _checked_inputs(cell, rest, kwargs)
-        return _Call(self.of_cells.of(cell), self.function, rest, kwargs)
+        return self.of_cells.of(cell), self.function, rest, kwargs
 
 
 class CompiledCell:
     """The graphs that a Cell runs as."""
 
+    shared: None = None
+
     def __init__(self, cell: Cell):
         self.function = cell
 
-    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+    def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """Return the graphs of a call, what names it, and its arguments."""
         cell = self.function
         if not cell._called:
             cell._begin_calls()
         _checked_inputs(cell, args, kwargs)
-        return _Call(_cells.of(cell), cell, args, kwargs)
+        return _cells.of(cell), cell, args, kwargs
 
     def all_graphs(self) -> list[Graphs]:
         """Return the graphs of the Cell's calls."""
@@ -301,12 +302,27 @@ def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return _InGraphMode(function)
 
 
+class _CompiledInGraphMode(CompiledFunction):
+    """The same for a function that is not jitted; it is made for each call, so that `_functions` keeps no function alive."""
+
+    def refused(self, reason: NotShared) -> None:
+        super().refused(reason)
+        _functions[self.function] = self.graphs, self.shared
+
+
 def _of_function(function: types.FunctionType) -> CompiledFunction:
     known = _functions.get(function)
     if known is None:
         own = Graphs(functools.partial(weak_function_on, weakref.ref(function)))
         known = _functions.setdefault(function, (own, shared_graphs(function)))
-    return CompiledFunction(function, *known)
+    return _CompiledInGraphMode(function, *known)
+
+
+def _compiled_in_graph_mode(function: Any) -> CompiledFunction | CompiledCell | None:
+    """Return the graphs that a Cell or a function runs as in GRAPH_MODE; None if it runs as none."""
+    if not graph_mode.mode:
+        return None
+    return CompiledCell(function) if isinstance(function, Cell) else _of_function(function) if _is_for_graph_mode(function) else None
 
 
 def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.FunctionType]:
@@ -322,16 +338,21 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 
     The caller has seen that nothing is recorded.  The result is None if it is not asked for.
     """
-    asked = len(args), positions, weights, has_aux, valued
-    compiled, args = _compiled(function, args)
+    count = len(args)
+    if type(function) is types.MethodType:
+        compiled, args = graphs_of(function.__func__), (function.__self__, *args)
+    else:
+        compiled = graphs_of(function)
     if compiled is None:
-        return None
-    call = compiled.of_call(args, kwargs)
-    if isinstance(compiled, CompiledFunction) and call.graphs is compiled.shared:
-        with contextlib.suppress(NotShared):
-            return _gradient(call, *asked)
-        call = compiled.own_call(args, kwargs)
-    return _gradient(call, *asked)
+        compiled = _compiled_in_graph_mode(function)
+        if compiled is None:
+            return None
+    if compiled.shared is not None:
+        try:
+            return _gradient(compiled.shared_call(args, kwargs), count, positions, weights, has_aux, valued)
+        except NotShared as refused:
+            compiled.refused(refused)
+    return _gradient(compiled.own_call(args, kwargs), count, positions, weights, has_aux, valued)
 
 
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
@@ -382,20 +403,6 @@ def graphs_of_calls(function: Any) -> list[Graphs] | None:
         compiled = graphs_of(getattr(type(function), "construct", None))
         return [_cells.of(function), *([] if compiled is None else [compiled.of_cells.of(function)])]
     return _of_function(function).all_graphs() if graph_mode.mode and _is_for_graph_mode(function) else None
-
-
-def _compiled(function: Any, args: tuple[Any, ...]) -> tuple[CompiledFunction | CompiledCell | None, tuple[Any, ...]]:
-    """Return the graphs that a call runs as, None if it runs as none, and the call's arguments, with the Cell of a bound method."""
-    if type(function) is types.MethodType:
-        compiled, args = graphs_of(function.__func__), (function.__self__, *args)
-    else:
-        compiled = graphs_of(function)
-    if compiled is None and graph_mode.mode:
-        if isinstance(function, Cell):
-            return CompiledCell(function), args
-        if _is_for_graph_mode(function):
-            return _of_function(function), args
-    return compiled, args
 
 
 graph_mode.set_runner(run_cell, of_function, gradient)

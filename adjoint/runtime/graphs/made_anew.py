@@ -21,6 +21,7 @@ from typing import Any
 
 from adjoint.budget import Table, budget
 from adjoint.runtime.graphs.cache import Graphs
+from adjoint.runtime.process.context import get_context
 from adjoint.runtime.process.jitted import parsed_function
 
 __all__ = ["NotShared", "SharedGraphs", "shared_graphs"]
@@ -39,7 +40,14 @@ _BYTES = 5000
 
 
 class NotShared(Exception):
-    """Raised where a call needs graphs of its own, before anything of it has run."""
+    """Raised where a call needs its function's own graphs, before anything of it has run.
+
+    is_lasting  True if all calls of this function do
+    """
+
+    def __init__(self, is_lasting: bool) -> None:
+        super().__init__()
+        self.is_lasting = is_lasting
 
 
 class _Code:
@@ -83,14 +91,16 @@ class SharedGraphs(Graphs):
         self._is_anew |= last is None
         return self._is_anew and self._refused < _PATIENCE and function.__globals__ is self._pattern.__globals__
 
-    def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments by name of a call with what the function closes over; None if it must have graphs of its own now."""
-        if self._refused >= _PATIENCE or not kwargs.keys().isdisjoint(function.__code__.co_freevars):
-            return None
+    def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name of a call with what the function closes over; NotShared if it needs graphs of its own now."""
+        if self._refused >= _PATIENCE:
+            raise NotShared(is_lasting=True)
+        if not kwargs.keys().isdisjoint(function.__code__.co_freevars) or get_context("save_graphs"):
+            raise NotShared(is_lasting=False)  # what is saved for people has the arguments that the program gives
         try:
             return {**kwargs, **_defaults(function, len(args), kwargs), **_around(function, (function,))}
         except ValueError:
-            return None  # a variable has no value yet: parsed code says which
+            raise NotShared(is_lasting=False) from None  # a variable has no value yet: parsed code says which
 
     def check(self, is_plain: bool) -> None:
         """Raise NotShared for a new graph that may not be used for all functions of this code; drop those of objects that are gone.
@@ -98,16 +108,16 @@ class SharedGraphs(Graphs):
         is_plain  True if the graph runs no code of the user's, and its result is of tensors, numbers and text
         """
         if not is_plain:
-            self.refuse()
-            raise NotShared
+            raise self.refused()
         for template in [template for template in self.copy() if not template.is_alive]:
             self.pop(template, None)
 
-    def refuse(self) -> None:
-        """Record that a function of this code needs graphs of its own; soon all have such."""
+    def refused(self) -> NotShared:
+        """Return the exception for a function of this code that needs graphs of its own; after some, all have such."""
         self._refused += 1
         if self._refused >= _PATIENCE:
             self.evict(budget.period)
+        return NotShared(is_lasting=True)
 
 
 def _call(pattern: types.FunctionType, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -21,8 +21,8 @@ from operator import is_
 from typing import Any
 
 __all__ = [
-    "CONTAINERS", "GAPS", "Gap", "RESULTS", "arranged", "emptied", "endless", "items", "leaves", "like", "made", "mapped", "refilled",
-    "replaced",
+    "CONTAINERS", "GAPS", "Gap", "RESULTS", "arranged", "emptied", "endless", "items", "keys", "leaves", "like", "made", "mapped",
+    "refilled", "replaced",
 ]
 
 _ITERATED = (tuple, list, collections.deque)
@@ -43,11 +43,21 @@ def items(value: Any) -> Sequence[Any] | None:
     if not issubclass(kind, CONTAINERS):
         return None
     if issubclass(kind, dict):
-        return [*dict.values(value)]
+        return [*(dict if kind is dict else _order_of(kind)).values(value)]
     if kind is slice:
         return value.start, value.stop, value.step
     # A subclass may iterate over something else than it holds.
     return [*next(base for base in _ITERATED if issubclass(kind, base)).__iter__(value)]
+
+
+def keys(value: dict[Any, Any]) -> list[Any]:
+    """Return the keys of a dict, in the order of `items`."""
+    return [*_order_of(type(value)).keys(value)]
+
+
+def _order_of(kind: type) -> type[dict[Any, Any]]:
+    """Return the class whose methods give the order of a dict: an OrderedDict has one of its own, which `move_to_end` changes."""
+    return collections.OrderedDict if issubclass(kind, collections.OrderedDict) else dict
 
 
 def like(value: Any, parts: Iterable[Any]) -> Any:
@@ -67,7 +77,7 @@ def like(value: Any, parts: Iterable[Any]) -> Any:
         return copied
     copied = copy.copy(value)
     if issubclass(kind, dict):
-        for name, part in zip([*dict.keys(value)], parts, strict=True):
+        for name, part in zip(keys(value), parts, strict=True):
             dict.__setitem__(copied, name, part)
     elif issubclass(kind, list):
         list.__setitem__(copied, slice(None), parts)

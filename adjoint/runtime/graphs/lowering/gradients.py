@@ -84,6 +84,12 @@ class Gradients:
         loc, ends = self._regions.loc, False
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
+        for x in given_by:
+            if isinstance(x, GraphTensor) and x.hooked is not None and x.hooked is not x.atom:
+                # The hooks are those of the object; in the graph they are those of the value that was there.
+                raise errors.UNSUPPORTED.at(
+                    loc, "the gradient is taken by a tensor on which a hook was registered before it was written in place",
+                    help="register the hook after the write, or write into a copy: `x = x.copy()`")
         operands = self._values.atoms(given_by)
         uses = self._symbols.uses(given_by)
         params = self._regions.params_like(operands)

@@ -112,18 +112,20 @@ def place_of_use() -> Loc:
 class GraphTensor(Tensor):
     """A tensor of the graph that `owner` is making.
 
-    atom  its current value or literal in the IR: a write in place replaces it
-    home  the region it was made in
+    atom    its current value or literal in the IR: a write in place replaces it
+    home    the region it was made in
+    hooked  its value when a hook was registered on it last; None if none was
     """
 
-    __slots__ = ("atom", "home", "owner")
+    __slots__ = ("atom", "home", "hooked", "owner")
 
     atom: Atom
     owner: Owner
     home: Builder
+    hooked: Atom | None
 
     def __init__(self, owner: Owner, atom: Atom, type_: TensorType):
-        self.owner, self.atom, self.home, self.type = owner, atom, owner.regions.builder, type_
+        self.owner, self.atom, self.home, self.hooked, self.type = owner, atom, owner.regions.builder, None, type_
 
     @property
     def memory(self) -> Memory:

@@ -40,7 +40,7 @@ from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.outline import Remade
-from adjoint.runtime.tensor.structure import items, like
+from adjoint.runtime.tensor.structure import items, keys, like
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Returned"]
@@ -201,7 +201,7 @@ class Returned:
                 setattr(made, name, value)
             return made
 
-        names = [*dict.keys(x)] if isinstance(x, dict) else []
+        names = keys(x) if isinstance(x, dict) else []
         made = Remade(begin=lambda: copy.copy(empty), end=end)
         self._known[id(x)] = x, made  # it may contain itself
         made.parts = [self.taken(part) for part in parts], self.taken(attributes)

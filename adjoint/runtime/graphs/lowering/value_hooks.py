@@ -54,6 +54,7 @@ class ValueHooks:
         name = receiver(loc) or getattr(x.atom, "hint", "value")
         symbol = self._symbols.host(f"{name}.hook", registration, described(hook_fn))
         self._regions.node(Attach(symbol), self._values.atom(x))
+        x.hooked = x.atom
         return _LateHandle(self._hosts, registration)
 
     def registered_inside(self) -> CompileError:
