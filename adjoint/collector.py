@@ -24,12 +24,14 @@ def paused(*, lasting: bool = True) -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
-    gc.disable()
     before = gc.get_count()[0]
     try:
-        yield
+        try:
+            gc.disable()
+            yield
+        finally:
+            if lasting and gc.get_count()[0] - before > gc.get_threshold()[0] and not gc.get_freeze_count():
+                gc.freeze()  # moves the objects of all generations out of the collector's sight,
+                gc.unfreeze()  # and from there to the oldest generation
     finally:
-        if lasting and gc.get_count()[0] - before > gc.get_threshold()[0] and not gc.get_freeze_count():
-            gc.freeze()  # moves the objects of all generations out of the collector's sight,
-            gc.unfreeze()  # and from there to the oldest generation
-        gc.enable()
+        gc.enable()  # also if an interrupt comes at any place above

@@ -476,13 +476,15 @@ def outcome(function: Callable[[Tensor], Any], mode: int) -> Any:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("form", ["jit", "cell"])
+@pytest.mark.parametrize("form", ["jit", "cell", "argument"])
 def test_each_change_is_seen(name: str, form: str) -> None:
     global LEVEL
     before, differs = decimal.getcontext().prec, 0
     for title, read in KINDS[name]()[1].items():
         o, _, changes = KINDS[name]()
-        run: Any = InCell(read, o) if form == "cell" else jit(lambda x, read=read, o=o: read(x, o))
+        given = jit(read) if form == "argument" else None
+        run: Any = InCell(read, o) if form == "cell" else jit(lambda x, read=read, o=o: read(x, o)) if given is None else \
+            lambda x, given=given, o=o: given(x, o)
         steps: list[tuple[str, Callable[[Any], Any]]] = [("at first", lambda o: None), *changes.items()]
         expected, results = None, list[Any]()
         try:

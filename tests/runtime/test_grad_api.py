@@ -152,6 +152,11 @@ def used(t: Any) -> Any:
     return t.u * t.u * t.v if isinstance(t, Pair) else t[0] * t[0] * t[1]
 
 
+def moved(x: OrderedDict[str, Any]) -> OrderedDict[str, Any]:
+    x.move_to_end(next(iter(x)))
+    return x
+
+
 NESTED: list[tuple[Any, Callable[[Any], Any], Any]] = [
     ({"u": A, "v": B}, used, {"u": 20.0, "v": 4.0}),
     ({"v": B, "u": A}, used, {"v": 4.0, "u": 20.0}),
@@ -159,6 +164,7 @@ NESTED: list[tuple[Any, Callable[[Any], Any], Any]] = [
     ((A, B), used, (20.0, 4.0)),
     (Pair(A, B), used, Pair(20.0, 4.0)),
     (OrderedDict(v=B, u=A), used, OrderedDict(v=4.0, u=20.0)),
+    (moved(OrderedDict(v=B, u=A)), used, OrderedDict(u=20.0, v=4.0)),
     (deque([A, B], 7), used, deque([20.0, 4.0], 7)),
     (defaultdict(list, u=A, v=B), used, defaultdict(list, u=20.0, v=4.0)),
     ((A, {"w": B}), lambda t: t[0] * t[0] * t[1]["w"], (20.0, {"w": 4.0})),

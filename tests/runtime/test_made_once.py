@@ -14,6 +14,9 @@ from programs import PROGRAMS
 
 import adjoint as ms
 from adjoint import Tensor, jit, made, nn, ops
+from tests.made_up import networks
+from tests.made_up.fuzz import WRITERS, made_up
+from tests.made_up.program import loaded
 from tests.outcomes import compiled
 
 CALLS = 5
@@ -60,6 +63,20 @@ def test_programs(what: str, begin: int) -> None:
 
         if making := made_by(called):
             found[program.name] = making
+    assert not found
+
+
+@pytest.mark.parametrize("begin", [0, 40])
+@pytest.mark.parametrize("what", ["results", "gradients"])
+def test_made_up_programs(what: str, begin: int) -> None:
+    """The programs of the writers that register no hooks: sessions of the third would add one more each time."""
+    found: dict[int, dict[str, int]] = {}
+    for seed in [seed for seed in range(begin, begin + 40) if WRITERS[seed % len(WRITERS)] is not networks.written]:
+        program = loaded(made_up(seed))
+        net = program.Net()
+        call = compiled(net) if what == "results" else ms.grad(compiled(net), program.WRT)
+        if making := made_by(lambda program=program, net=net, call=call: program.session(net, call)):
+            found[seed] = making
     assert not found
 
 

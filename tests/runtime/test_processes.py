@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -138,7 +139,7 @@ def test_an_interrupt_at_any_call_leaves_no_tape(run):
             break
         finally:
             sys.setprofile(None)
-        assert state.tracer is None, f"at call {number}"
+        assert state.tracer is None and gc.isenabled(), f"at call {number}"
     assert number > 20 and bits(run()) == expected and not tracing
 
 

@@ -45,7 +45,19 @@ def row(*parts: Any) -> Row:
     return made
 
 
+class Moved(OrderedDict[str, Any]):
+    """An OrderedDict of one's own."""
+
+
+def moved(kind: type[OrderedDict[str, Any]], *parts: Any) -> Any:
+    """Return an OrderedDict whose order is not that in which its items came."""
+    made = kind(zip("ba", reversed(parts), strict=True))
+    made.move_to_end("b")
+    return made
+
+
 @pytest.mark.parametrize("make", [
+    lambda *x: moved(OrderedDict, *x), lambda *x: moved(Moved, *x),
     lambda *x: x, lambda *x: [*x], lambda *x: Pair(*x), lambda *x: deque(x, 5), lambda *x: slice(*x),
     lambda *x: dict(zip("ab", x, strict=True)), lambda *x: OrderedDict(zip("ba", x, strict=True)),
     lambda *x: defaultdict(list, zip("ab", x, strict=True)), lambda *x: Names("n", a=x[0], b=x[1]), lambda *x: Lines(x), row,
