@@ -23,7 +23,7 @@ from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.order import reads_survive, sums_alike
 
-__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike", "parameters_among"]
+__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike", "parameters_among", "why_not_alike"]
 
 OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}"
 
@@ -55,22 +55,35 @@ def optimised_alike(function: Function, module: Module) -> Function | None:
 
     The function must not be recorded, nor differentiated again.
     """
+    made = _optimised_alike(function, module)
+    return made if isinstance(made, Function) else None
+
+
+def why_not_alike(function: Function, module: Module) -> str:
+    """Return in words why there is no such function; "" if there is one."""
+    made = _optimised_alike(function, module)
+    return made if isinstance(made, str) else ""
+
+
+def _optimised_alike(function: Function, module: Module) -> Function | str:
     flat = inlined(function, module)
     if not sums_alike(flat):
-        return None
+        return "a gradient would be summed in another order than in eager mode"
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     choices = _choices(flat)
     for passes in (UNRECORDED, _WITHOUT_ALGEBRA) if choices is not None else (_WITHOUT_ALGEBRA,):
         try:
             made = _pipeline(passes).run(whole).functions[function.symbol]
-        except CompileError:
-            return None
-        if not (reads_survive(made) and _shows_alike(flat, made)):
-            return None
+        except CompileError as mistake:
+            return f"it takes a gradient that cannot be taken: {mistake.diagnostic.label or mistake.diagnostic.title}"
+        if not reads_survive(made):
+            return "a parameter is written while its old value is needed"
+        if not _shows_alike(flat, made):
+            return "Python would be given an argument in place of a new tensor"
         made = _with_new_results(flat, made)
         if choices is None or ((found := _choices(made)) is not None and all(map(_alike, choices, found))):
             return made
-    return None
+    return "Python would be given another tensor than the one that a branch chooses"
 
 
 def _shows_alike(before: Function, after: Function) -> bool:

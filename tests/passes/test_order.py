@@ -7,7 +7,7 @@ import pytest
 from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.parse import parse_module
-from adjoint.passes.optimising import optimised_alike
+from adjoint.passes.optimising import optimised_alike, why_not_alike
 
 
 def expanded(text: str) -> bool:
@@ -196,3 +196,30 @@ def test_results_are_the_same_tensors(body: str, results: str, names: list[str])
     module = parse_module(f"param @w : f32\nfunc @f(x: f32) -> ({types}) {{\n{body}\n return {results}\n}}")
     function = optimised_alike(module.functions["f"], module)
     assert function is not None and [node.op.name for node in function.body.nodes] == names
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    (REGION.format(BRANCH), "another order"), (REGION.format(OLD_VALUE), "its old value is needed"), (REGION.format(LOOP), ""),
+    ('host @h = ""\nfunc @f(x: f32) -> f32 {\n a: f32 = mul(x, 1.0_f32)\n apply! @h(a)\n return x\n}', "in place of a new tensor"),
+])
+def test_why_a_function_stays_as_it_is(text: str, reason: str) -> None:
+    module = parse_module(text)
+    said = why_not_alike(module.functions["f"], module)
+    assert reason in said and bool(reason) is bool(said)
+
+
+SWAPPED = "".join(f" a{i + 1}: f32, b{i + 1}: f32 = if c {{\n yield b{i}, a{i}\n }} else {{\n yield a{i}, b{i}\n }}\n" for i in range(40))
+
+
+@pytest.mark.parametrize(("body", "results"), [
+    (" a: f32 = mul(x, 1.0_f32)\n b: f32 = if c {\n yield a\n } else {\n yield x\n }", "b"),
+    (" a: f32 = sin(x)\n d: f32 = sin(x)\n b: f32 = if c {\n yield a\n } else {\n yield x\n }", "b, d"),
+    (f" a0: f32 = neg(x)\n b0: f32 = mul(x, 1.0_f32)\n{SWAPPED}", "a40, b40"),
+])
+def test_a_branch_chooses_the_same_tensor(body: str, results: str) -> None:
+    """Without the algebra that would make one of two, also where there are more choices than can be listed."""
+    types = ", ".join(["f32"] * len(results.split(",")))
+    module = parse_module(f"func @f(x: f32, c: bool) -> ({types}) {{\n{body}\n return {results}\n}}")
+    before = module.functions["f"]
+    function = optimised_alike(before, module)
+    assert function is not None and len([*walk(function.body)]) == len([*walk(before.body)])

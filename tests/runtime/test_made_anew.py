@@ -218,6 +218,12 @@ def new_object(i: int) -> Any:
     return lambda z: slope(z)
 
 
+def contains_itself(i: int) -> Any:
+    held: list[Any] = [i, 2]
+    held.append(held)
+    return lambda z: z * held[2][0]
+
+
 def own_attributes(i: int) -> Any:
     def f(z: Any) -> Any:
         return z * f.rate  # pyright: ignore[reportFunctionMemberAccess] - set below
@@ -239,7 +245,8 @@ def of_names(i: int) -> Any:
 
 
 OWN = {
-    each.__name__: each for each in (assigned, returned, noted, compared, listed, unbound, new_object, own_attributes, recursive, of_names)
+    each.__name__: each for each in (
+        assigned, returned, noted, compared, listed, unbound, new_object, contains_itself, own_attributes, recursive, of_names)
 }
 
 

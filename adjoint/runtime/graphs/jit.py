@@ -216,7 +216,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             entry = known.find_plain(types_)
             if entry is not None:
                 return entry.run(known, None, named, args)
-    template, tensors = flatten((args, kwargs))
+    template, tensors = _flat(known, args, kwargs)
     found = _cached(known, template, tensors, plain)
     if found is None and not recorded and (once := known.once(template, tensors)) is not None:
         if known.calls is not None:
@@ -224,6 +224,16 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return once()
     entry, template, tensors = found or _found(known, template, tensors, named, plain)
     return entry.run(known, template, named, tensors)
+
+
+def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
+    """Return the template of a call, and its tensors in order."""
+    try:
+        return flatten((args, kwargs))
+    except ValueError:  # something contains itself: a variable from around may, an argument may not
+        if isinstance(known, SharedGraphs):
+            raise NotShared(is_lasting=True) from None
+        raise
 
 
 _Found = tuple[Any, Template, Sequence[Tensor]]
@@ -366,7 +376,7 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
         return result
     if get_context("save_graphs"):  # an adjoint of a tape is a file of its own
         return _on_tape(known, "`save_graphs` is set")
-    entry, template, tensors = _found(known, *flatten((given, kwargs)), named)
+    entry, template, tensors = _found(known, *_flat(known, given, kwargs), named)
     places, before = template.places(), count - len(given)
     leaves = [places[position - before] for position in positions if position >= before]
     if None in leaves or len(leaves) < len(positions):

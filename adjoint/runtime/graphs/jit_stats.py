@@ -98,6 +98,8 @@ def jit_stats(fn: Any, *, reset: bool = False) -> JitStats:
     fn     a jitted function, a bound method of one, a Cell; in GRAPH_MODE also a function whose gradient is taken
     reset  True: begin to count from 0 again; the graphs stay
 
+    Functions that are made anew share graphs (docs/language.md): these are counted together.
+
     `ADJOINT_LOG=graphs` in the environment counts from the beginning, and writes each graph and each change of way to stderr.
 
     TypeError for an object that does not run as a graph, or a `reset` that is no bool.

@@ -22,7 +22,7 @@ from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
 from adjoint.passes.attention import attending
 from adjoint.passes.inline import inlined
-from adjoint.passes.optimising import optimised_alike
+from adjoint.passes.optimising import optimised_alike, why_not_alike
 from adjoint.passes.order import reads_survive
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.planning import planned
@@ -114,8 +114,9 @@ def reason(graph: Graph) -> str | None:
         return f"{found.node.op.name}{f' @{symbol}' if symbol else ''} {found.why}{f' ({place.file}:{place.line})' if place else ''}"
     form = faster(graph)
     if form is None or form.plan() is None:
-        return ("a gradient would be summed in another order than in eager mode, a parameter is written while its old value is needed, "
-                "or Python would be given an argument in place of a new tensor")
+        function = UserCode(graph).function if has_user_code(graph) else inlined(graph.function, graph.module)
+        return why_not_alike(function, graph.module) or \
+            "a parameter itself is returned or given to Python after code of the user's, which may write it"
     return None
 
 
