@@ -31,7 +31,7 @@ def session(net, call):
 
 MADE_IN_IT = (
     "ops.Tanh()({})", "nn.Sigmoid()({})", '{{"tanh": ops.Tanh(), "relu": ops.ReLU()}}["tanh"]({})', "[ops.Neg(), ops.Abs()][{2} % 2]({0})",
-    "ops.ReduceSum(True)({}, -1)", "ops.Concat(0)(({0}[:1], {1}[1:]))", 'nn.L1Loss("none")({}, {})', "ops.Cast()({}, adjoint.float32)",
+    "({1} + ops.ReduceSum(True)({0}, -1))", "ops.Concat(0)(({0}[:1], {1}[1:]))", 'nn.L1Loss("none")({}, {})', "ops.Cast()({}, adjoint.float32)",
     "ops.GradOperation()(lambda v: (ops.tanh(v) * {1}).sum())({0})", "adjoint.grad(lambda v, w={1}: (v * v * w).sum())({0})",
     "(lambda v, k={2}: v * k)({0})", "functools.partial(ops.mul, {})({})", "adjoint.jit(lambda v: v * {1})({0})",
     "nn.SequentialCell([nn.Tanh(), nn.ReLU()])({})",
