@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # Both modes in one process: most of the time of such a run would be imports.
 BOTH_MODES = """
 import sys
+from adjoint import made
 from adjoint.cli import main
 
 command = ["run", *sys.argv[1:]]
@@ -23,6 +24,7 @@ for mode in ([], ["--graph"]):
     if code:
         sys.exit(code)
     print("=" * 20, flush=True)
+print("graphs made:", made.counted()["graphs"], file=sys.stderr)
 """
 
 
@@ -58,6 +60,8 @@ def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Pa
     command = [sys.executable, "-c", BOTH_MODES, str(program), "--epochs", str(example.epochs)]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    graphs = re.search(r"^graphs made: (\d+)$", ended.stderr, re.MULTILINE)
+    assert graphs is not None and int(graphs[1]) <= 8, "a graph for each kind of batch, and none for each batch or epoch"
     eager, graph, rest = ended.stdout.split("=" * 20 + "\n")
     assert graph == eager
     assert rest == ""
