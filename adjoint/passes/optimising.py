@@ -21,7 +21,7 @@ from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pipeline
-from adjoint.passes.order import reads_survive, sums_alike
+from adjoint.passes.order import calls_alike, reads_survive, sums_alike
 
 __all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike", "parameters_among", "why_not_alike"]
 
@@ -50,8 +50,9 @@ def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
 def optimised_alike(function: Function, module: Module) -> Function | None:
     """Return a function of a module after these passes, if eager mode gives the same bits, the same errors and the same new tensors.
 
-    None if a gradient could be summed in another order, if a parameter would be written while its old value is still needed, if Python
-    would be given an argument or a parameter in place of a new tensor, or if there is no such gradient.
+    None if a gradient could be summed in another order, if a hook could be called that is not called there, if a parameter would be
+    written while its old value is still needed, if Python would be given an argument or a parameter in place of a new tensor, or if there
+    is no such gradient.
 
     The function must not be recorded, nor differentiated again.
     """
@@ -69,6 +70,8 @@ def _optimised_alike(function: Function, module: Module) -> Function | str:
     flat = inlined(function, module)
     if not sums_alike(flat):
         return "a gradient would be summed in another order than in eager mode"
+    if not calls_alike(flat):
+        return "a hook or a 'bprop' would be called on a path where eager mode does not call it"
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     choices = _choices(flat)
     for passes in (UNRECORDED, _WITHOUT_ALGEBRA) if choices is not None else (_WITHOUT_ALGEBRA,):

@@ -15,6 +15,10 @@ no cotangent.  Nor do regions with hooks that are attached to a value: they run 
 recorded function may be expanded, which is pulled elsewhere.  On the path a parameter that is read after it was written is the value
 that was written, with its gradient; in IR it is another value.
 
+A hook on gradients, or a `bprop`, is called on a path where its value depends on what is wanted, and on no other path.  In the expansion it
+is called on each path.  So its value may not depend on that on some paths only, as a result of an `if` does whose other side yields a
+constant.
+
 They may hold cells.  The path and the expansion have the same names: a cell's arguments inside of it, its results outside, and one outside
 for each value inside that adjoints use, a residual (see `Activity`).  What uses a residual follows the cell, so its sum is complete there,
 and is added to that of the value inside after those of results.  A parameter has one name: its uses add to its sum in their order, those
@@ -37,7 +41,7 @@ from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes.activity import Activity
 
-__all__ = ["reads_survive", "sums_alike"]
+__all__ = ["calls_alike", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
@@ -54,7 +58,13 @@ def _alike(node: Node) -> bool:
         return True
     if any(isinstance(inner.op, (Attach, Differentiated, Write)) for inner in inside):
         return False
-    return _Names(Activity(region.nodes, [*region.params, *node.op.by])).alike(region, set())
+    return _Names(_activity(node)).alike(region, set())
+
+
+def _activity(node: Node) -> Activity:
+    assert isinstance(node.op, Gradient)
+    (region,) = node.regions
+    return Activity(region.nodes, [*region.params, *node.op.by])
 
 
 def _straight(ops: Iterable[Op]) -> bool:
@@ -106,15 +116,79 @@ class _Names:
         return used.isdisjoint(active) and len({*leaves}) == len(leaves) and not any(isinstance(leaf, str) for leaf in leaves)
 
 
+def calls_alike(function: Function) -> bool:
+    """Return True if the gradients of a function, expanded, call hooks and `bprop`s on no path on which eager mode calls none.
+
+    The gradients must be such that sums are alike.
+    """
+    return all(_OnSomePaths(_activity(node)).calls_alike(node.regions[0].nodes) for node in walk(function.body)
+               if isinstance(node.op, Gradient) and not _straight(inner.op for inner in walk(node.regions[0])))
+
+
+class _OnSomePaths:
+    """The active values of a region that is differentiated which are active because of the path that was taken.
+
+    On another path nothing that is wanted has an influence on them.
+    """
+
+    def __init__(self, activity: Activity):
+        self._activity = activity
+        self._found: set[Atom] = set()
+
+    def calls_alike(self, nodes: Sequence[Node]) -> bool:
+        """Return True if no hook or `bprop` depends on such a value."""
+        self._walk(nodes)
+        return not any(_is_called_back(node.op) and not self._found.isdisjoint((*node.operands, *node.results))
+                       for outer in nodes for node in walk(Region((), (outer,), ())))
+
+    def _walk(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            match node.op:
+                case If():
+                    for region in node.regions:
+                        self._walk(region.nodes)
+                    self._chosen(node.results, *(region.results for region in node.regions))
+                case For() | While():
+                    self._loop(node)
+                case Cell():
+                    (body,) = node.regions
+                    self._chosen(body.params, node.operands)
+                    self._walk(body.nodes)
+                    self._chosen(node.results, body.results)
+                case _:
+                    if not self._found.isdisjoint(node.operands):
+                        self._found.update(filter(self._activity.is_active, node.results))
+
+    def _loop(self, node: Node) -> None:
+        body, count = node.regions[-1], len(node.results)
+        carried, before = body.params[len(body.params) - count :], -1
+        while before < len(self._found):
+            before = len(self._found)
+            self._chosen(carried, node.operands[len(node.operands) - count :], body.results)
+            for region in node.regions:
+                self._walk(region.nodes)
+        self._chosen(node.results, carried)
+
+    def _chosen(self, values: Sequence[Value], *given: Sequence[Atom]) -> None:
+        """Find those of some values, each of which is one of those given at its position."""
+        for value, *atoms in zip(values, *given, strict=False):
+            sure = all(self._activity.is_active(x) and x not in self._found for x in atoms)
+            if self._activity.is_active(value) and not sure:
+                self._found.add(value)
+
+
+def _is_called_back(op: Op) -> bool:
+    """Return True for a node whose adjoint calls Python."""
+    return bool(op.symbol or op.rule) if isinstance(op, Cell) else isinstance(op, (Hook, Outputs))
+
+
 def _of_kernels(region: Region) -> bool:
     """Return True if nothing in a region calls Python, nor does its gradient: the calls of one run are not told apart."""
     return not any(_calls_python(node.op) for node in walk(region))
 
 
 def _calls_python(op: Op) -> bool:
-    if isinstance(op, Cell):
-        return bool(op.symbol or op.rule)
-    return isinstance(op, (Hook, Outputs)) or (op.effect is Effect.HOST and not isinstance(op, Check))
+    return _is_called_back(op) or (op.effect is Effect.HOST and not isinstance(op, (Cell, Check)))
 
 
 def reads_survive(function: Function) -> bool:

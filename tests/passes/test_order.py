@@ -69,6 +69,28 @@ PYTHON_IN_A_BRANCH = """
       yield m
     }
     r: f32 = mul(b, 2.0_f32)"""
+CHOSEN = """
+    b: f32 = if c {
+      n: f32 = neg(u)
+      yield n
+    } else {
+      yield 2.0_f32
+    }
+    h: f32 = mul(b, 3.0_f32)
+    k: f32 = cell "k" with @h carry (v: f32 = h) {
+      s: f32 = sin(v)
+      yield s
+    }
+    r: f32 = mul(k, 2.0_f32)"""
+ON_BOTH_PATHS = CHOSEN.replace("yield 2.0_f32", """m: f32 = sin(u)
+      yield m""")
+DROPPED = """
+    b: f32 = for i in range(0_i64, 3_i64, 1_i64) carry (v: f32 = u) {
+      n: f32 = cast(i, to=f32)
+      yield n
+    }
+    h: f32 = hook @h(b)
+    r: f32 = mul(h, 2.0_f32)"""
 WRITTEN = """
     write! @w(u)
     a: f32 = read @w
@@ -103,7 +125,7 @@ A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = f
     (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (PYTHON_IN_A_BRANCH.replace("apply! @h(n)", ""), True),
     (USED_AFTER_THE_LOOP, False), (CAPTURED, False), (TWO_NAMES, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
     (PYTHON_IN_A_BRANCH, False), (A_CELL_IN_A_GRADIENT, True), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False),
-    (OLD_VALUE, False)])
+    (OLD_VALUE, False), (CHOSEN, False), (CHOSEN.replace(" with @h", ""), True), (ON_BOTH_PATHS, True), (DROPPED, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:
     assert expanded(REGION.format(region)) is may
 
