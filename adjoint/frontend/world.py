@@ -112,8 +112,8 @@ class World(Protocol):
         """
         ...
 
-    def python_type(self, x: object) -> type:
-        """Return what `type(x)` gives in eager mode."""
+    def python_types(self, x: object) -> Sequence[type]:
+        """Return what `type(x)` may give in eager mode: several types for a tensor where a branch or a loop decides."""
         ...
 
     def place(self, x: object) -> Any:

@@ -31,7 +31,8 @@ def session(net, call):
 
 MADE_IN_IT = (
     "ops.Tanh()({})", "nn.Sigmoid()({})", '{{"tanh": ops.Tanh(), "relu": ops.ReLU()}}["tanh"]({})', "[ops.Neg(), ops.Abs()][{2} % 2]({0})",
-    "({1} + ops.ReduceSum(True)({0}, -1))", "ops.Concat(0)(({0}[:1], {1}[1:]))", 'nn.L1Loss("none")({}, {})', "ops.Cast()({}, adjoint.float32)",
+    "({1} + ops.ReduceSum(True)({0}, -1))", "ops.Concat(0)(({0}[:1], {1}[1:]))", 'nn.L1Loss("none")({}, {})',
+    "ops.Cast()({}, adjoint.float32)",
     "ops.GradOperation()(lambda v: (ops.tanh(v) * {1}).sum())({0})", "adjoint.grad(lambda v, w={1}: (v * v * w).sum())({0})",
     "(lambda v, k={2}: v * k)({0})", "functools.partial(ops.mul, {})({})", "adjoint.jit(lambda v: v * {1})({0})",
     "nn.SequentialCell([nn.Tanh(), nn.ReLU()])({})",
@@ -111,7 +112,8 @@ class Writer:
             case "parameter":
                 return "self.w"
             case "copy":
-                return self.one_of(*COPIES).format(self.one_of("self.w", "self.w", "self.w.value()", self.name(VECTOR)))
+                copied = self.one_of(*COPIES).format(self.one_of("self.w", "self.w", "self.w.value()", self.name(VECTOR)))
+                return f"{copied} * 1"  # a copy that is a Parameter on one path only is a Tensor in a graph
             case "constant":
                 return "Tensor([0.5, -1.0, 2.0])"
         return self.name(VECTOR) or "x"

@@ -7,7 +7,7 @@ import builtins
 import functools
 import itertools
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
@@ -95,7 +95,8 @@ def _range(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     x, kinds = args
     on.objects.outside.unparsed.given(kinds)
-    kind = _python_type(on, x)
+    found = _python_types(on, x)
+    kind = found[0]
     itself = kind is type(x)
     checks = {type(each).__instancecheck__ for each in _classes(kinds)} - {type.__instancecheck__}
     if checks:
@@ -103,7 +104,10 @@ def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         on.world.read_outcome(*((issubclass, (kind, kinds)) if by_class else (isinstance, args)))
     elif itself:
         _read_class(on, x)
-    return isinstance(x, kinds) if itself else issubclass(kind, kinds)
+    answers = {isinstance(x, kinds)} if itself else {issubclass(each, kinds) for each in found}
+    if len(answers) > 1:
+        raise _unknown_type(on)
+    return answers.pop()
 
 
 @_for(issubclass)
@@ -138,18 +142,28 @@ def _classes(kinds: Any) -> Iterator[Any]:
 def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1:
         _read_class(on, args[0])
-    return _python_type(on, args[0]) if len(args) == 1 else type(*args, **kwargs)
+        found = _python_types(on, args[0])
+        if len(found) > 1:
+            raise _unknown_type(on)
+        return found[0]
+    return type(*args, **kwargs)
 
 
-def _python_type(on: Builtins, x: Any) -> type:
+def _python_types(on: Builtins, x: Any) -> Sequence[type]:
+    """Return the types that an object may have: several for a tensor where a branch or a loop decides."""
     if isinstance(x, RunTimeText):
-        return str
+        return [str]
     if isinstance(x, Closure):
-        return types.FunctionType
+        return [types.FunctionType]
     kind = on.world.kind(x) if on.world.is_dynamic(x) else None
     if kind is not None and kind.category != "tensor":
-        return {"int": int, "float": float, "bool": bool}[kind.category]
-    return on.world.python_type(x)
+        return [{"int": int, "float": float, "bool": bool}[kind.category]]
+    return on.world.python_types(x)
+
+
+def _unknown_type(on: Builtins) -> Exception:
+    return errors.VALUE_NEEDED.at(on.world.loc, "whether this is a Parameter depends on a branch or a loop",
+                                  help="ask for it before, where it is known, or compute with `x.value()` on all paths")
 
 
 @_for(len)

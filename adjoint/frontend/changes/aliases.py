@@ -69,19 +69,28 @@ class Aliases:
     def merged(self, made: Any, *others: Any) -> None:
         """Record that `made` is one of the others, which a branch or a round of a loop decides."""
         self.may_be(made, *others)
-        if self.world.is_tensor(made):
+        if self._counts(made):
             self._merged.setdefault(id(made), []).extend(others)
 
     def merged_from(self, x: Any) -> list[Any]:
         """Return the tensors that a merged tensor may be; none for any other."""
+        return [part for part in self._parts_of(x).values() if self.world.is_tensor(part)]
+
+    def is_known_apart(self, a: Any, b: Any) -> bool:
+        """Return False if a branch or a loop decides whether two objects are one."""
+        first, second = self._parts_of(a), self._parts_of(b)
+        return not (first or second) or a is b or {id(a), *first}.isdisjoint({id(b), *second})
+
+    def _parts_of(self, x: Any) -> dict[int, Any]:
+        """Return the objects that a merged object may be, by id."""
         found: dict[int, Any] = {}
         pending = [*self._merged.get(id(x), ())]
         while pending:
             part = pending.pop()
-            if id(part) not in found and self.world.is_tensor(part):
+            if id(part) not in found and self._counts(part):
                 found[id(part)] = part
                 pending += self._merged.get(id(part), ())
-        return [*found.values()]
+        return found
 
     def write(self, x: Any) -> None:
         """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""

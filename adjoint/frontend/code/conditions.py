@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.frontend import errors
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
@@ -95,6 +96,9 @@ class Conditions:
                 self.objects.outside.unparsed.given(left, right)
         elif left is not None and right is not None:
             check(left, right)
+            if not self.decisions.branching.aliases.is_known_apart(left, right):
+                raise errors.VALUE_NEEDED.at(self.world.loc, "whether these are one object depends on a branch or a loop",
+                                             help="keep in a variable which one it is, and compare that")
             for stands in (left, right):
                 if isinstance(stands, StandIn):
                     raise stands.unknown()

@@ -184,12 +184,21 @@ class GraphTensor(Tensor):
     def hooks(self) -> list[Any]:
         raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
 
+    def _may_be_parameter(self) -> bool:
+        """Return True if a branch or loop decides whether it is a Parameter, or which one."""
+        return not self._is_parameter and any(x._is_parameter for x in self.owner.aliases.merged_from(self))
+
     def checked_kind(self) -> GraphTensor:
         """Return the tensor.  CompileError if a branch or loop decides whether it is a Parameter, whose copies take no gradient."""
-        if not self._is_parameter and any(x._is_parameter for x in self.owner.aliases.merged_from(self)):
+        if self._may_be_parameter():
             raise self.owner.unknown("whether this is a Parameter, of which such a copy takes no gradient, depends on a branch or loop; "
                                      "`x.copy()` lets gradients through, `ops.stop_gradient(x)` does not")
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Parameter, name) and self._may_be_parameter():
+            raise self.owner.unknown(f"which Parameter this is, if it is one that has `{name}`, depends on a branch or loop")
+        raise AttributeError(f"'Tensor' object has no attribute '{name}'", name=name, obj=self)
 
     def clone(self) -> Tensor:
         return self.checked_kind().copy()

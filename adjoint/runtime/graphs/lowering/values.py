@@ -45,10 +45,10 @@ class Values:
     def is_tensor(self, x: object) -> bool:
         return isinstance(x, Tensor)
 
-    def python_type(self, x: object) -> type:
+    def python_types(self, x: object) -> list[type]:
         if isinstance(x, GraphTensor):
-            return Parameter if isinstance(x, Parameter) else Tensor
-        return int if isinstance(x, GraphSize) else type(x)
+            return [*{Parameter if each._is_parameter else Tensor: None for each in self._owner.aliases.merged_from(x) or [x]}]
+        return [int if isinstance(x, GraphSize) else type(x)]
 
     def atom(self, x: Any) -> Atom:
         """Return the atom of a tensor or number in the open region; a tensor from outside is read."""

@@ -33,7 +33,8 @@ class GraphWorld:
                 objects: PythonObjects, instances: LibraryInstances, cells: CellCalls) -> None:
         """Take the methods of the parts as its own."""
         self._hosts = hosts
-        self.kind, self.is_dynamic, self.is_tensor, self.python_type = values.kind, values.is_dynamic, values.is_tensor, values.python_type
+        self.kind, self.is_dynamic, self.is_tensor = values.kind, values.is_dynamic, values.is_tensor
+        self.python_types = values.python_types
         self.atom, self.wrapped, self.renamed, self.hint = values.atom, values.wrapped, values.renamed, values.hint
         self.is_here, self.index, self.rows = values.is_here, values.index, values.rows
         self.number, self.truth, self.position = numbers.number, numbers.truth, numbers.position
