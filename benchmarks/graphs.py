@@ -177,7 +177,8 @@ def call_cases() -> dict[str, Cases]:
 def idiom_cases() -> dict[str, Cases]:
     """What MindSpore's models do in each call: make operators and losses, put equal values back, count, slice lists of cells.
 
-    Expected above 1 is "a new lambda": the graph is that of the code, but `jit` is called in each call, which takes longer than two operators.
+    Expected above 1 is "a new lambda": the graph is that of the code, but `jit` itself is called in each call, which takes longer than two
+    operators.
     """
     import numpy as np
 

@@ -69,7 +69,8 @@ call = lambda: ms.grad(lambda x: run(x) * 3)(x)
 """),
     "in two parts": (8, NET + """
 other = Net()
-net.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
+for each in (net, other):
+    each.layer.register_forward_hook(lambda cell, inputs, output: None)
 
 
 @jit
@@ -80,6 +81,11 @@ def run(x):
 call = lambda: run(x)
 """),
     "along the path": (8, NET + """
+net.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
+run = jit(lambda x: net(x) if x.sum() > 0 else x.sum())
+call = lambda: run(x)
+"""),
+    "eagerly": (8, NET + """
 net.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
 run = jit(net)
 call = lambda: run(x)

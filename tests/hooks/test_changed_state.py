@@ -122,7 +122,7 @@ class Loop(Twice):
 @pytest.mark.parametrize("kind", [Twice, Loop])
 @pytest.mark.parametrize("form", FORMS[1:])
 def test_what_is_read_before_a_hook_and_after_it_must_stay(kind: Callable[[], Twice], form: str) -> None:
-    """The error names what was changed, the cell and the hook; the next call sees the new value."""
+    """The error names what was changed, the cell and the hook; the next call sees the new value.  There is none where all runs eagerly."""
     for gradient in (False, True):
         net, calls = kind(), list[int]()
 
@@ -133,6 +133,12 @@ def test_what_is_read_before_a_hook_and_after_it_must_stay(kind: Callable[[], Tw
 
         net.inner.register_forward_hook(hook)
         found = steps(net, form, gradient)
+        if kind is Twice and gradient and form != "jit of all":
+            calls.clear()
+            eager = kind()
+            eager.inner.register_forward_hook(hook)
+            assert found == steps(eager, "eager", gradient)
+            continue
         (wrong,) = [i for i, each in enumerate(found) if isinstance(each, str)]
         assert found[wrong].startswith("The forward hooks of 'inner' (") and "test_changed_state.py" in found[wrong]
         assert "inner.scale was 2.0, is 2.5." in found[wrong] and wrong < 4

@@ -86,8 +86,16 @@ class Asking(Early):
         return (c * b).sum()
 
 
-def asked(wrapped: Callable[..., Any]) -> list[bytes]:
-    net, calls = Asking(), [0]
+class Decided(Asking):
+    """The same with a branch, so that a run which leaves the graph goes along the path."""
+
+    def end(self, a, b, c):
+        found = super().end(a, b, c)
+        return found if found.sum() < 1000 else found * 2
+
+
+def asked(wrapped: Callable[..., Any], kind: type[Asking] = Asking) -> list[bytes]:
+    net, calls = kind(), [0]
 
     def hook(cell: Any, args: Any, output: Any) -> Any:
         calls[0] += 1
@@ -98,8 +106,9 @@ def asked(wrapped: Callable[..., Any]) -> list[bytes]:
     return [function(X).asnumpy().tobytes() for _ in range(5)]
 
 
-def test_a_value_that_only_the_new_graph_needs() -> None:
-    assert asked(ms.jit) == asked(eager)
+@pytest.mark.parametrize("kind", [Asking, Decided])
+def test_a_value_that_only_the_new_graph_needs(kind: type[Asking]) -> None:
+    assert asked(ms.jit, kind) == asked(eager, kind)
 
 
 def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,5 +121,5 @@ def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(recorded._Logged, "_results", wrong)
     monkeypatch.setattr(entry, "observed", lambda graph, **how: None)  # along the path from the first run on
-    assert asked(ms.jit) != asked(eager)
+    assert asked(ms.jit, Decided) != asked(eager, Decided)
     assert missing

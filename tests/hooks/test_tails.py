@@ -123,14 +123,15 @@ def test_the_update_is_a_graph_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_plan_shows_both_parts() -> None:
-    """A print before a forward hook must not be repeated, so it runs along the path; what comes after it need not."""
+    """With a branch, and a print before a forward hook, which must not be repeated, it runs along the path; what comes after need not."""
     weight, cell = Parameter(Tensor([0.5, 1.5, 2.0]), name="weight"), nn.Tanh()
     gradient = ms.value_and_grad(lambda x: (cell(x * weight) * x).sum(), 0, weight)
 
     def step(x: Tensor) -> Any:
         print("begins")
         loss, (by_x, by_weight) = gradient(x)
-        return ops.tanh(ops.sin(loss) * 2) + ops.cos(ops.exp(loss) + 1) * 3 - 4, by_x, by_weight
+        loss = ops.tanh(ops.sin(loss) * 2) + ops.cos(ops.exp(loss) + 1) * 3 - 4
+        return loss if loss > 0 else loss * 2, by_x, by_weight
 
     cell.register_forward_hook(lambda cell, args, output: None)
     shown = plan_of(ms.jit(step).graph_of(Tensor([0.25, -0.5, 1.0])).graph)

@@ -113,7 +113,7 @@ class Writer:
                 return "self.w"
             case "copy":
                 copied = self.one_of(*COPIES).format(self.one_of("self.w", "self.w", "self.w.value()", self.name(VECTOR)))
-                return f"{copied} * 1"  # a copy that is a Parameter on one path only is a Tensor in a graph
+                return f"({copied} * 1)"  # a copy that is a Parameter on one path only is a Tensor in a graph
             case "constant":
                 return "Tensor([0.5, -1.0, 2.0])"
         return self.name(VECTOR) or "x"

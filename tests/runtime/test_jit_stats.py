@@ -95,7 +95,8 @@ def recorded() -> JitStats:
 
 def two_parts() -> JitStats:
     first, second = Net(), Net()
-    first.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
+    for net in (first, second):
+        net.layer.register_forward_hook(lambda cell, inputs, output: None)
 
     def body(x: Tensor) -> Any:
         a = ms.grad(lambda x: first(x))(x)
@@ -103,6 +104,10 @@ def two_parts() -> JitStats:
 
     run = jit(body)
     return called(run, *[lambda: run(ones(2, 3))] * CALLS)
+
+
+def often_left() -> JitStats:
+    return hooked(lambda cell, inputs, output: output * 2, CALLS)
 
 
 def left() -> JitStats:
@@ -244,7 +249,7 @@ def dropped() -> JitStats:
     return called(run, lambda: run(ones(3)))
 
 
-PROVOKED = [whole, looked, gradient, parsed, new_size, recorded, two_parts, left, written, shared, result, users_code, waiting,
+PROVOKED = [whole, looked, gradient, parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code, waiting,
             needs_tape, always, not_observable, recorded_with_hooks, arguments, attributes, objects, floats, sizes, hook_results, dropped]
 
 
@@ -283,9 +288,11 @@ def test_names_are_different() -> None:
     (waiting, "as parsed", "a hook waits on an argument or a Parameter for its gradient"),
     (new_size, "new size", "these sizes have come for the first time"), (recorded, "on a tape", "a gradient is taken of what calls it"),
     (needs_tape, "on a tape", "its gradient cannot be a part of the graph: code of the user's runs in it"),
-    (always, "along the path", "a forward hook is to be called even if a Cell raises"),
+    (always, "eagerly", "a forward hook is to be called even if a Cell raises"),
     (not_observable, "along the path", "a forward hook runs in a branch, in a loop or beside another gradient"),
-    (two_parts, "in two parts", "its hooks have made calls leave the graph 3 times"),
+    (often_left, "eagerly", "its hooks have made calls leave the graph 3 times"),
+    (recorded_with_hooks, "eagerly", "a gradient is taken of what calls it, and forward hooks run in it"),
+    (two_parts, "in two parts", "a forward hook runs in a branch, in a loop or beside another gradient"),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_the_way_of_a_call(make: Callable[[], JitStats], way: str, why: str) -> None:
     assert (way, why) in {(each.way, each.why) for graph in make().graphs for each in graph.ways}

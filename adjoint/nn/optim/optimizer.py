@@ -318,7 +318,7 @@ class Optimizer(Cell):
                 parameter.name = prefix + parameter.name
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._direct and state.tracer is None and not graph_mode.mode:
+        if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
                 return True
             return self.construct(*args, **kwargs)

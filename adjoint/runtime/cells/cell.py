@@ -199,13 +199,13 @@ class Cell(CellValues):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         tracer = state.tracer
-        if self._direct and tracer is None and not graph_mode.mode:
+        if self._direct and tracer is None and not (graph_mode.mode and not state.eager):
             return self.construct(*args, **kwargs)
         if tracer is not None and tracer.emits is True:
             return tracer.call_cell(self, args, kwargs)
         if not self._called:
             self._begin_calls()
-        if graph_mode.mode:
+        if graph_mode.mode and not state.eager:
             return graph_mode.run_cell(self, args, kwargs)
         hooks = self._hooks
         return call(EAGER, self, hooks, (args, kwargs)) if hooks else EAGER.construct(self, (args, kwargs))

@@ -24,7 +24,7 @@ from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.hooks import firing
 from adjoint.runtime.process.observers import adjoint_made
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import not_eagerly, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -89,6 +89,8 @@ class Program:
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
         """Return a gradient for each of the wanted slots, zeros where nothing flows."""
+        if state.eager:
+            return not_eagerly(self.gradients, tape, wanted, cotangents, recorded=recorded)
         return self._with_zeros(self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents), tape, wanted)
 
     def _with_zeros(self, found: list[Tensor], tape: Tape, wanted: Listed[int]) -> list[Tensor]:

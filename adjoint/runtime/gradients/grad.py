@@ -100,7 +100,8 @@ def differentiate(
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         return tracer.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
-    if (graph_mode.mode or (not isinstance(fn, Cell) and hasattr(fn, MARK))) and tracer is None and sens is None and sens_of is None:
+    may_be_graph = graph_mode.mode or (not isinstance(fn, Cell) and hasattr(fn, MARK))
+    if may_be_graph and tracer is None and sens is None and sens_of is None and not state.eager:
         found = graph_mode.gradient(fn, args, kwargs, positions, weights, has_aux, valued)
         if found is not None:
             return found

@@ -37,13 +37,14 @@ from adjoint.runtime.graphs.running.departing import Observed, ObservedRun, Unre
 from adjoint.runtime.graphs.running.observing import why_not_observed
 from adjoint.runtime.graphs.running.optimised import Alone, reason, runs_alone
 from adjoint.runtime.graphs.running.tails import HeadAndTail, head_and_tail
-from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, returns_anything
+from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, is_decided, may_leave
 from adjoint.runtime.graphs.sizes import SizedGraph, for_these_sizes
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, parameters_of, symbol_of, title_of
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.graphs.ways import (
     ALWAYS_CALLED,
     CODE_OF_THE_USER,
+    EAGERLY,
     FIRST,
     FIRST_CALLS,
     HOOK_CHANGES,
@@ -78,7 +79,7 @@ from adjoint.runtime.graphs.whole_gradients import GradientOf, WholeGradient, wh
 from adjoint.runtime.hooks.handles import described, subject_of
 from adjoint.runtime.process.jitted import parsed_function
 from adjoint.runtime.process.observers import graph_made
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import eagerly, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -94,7 +95,8 @@ class Entry:
     lowered  the function, lowered to a graph
     made     the record of it in the function's history
     sequence the graph, bound
-    logs     True if the user's Python code may return unforeseen values in it: a run is then logged, and can go on in another graph
+    logs     True if a run may leave the graph, because of what the user's Python code does; it can then go on in another graph, or the
+             function runs eagerly
     _filled  makes the result of the tensors, if nothing is written
     _fill    the same, if that is all there is to do: then `sequence.whole`, once there is one, is the whole call
     nbytes   an estimate of its bytes
@@ -114,7 +116,7 @@ class Entry:
         self.made = made or MadeGraph(0, FIRST, "", "", 0.0)
         nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
         user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
-        self.logs = user is not None and (user.late is not None or returns_anything(lowered.graph))
+        self.logs = may_leave(lowered.graph, user)
         self._around = () if user is None else tuple(site.reference for site in user.around)
         guards = lowered.guards.count() if alone is None else 0  # those of a graph for any size are its own
         self.made.nodes = nodes
@@ -143,14 +145,15 @@ class Entry:
 
         None if the run is to be replayed from the log.
         """
-        if run.tape is not None:
-            return self.sequence.run_fitting(tensors, run)
+        parts = None if run.tape is not None else self._parts()
+        return self.sequence.run_fitting(tensors, run) if parts is None else parts.run_fitting(tensors, run, log)
+
+    def _parts(self) -> HeadAndTail | None:
+        """Return the graph in two parts; None if it has no tail that is worth it."""
         if self._logged is None:
             # Two threads may both make it: the parts are equal.
             self._logged = head_and_tail(self.lowered.graph, first=self._observed is None) or self.sequence
-        if isinstance(self._logged, HeadAndTail):
-            return self._logged.run_fitting(tensors, run, log)
-        return self._logged.run_fitting(tensors, run)
+        return self._logged if isinstance(self._logged, HeadAndTail) else None
 
     def _observed_for(self, known: Graphs, named: Any, tensors: Sequence[Tensor]) -> Observed | None:
         """Return the form for hooks that change nothing; None if there is none that may run now."""
@@ -182,8 +185,13 @@ class Entry:
                 budget.charge(made.nbytes)
         return self._gradients[key][1]
 
-    def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
-        """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
+    def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call.
+
+        template      that of the arguments, None if all arguments are tensors; `tensors` are those in them
+        args, kwargs  what the function or Cell `named` is given where it runs eagerly
+        """
         if self._fill is not None:
             tape, whole = state.tracer, self.sequence.whole
             if whole is not None:
@@ -206,7 +214,7 @@ class Entry:
             return result
         alive = self.alive()
         try:
-            return self._run_with_hooks(known, template, named, tensors)
+            return self._run_with_hooks(known, template, named, tensors, args, kwargs)
         finally:
             del alive
 
@@ -214,13 +222,22 @@ class Entry:
         """Return what a run holds until its end: hooks may replace what the graph has read, which eager mode's frames keep alive."""
         return self.lowered.guards.alive()
 
-    def _run_with_hooks(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
+    def _run_with_hooks(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor], args: tuple[Any, ...],
+                        kwargs: dict[str, Any]) -> Any:
         log: list[Any] = []
         whole = self._observed_for(known, named, tensors)
         if whole is None:
+            along = self._is_decided or (state.tracer is None and (parts := self._parts()) is not None and parts.fits(tensors))
             if known.must_be_whole:
-                raise self.not_whole(PATH, self._why_path(tensors))
-            return _followed(known, self, template, named, tensors, log)
+                raise self.not_whole(PATH if along else EAGERLY, self._why_path(tensors))
+            if along:
+                return _followed(known, self, template, named, tensors, log)
+            if known.calls is None:
+                return eagerly(named, *args, **kwargs)
+            calls, why = known.calls, self._why_path(tensors)
+            result = eagerly(named, *args, **kwargs)
+            calls.took(self.made, EAGERLY, why)
+            return result
         if whole.whole is not None:
             known.use(self._kind, whole.whole, self.made, LOOKED)
         run = whole.begun(tensors, log)
@@ -288,8 +305,7 @@ class Entry:
 
     @functools.cached_property
     def _why_never_observed(self) -> Why:
-        graph = self.lowered.graph
-        return Why(NOT_OBSERVABLE, why_not_observed(graph) or reason(graph) or "a forward hook is given something that is no tensor")
+        return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
 
     def _why_path(self, tensors: Sequence[Tensor]) -> Why:
         """Return why a call runs along the path."""
@@ -321,6 +337,10 @@ class Entry:
     def not_whole(self, way: Way, why: Why) -> Exception:
         """Return the error of a call that would not run whole."""
         return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)
+
+    @functools.cached_property
+    def _is_decided(self) -> bool:
+        return is_decided(self.lowered.graph)
 
     def _may_be_hooked(self) -> bool:
         """Return True if forward hooks may be added that run at the end of a cell which is being called then."""

@@ -39,8 +39,8 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "run_cell"]
 
 
-_Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any]]
-"""The graphs of a call, what names it in messages, and the arguments that the graphs are given."""
+_Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]
+"""The graphs of a call, the function or Cell, the arguments that the graphs are given, and the positional ones of the function or Cell."""
 
 
 class CompiledFunction:
@@ -56,8 +56,11 @@ class CompiledFunction:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call."""
-        if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
-            return tracer.call(self.function, args, kwargs)
+        if tracing:
+            if (tracer := state.tracer) is not None and tracer.emits is True:
+                return tracer.call(self.function, args, kwargs)
+            if state.eager:
+                return self.function(*args, **kwargs)
         if self.shared is not None:
             try:
                 return _run(*self.shared_call(args, kwargs))
@@ -70,13 +73,13 @@ class CompiledFunction:
         return [self.graphs] if self.shared is None else [self.shared, self.graphs]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the graphs of a call, what names it, and its arguments."""
-        return self.graphs, self.function, args, kwargs
+        """Return what `_run` is given for a call."""
+        return self.graphs, self.function, args, kwargs, args
 
     def shared_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """Return the same for graphs that are shared; NotShared if this call needs the function's own."""
         assert self.shared is not None
-        return self.shared, self.function, args, self.shared.given(self.function, args, kwargs)
+        return self.shared, self.function, args, self.shared.given(self.function, args, kwargs), args
 
     def refused(self, reason: NotShared) -> None:
         """Share no graphs any more, if the function cannot."""
@@ -105,13 +108,13 @@ class Compiled(CompiledFunction):
         return [*super().all_graphs(), *self.of_cells.values()]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the graphs of a call, what names it, and its arguments: without the Cell whose method it is."""
+        """Return what `_run` is given for a call: graphs are not given the Cell whose method it is."""
         if not (args and isinstance(args[0], Cell)):
-            return self.graphs, self.function, args, kwargs
+            return self.graphs, self.function, args, kwargs, args
         cell, rest = args[0], args[1:]
         if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
             _checked_inputs(cell, rest, kwargs)
-        return self.of_cells.of(cell), self.function, rest, kwargs
+        return self.of_cells.of(cell), self.function, rest, kwargs, args
 
 
 class CompiledCell:
@@ -123,12 +126,12 @@ class CompiledCell:
         self.function = cell
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the graphs of a call, what names it, and its arguments."""
+        """Return what `_run` is given for a call."""
         cell = self.function
         if not cell._called:
             cell._begin_calls()
         _checked_inputs(cell, args, kwargs)
-        return _cells.of(cell), cell, args, kwargs
+        return _cells.of(cell), cell, args, kwargs, args
 
     def all_graphs(self) -> list[Graphs]:
         """Return the graphs of the Cell's calls."""
@@ -203,7 +206,12 @@ def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id, jit_not_run
 
 
 # -- running ---------------------------------------------------------------------------------------------------------------
-def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...]) -> Any:
+    """Run a call.
+
+    named  the function or the Cell; eagerly it is called with `given` and `kwargs`
+    args   the arguments that graphs are given
+    """
     recorded = bool(tracing) and state.tracer is not None
     if (result := known.run(args, kwargs, recorded)) is not NOT_RUN:
         return result
@@ -215,7 +223,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             plain = True
             entry = known.find_plain(types_)
             if entry is not None:
-                return entry.run(known, None, named, args)
+                return entry.run(known, None, named, args, given, kwargs)
     template, tensors = _flat(known, args, kwargs)
     found = _cached(known, template, tensors, plain)
     if found is None and not recorded and (once := known.once(template, tensors)) is not None:
@@ -223,7 +231,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             known.calls.took(None, NEW_SIZE, Why(SIZE_ONCE))
         return once()
     entry, template, tensors = found or _found(known, template, tensors, named, plain)
-    return entry.run(known, template, named, tensors)
+    return entry.run(known, template, named, tensors, given, kwargs)
 
 
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
@@ -282,8 +290,10 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return result
     elif state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
+    elif state.eager:
+        return cell(*args, **kwargs)
     _checked_inputs(cell, args, kwargs)
-    return _run(_cells.of(cell), cell, args, kwargs)
+    return _run(_cells.of(cell), cell, args, kwargs, args)
 
 
 def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -368,7 +378,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
               valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
     """Return the same for a call of so many positional arguments that runs as a graph."""
-    known, named, given, kwargs = call
+    known, named, given, kwargs, _ = call
     trained = tuple([w.requires_grad for w in weights])
     key = (*positions, None, *map(id, weights), *trained, has_aux, valued)
     quick = known.gradients.get(key)

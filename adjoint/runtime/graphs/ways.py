@@ -74,13 +74,15 @@ PARSED = Way("as parsed", True, "The graph runs in compiled pieces, not optimise
 NEW_SIZE = Way("new size", True, "The graph for any size runs node by node, with the kernels of eager mode: a graph for a size that comes "
                "once would cost more.")
 RECORDED = Way("on a tape", True, "Every node of the graph is recorded on the tape of a gradient that is taken around the call.")
-TWO_PARTS = Way("in two parts", False, "The graph runs node by node up to some hook, and what comes after that as a graph of its own.")
-PATH = Way("along the path", False, "The graph runs node by node, and the value of each node is kept until the call ends: a hook may "
-           "return anything.")
+TWO_PARTS = Way("in two parts", False, "The graph runs up to some hook, and what comes after that as a graph of its own.")
+PATH = Way("along the path", False, "Tensors decide what runs in the graph, and a hook may return anything: the graph runs node by "
+           "node, and the value of each node is kept until the call ends.")
+EAGERLY = Way("eagerly", False, "The function runs in the place of its graph, as in eager mode, and so do the functions and Cells that it "
+              "calls.")
 LEFT = Way("left the graph", False, "A hook has returned or changed something that the graph was not made for. The call goes on in the "
            "graph for that, from where it was; what had run before is run again, but for hooks and other effects.")
 
-WAYS = (WHOLE, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, RECORDED, TWO_PARTS, PATH, LEFT)
+WAYS = (WHOLE, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, RECORDED, TWO_PARTS, PATH, EAGERLY, LEFT)
 
 # -- reasons ---------------------------------------------------------------------------------------------------------------
 NONE = Reason("none", "")

@@ -13,7 +13,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
 from adjoint.runtime.process import context
 from adjoint.runtime.process.location import user_location
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import not_eagerly, state
 
 __all__ = [
     "CallArguments", "fire_always", "fire_backward", "fire_backward_pre", "fire_forward", "fire_forward_pre", "fire_gradient",
@@ -53,6 +53,30 @@ def _note(raised: BaseException, hook_fn: Any, subject: str | Hooked, loc: Loc |
     raised.add_note(f"raised in {_where(hook_fn, subject, user_location() if loc is None else loc)}")
 
 
+def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
+    """Run hooks as a graph does, for a function under `jit` that runs eagerly: functions and Cells that they call run as graphs.
+
+    What `asnumpy` gives them of the tensors that they are given is a copy, since a graph holds these, too.
+    """
+    held: list[Any] = []
+    _hold(given, held)
+    try:
+        return not_eagerly(fire, cell, *given)
+    finally:
+        held.clear()
+
+
+def _hold(x: Any, held: list[Any]) -> None:
+    """Append the memory of the tensors in arguments."""
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            _hold(item, held)
+    elif isinstance(x, dict):
+        _hold([*x.values()], held)
+    else:
+        held.append(getattr(x, "memory", None))
+
+
 def _argument(cell: Hooked) -> Any:
     return cell if context.hook_signature() == "cell" else f"{type(cell).__name__}({id(cell)})"
 
@@ -67,6 +91,8 @@ def fire_forward_pre(cell: Hooked, given: CallArguments) -> CallArguments:
     hooks = cell._hooks
     if hooks is None:
         return given
+    if state.eager:
+        return _from_graph(fire_forward_pre, cell, given)
     args, kwargs = given
     for hook in hooks.forward_pre.firing():
         try:  # inlined `noting`, which takes as long as a small hook
@@ -91,6 +117,8 @@ def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
     hooks = cell._hooks
     if hooks is None:
         return output
+    if state.eager:
+        return _from_graph(fire_forward, cell, given, output)
     args, kwargs = given
     for hook in hooks.forward.firing():
         try:  # inlined `noting`
@@ -110,6 +138,9 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
     """Run the forward hooks with `always_call` after construct has raised, with output None."""
     hooks = cell._hooks
     if hooks is None:
+        return
+    if state.eager:
+        _from_graph(fire_always, cell, given)
         return
     args, kwargs = given
     for hook in hooks.forward.firing():

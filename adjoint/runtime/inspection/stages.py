@@ -32,10 +32,10 @@ from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.observing import observed_form
+from adjoint.runtime.graphs.running.observing import observed_form, why_not_observed
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.graphs.running.tails import head_and_tail
-from adjoint.runtime.graphs.running.user_code import returns_anything
+from adjoint.runtime.graphs.running.user_code import UserCode, is_decided, may_leave
 from adjoint.runtime.process.context import background_compile
 
 __all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
@@ -50,15 +50,23 @@ def plan_of(graph: Graph) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it.
 
     It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.  Of a graph
-    in two parts each is shown so.
+    in two parts each is shown so.  Where the function runs eagerly there is that line alone.
     """
+    return _plan_of(graph, is_decided(graph))
+
+
+def _plan_of(graph: Graph, decided: bool) -> str:
+    """Return the same; `decided` is True if tensors decide what runs in it, or in the graph that it is a part of."""
     why, observed = reason(graph), observed_form(graph)
     if observed is not None:
-        return f"as long as forward hooks change nothing; then along its path{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
-    parts = head_and_tail(graph) if why is not None and returns_anything(graph) else None
+        otherwise = "along its path" if decided else "eagerly"
+        return f"as long as forward hooks change nothing; then {otherwise}{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
+    parts = head_and_tail(graph) if why is not None else None
+    if not decided and (parts is None or not parts.begins_whole) and may_leave(graph, UserCode(graph)):
+        return f"eagerly: {why_not_observed(graph)}\n"
     if parts is not None:
-        return (f"in two parts: {why}\n\nthe first part, {plan_of(parts.head)}\n\n"
-                f"the second part, as long as the first changes nothing that it was made for, {plan_of(parts.tail)}")
+        return (f"in two parts: {why}\n\nthe first part, {_plan_of(parts.head, decided)}\n\n"
+                f"the second part, as long as the first changes nothing that it was made for, {_plan_of(parts.tail, decided)}")
     return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
 
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.diagnostics import InternalError
+from adjoint.runtime.process.tracer import state
 
 __all__ = ["gradient", "mode", "of_function", "run_cell", "set_mode", "set_runner"]
 
 mode = False
-"""True in GRAPH_MODE: a cell that is called is parsed, and so is a function whose gradient is taken."""
+"""True in GRAPH_MODE: a cell that is called is parsed, and so is a function whose gradient is taken, unless the thread runs eagerly
+(`tracer.state.eager`)."""
 
 
 def set_mode(on: bool) -> None:
@@ -46,4 +48,4 @@ def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function as a graph in graph mode, else itself.  Cells need no conversion."""
-    return _as_graph(function) if mode else function
+    return _as_graph(function) if mode and not state.eager else function

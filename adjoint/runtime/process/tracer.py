@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.ir.op import Op
 
-__all__ = ["Emitter", "Recorder", "check_gradients", "emitter", "not_recording", "set_tracer", "state", "tracing"]
+__all__ = ["Emitter", "Recorder", "check_gradients", "eagerly", "emitter", "not_eagerly", "not_recording", "set_tracer", "state", "tracing"]
 
 _set = threading.local.__setattr__
 
@@ -102,29 +102,33 @@ class _State(threading.local):
     """The state of a thread, which ops read before they compute.
 
     tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
+    eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly: what it calls does, too
     computing cells that run in another float type, by their ids: see `precision`
     no_grad   for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
     """
 
     tracer: Recorder | Emitter | None = None
+    eager: bool = False
 
     def __init__(self) -> None:
         self.computing: dict[int, Computing] = {}
         self.no_grad: list[Any] = []
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "tracer":
+        if name not in ("tracer", "eager"):
             _set(self, name, value)
-        elif value is None:
-            _set(self, name, value)
+            return
+        # Set first and removed last: a Ctrl-C in between leaves a surplus entry, not a missing one.
+        if value is not None and value is not False:
+            tracing[get_ident()] = None
+        _set(self, name, value)
+        if self.tracer is None and not self.eager:
             tracing.pop(get_ident(), None)
-        else:
-            tracing[get_ident()] = None  # set first and removed last: a Ctrl-C in between leaves a surplus entry, not a missing one
-            _set(self, name, value)
 
 
 tracing: dict[int, None] = {}
-"""The threads that have a tracer.  If it is empty, an op need not look up its own thread's, which is slower."""
+"""The threads that have a tracer or run a function eagerly.  If it is empty, an op need not look up its own thread's state, which takes
+longer."""
 
 state = _State()
 
@@ -142,15 +146,35 @@ def check_gradients() -> None:
                            "and use its result inside")
 
 
-set_tracer = functools.partial(_set, state, "tracer")
-"""Set the thread's tracer atomically with respect to Ctrl-C.  Called first in a `finally`, where a Ctrl-C arrives at the first call of a
-Python function at the earliest; `state.tracer = ...` follows, to update `tracing`."""
+set_tracer, _set_eager = functools.partial(_set, state, "tracer"), functools.partial(_set, state, "eager")
+"""Set the thread's tracer, or `eager`, atomically with respect to Ctrl-C.  Called first in a `finally`, where a Ctrl-C arrives at the first
+call of a Python function at the earliest; `state.tracer = ...` follows, to update `tracing`."""
+
+
+def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that is under `jit`, or a Cell in GRAPH_MODE, eagerly, with all that it calls."""
+    before = state.eager
+    try:
+        state.eager = True
+        return function(*args, **kwargs)
+    finally:
+        _set_eager(before)
+        state.eager = before
+
+
+def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call what a function that runs eagerly calls as a graph would: a hook, whose own calls may be graphs."""
+    _set_eager(False)  # `tracing` keeps its entry
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _set_eager(True)
 
 
 def _in_child() -> None:
     """Drop the tracers of other threads, which do not exist in a forked process."""
     tracing.clear()
-    if state.tracer is not None:
+    if state.tracer is not None or state.eager:
         tracing[get_ident()] = None
 
 

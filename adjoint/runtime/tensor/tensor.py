@@ -185,7 +185,7 @@ class Tensor(Methods):
     def asnumpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array (bfloat16 as float32): a view if no other tensor shares the memory, else a copy.
 
-        While a function is made into a graph, the array is a copy that cannot be written.
+        In functions under `jit` the array is a copy, which cannot be written while a function is made into a graph.
         """
         _seen(self)
         array = array_of(self.memory, self.type)
@@ -194,7 +194,7 @@ class Tensor(Methods):
         # Reference count of memory owned by this tensor alone: the tensor, the view's buffer and getrefcount's argument.
         # A running tape needs the values as they were.
         tracer = state.tracer
-        if tracer is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE:
+        if tracer is None and not state.eager and sys.getrefcount(self.memory) <= _VIEWED_ALONE:
             return array
         array = array.copy()
         if tracer is not None and tracer.emits is True:

@@ -31,8 +31,8 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.plan import Plan
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
-from adjoint.runtime.graphs.running.optimised import faster
-from adjoint.runtime.graphs.running.user_code import returning
+from adjoint.runtime.graphs.running.optimised import faster, reason
+from adjoint.runtime.graphs.running.user_code import returning, returns_anything
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -152,9 +152,10 @@ def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable
 
 
 def why_not_observed(graph: Graph) -> str:
-    """Return why the forward hooks of a graph cannot be taken to change nothing; "" if they can."""
-    found = _observing(graph, again=False)
-    return found if isinstance(found, str) else ""
+    """Return why the user's code in a graph cannot be taken to change nothing that comes after it."""
+    found = _observing(graph, again=False) if returns_anything(graph) else ""
+    said = found if isinstance(found, str) else ""
+    return said or reason(graph) or "a forward hook is given something that is no tensor"
 
 
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:

@@ -53,10 +53,19 @@ class HeadAndTail:
         self._types = [value.type for value in tail.function.params]
         self._state = [(tail.state[symbol], type_) for symbol, type_ in types.items()]
 
+    @property
+    def begins_whole(self) -> bool:
+        """True if the head, too, need not run along its path."""
+        return self._first is not None
+
+    def fits(self, arguments: Sequence[Tensor]) -> bool:
+        """Return True if that is so now."""
+        return self._first is not None and self._first.fits(arguments)
+
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
         """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
         first, whole = self._first, self._whole
-        if first is not None and not run.replaying and first.fits(arguments):
+        if first is not None and not run.replaying and self.fits(arguments):
             begun = first.begun(arguments, log)
             assert isinstance(begun, RecordableRun)
             return self._run_whole(begun, log)

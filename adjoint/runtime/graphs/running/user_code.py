@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from adjoint.dataclass import dataclass
 from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, While
+from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, If, While
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read
@@ -20,8 +20,8 @@ from adjoint.passes.inline import inlined
 from adjoint.runtime.graphs.graph import CellSite, Graph, LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.running.gradient_hosts import has_hosts
 
-__all__ = ["Obstacle", "UserCode", "has_user_code", "obstacle", "only_hooks_of_cells", "parameters_are_read_before", "returning",
-           "returns_anything", "runs_user_code"]
+__all__ = ["Obstacle", "UserCode", "has_user_code", "is_decided", "may_leave", "obstacle", "only_hooks_of_cells",
+           "parameters_are_read_before", "returning", "returns_anything", "runs_user_code"]
 
 
 class UserCode:
@@ -129,6 +129,19 @@ def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
 def returns_anything(graph: Graph) -> bool:
     """Return True if the user's code is called for its result, as forward hooks are: the graph may not be made for its type."""
     return next(returning(graph), None) is not None
+
+
+def may_leave(graph: Graph, user: UserCode | None) -> bool:
+    """Return True if the user's code may return unforeseen values in a run of a graph, or change what comes after it.
+
+    user  what may happen while it runs; None if none of the user's code does
+    """
+    return user is not None and (user.late is not None or returns_anything(graph))
+
+
+def is_decided(graph: Graph) -> bool:
+    """Return True if there are branches or loops in a graph: tensors decide what runs."""
+    return any(isinstance(node.op, (If, For, While)) for function in graph.module.functions.values() for node in walk(function.body))
 
 
 def returning(graph: Graph) -> Iterator[Node]:
