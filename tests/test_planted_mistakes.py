@@ -183,7 +183,7 @@ def memory_twice(patch: Patch) -> None:
 
 def held_memory_in_place(patch: Patch) -> None:
     """A parameter is written in place though a result shares its memory."""
-    patch.setattr(tables, "_HELD_ALONE", 1000)
+    patch.setattr(tables, "OF_ATTRIBUTE", 1000)
 
 
 def late_hooks_ignored(patch: Patch) -> None:

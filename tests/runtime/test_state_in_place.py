@@ -206,7 +206,7 @@ def test_a_value_that_is_needed_after_a_host_call() -> None:
 
 def test_a_write_in_place_of_memory_that_is_held_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above can fail."""
-    monkeypatch.setattr(tables, "_HELD_ALONE", 1000)
+    monkeypatch.setattr(tables, "OF_ATTRIBUTE", 1000)
     with pytest.raises(AssertionError):
         test_others_keep_the_old_values("reshape")
 

@@ -13,6 +13,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.values.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.world import World
+from adjoint.ownership import OF_VARIABLE
 
 __all__ = ["CallStack"]
 
@@ -86,8 +87,8 @@ class CallStack:
         """
         in_use = False
         for frame in self.frames:
-            # The frame's dict, the loop and getrefcount's argument refer to each; one with more is in use elsewhere.
-            if any(isinstance(x, Closure) and sys.getrefcount(x) > 3 for x in frame.names.values()):
+            # The frame's dict and the loop's variable hold each; one with more is in use elsewhere.
+            if any(isinstance(x, Closure) and sys.getrefcount(x) > OF_VARIABLE + 1 for x in frame.names.values()):
                 in_use = True
             else:
                 frame.names.clear()

@@ -29,6 +29,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Nested, PythonAccess, Slot, Straight, Transfer, aliases, continues
 from adjoint.ir.types import StackType, TensorType
+from adjoint.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.buffers import aligned
 from adjoint.runtime.execution.checks import Explanations, explained
@@ -52,10 +53,6 @@ _STEP_BITS = 32
 
 _MOST_OPERANDS = 6
 """Operands and results of a kernel that is launched with pointers as arguments."""
-
-_HELD_ALONE = 3
-"""Reference count of the memory of state that nothing else holds: the tensor, the step's variable, getrefcount's argument."""
-
 
 def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
@@ -304,7 +301,7 @@ class PieceTable:
         name = f"m{tensor}"
         if name not in self.blocks:
             self.made["alone"] = _alone
-            self.before += [f"{name} = {tensor}.memory", f"if holders({name}) > {_HELD_ALONE}: {name} = alone({tensor})"]
+            self.before += [f"{name} = {tensor}.memory", f"if holders({name}) > {OF_VARIABLE + 1}: {name} = alone({tensor})"]
             return self.block(name)
         return self.blocks.index(name), 0
 
@@ -370,7 +367,7 @@ class PieceTable:
         tensor = self.states[symbol]
         # A value of the same state that was read in an earlier piece, and that nothing needs any more: `values` and a variable hold it.
         gone = [f" + 2 * (m{i} is m{before})" for i in self.writes.gone[slot] if i not in self.tensors and i in self.names]
-        return f"m{before} if holders({tensor}.memory) <= {_HELD_ALONE}{''.join(gone)}"
+        return f"m{before} if holders({tensor}.memory) <= {OF_ATTRIBUTE + 1}{''.join(gone)}"
 
     def allocate(self, name: str, nbytes: int, first: str = "") -> None:
         """Allocate memory, unless the expression `first` gives some."""

@@ -29,6 +29,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Identity, NoGrad
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.types import TensorType
+from adjoint.ownership import OF_VARIABLE
 from adjoint.runtime.cells.calling import Eager
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule
@@ -41,10 +42,6 @@ from adjoint.runtime.process.location import receiver, user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["Tape"]
-
-_HELD_AS_NAME = 4
-"""Reference count of a tensor that only the list of its names holds: the list, two variables, getrefcount's argument."""
-
 
 _frame, _new = sys._getframe, object.__new__
 
@@ -138,8 +135,8 @@ class Tape:
         names = self.names.get(id(x))
         if names is None:
             return [x]
-        for name in [name for name in names if name is not x and self._alone_holds(name)]:
-            del self.names[id(name)]
+        for name in [name for name in names if name is not x and sys.getrefcount(name) <= OF_VARIABLE + 1 + self._held(name)]:
+            del self.names[id(name)]  # besides this tape the variable and the list hold it: it can never be read again
         names[:] = [name for name in names if id(name) in self.names]
         return names
 
@@ -159,11 +156,10 @@ class Tape:
             names[id(alias)] = together
         self.named.clear()
 
-    def _alone_holds(self, name: Tensor) -> bool:
-        """True if only this tape refers to a name (besides the caller's variable and the list of names): it can never be read again."""
+    def _held(self, name: Tensor) -> int:
+        """Return how often this tape holds a tensor, besides the list of its names."""
         slot = self.slots.get(id(name))
-        here = (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
-        return sys.getrefcount(name) <= _HELD_AS_NAME + here
+        return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
         """Prepare for `x` to be overwritten by `value`: recorded steps keep the old memory, and the hooks on it."""

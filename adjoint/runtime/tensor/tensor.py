@@ -22,6 +22,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Cast, Identity, NoGrad, StraightThrough
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
+from adjoint.ownership import OF_ATTRIBUTE
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.memory.op_plans import check_fits, plan_for, plans
@@ -191,10 +192,9 @@ class Tensor(Methods):
         array = array_of(self.memory, self.type)
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
-        # Reference count of memory owned by this tensor alone: the tensor, the view's buffer and getrefcount's argument.
-        # A running tape needs the values as they were.
+        # The tensor and the buffer of the view hold the memory.  A running tape needs the values as they were.
         tracer = state.tracer
-        if tracer is None and not state.eager and sys.getrefcount(self.memory) <= _VIEWED_ALONE:
+        if tracer is None and not state.eager and sys.getrefcount(self.memory) <= OF_ATTRIBUTE + 1:
             return array
         array = array.copy()
         if tracer is not None and tracer.emits is True:
@@ -336,7 +336,8 @@ class Tensor(Methods):
                 return
             tracer.overwritten(self, value)
         holders = sys.getrefcount(self.memory)
-        if holders <= _HELD_ALONE or (holders == _SHARED_ALONE and self.__dict__.get("_shared") is self.memory):
+        # A tensor over the memory of an array holds it twice.
+        if holders <= OF_ATTRIBUTE or (holders == OF_ATTRIBUTE + 1 and self.__dict__.get("_shared") is self.memory):
             ffi.memmove(self.memory, value.memory, self.type.nbytes)
         else:
             self.memory = memory_of(array_of(value.memory, value.type))
@@ -456,11 +457,6 @@ def unshared(x: Tensor) -> Memory:
 
 _IDENTITY, _NO_GRAD, _ANEW = Identity(), NoGrad(), StraightThrough()
 _new = object.__new__
-_HELD_ALONE = 2
-"""Reference count of memory owned by one tensor: the tensor and getrefcount's argument."""
-_VIEWED_ALONE = 3
-_SHARED_ALONE = 3
-"""Reference count of an array's memory owned by one tensor, which holds two references."""
 
 
 def wrap(type_: TensorType, memory: Memory) -> Tensor:
@@ -507,7 +503,7 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     made: list[Memory] = []
     for target in targets:
         # `given` holds one more reference to each target that is also an operand.
-        alone = tracer is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
+        alone = tracer is None and sys.getrefcount(target.memory) <= OF_ATTRIBUTE + sum(m is target.memory for m in given)
         made.append(target.memory if alone else machine().allocate(target.type.nbytes))
     plan.into(given, made)
     for target, type_, memory in zip(targets, plan.types, made, strict=True):

@@ -13,6 +13,7 @@ from adjoint.ir.core import Literal
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Apply, Attach, Hook, NumberAccess, Outputs
 from adjoint.ir.ops.state import Read, Write
+from adjoint.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.execution.whole_texts import Text, WrittenStep
@@ -63,16 +64,12 @@ def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
         given = values[value]
         if dies and run.tape is None and run.plain:
             values[value] = None
-            if sys.getrefcount(given) <= _HELD_ALONE and sys.getrefcount(given.memory) <= _HELD_ALONE:
+            if sys.getrefcount(given) <= OF_VARIABLE and sys.getrefcount(given.memory) <= OF_ATTRIBUTE:
                 target.memory = given.memory
                 return
         target.overwrite(given)
 
     return write_
-
-
-_HELD_ALONE = 2
-"""Reference count of an object with one owner: the owner, and getrefcount's argument."""
 
 
 def hook(bound: Bound, hosts: Mapping[str, Any]) -> Step:

@@ -21,6 +21,7 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
+from adjoint.ownership import OF_VARIABLE
 from adjoint.passes.specialize import Inference, Inferences
 from adjoint.runtime.execution.checks import explained
 from adjoint.runtime.execution.run import Run
@@ -32,9 +33,6 @@ __all__ = ["InOrder"]
 
 _MOST_BYTES = 2**24
 """Bytes of all results, above which a plan is worth its time, and the memory that it saves counts."""
-
-_HELD_ALONE = 2
-"""Reference count of memory with one owner: a variable, and getrefcount's argument."""
 
 
 class _Step(NamedTuple):
@@ -162,7 +160,7 @@ class InOrder:
                     values[results[0]] = state[node.op.symbol].memory
                 else:
                     given, values[operands[0]] = values[operands[0]], None
-                    _write(state[node.op.symbol], given, alone=operands[0] in freed and sys.getrefcount(given) <= _HELD_ALONE)
+                    _write(state[node.op.symbol], given, alone=operands[0] in freed and sys.getrefcount(given) <= OF_VARIABLE)
                     values[operands[0]] = given
                 for i in freed:
                     values[i] = None
