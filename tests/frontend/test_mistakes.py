@@ -63,6 +63,39 @@ def unassigned(x):
     return y
 
 
+def unassigned_in_later_rounds(x):
+    """The first round assigns `y`, since `left` is 1 then; a later one may not."""
+    rounds, left = x.sum() * 0, 1
+    while True:
+        rounds += 1
+        if left:
+            if x[1] > rounds:
+                left = left - 1
+        else:
+            if rounds > 4:
+                break
+            continue
+        y = x * rounds
+        if rounds > 5:
+            break
+    return y
+
+
+def unassigned_after_a_round(x):
+    rounds, left = 0, 1
+    while rounds < 4:
+        rounds += 1
+        if left:
+            if x[1] > rounds:
+                left = left - 1
+        else:
+            continue
+        y = x * rounds
+        if x[0] > 50:
+            return x
+    return y
+
+
 def endless(x):
     return endless(x)
 
@@ -89,6 +122,7 @@ keeps = Keeps()
 @pytest.mark.parametrize(("function", "kind", "code"), [
     (tries, RuntimeError, "E202"), (dtypes_differ, TypeError, "E204"), (shapes_differ, ValueError, "E204"),
     (structures_differ, TypeError, "E206"), (grows, ValueError, "E205"), (unassigned, UnboundLocalError, "E207"),
+    (unassigned_in_later_rounds, UnboundLocalError, "E207"), (unassigned_after_a_round, UnboundLocalError, "E207"),
     (endless, RuntimeError, "E211"), (endless, RecursionError, "E211"), (registers_on_a_cell, RuntimeError, "E210"),
     (registers_on_a_parameter, ValueError, "E210"), (lambda x: keeps(x), TypeError, "E209"),
 ], ids=lambda x: getattr(x, "__name__", x))

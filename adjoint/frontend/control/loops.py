@@ -209,9 +209,11 @@ class Looping(Branching):
                 first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
                 # A name that only the body assigns has no value at the beginning of a round.
                 widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
-                if first is UNBOUND and state.once and last is not UNBOUND and not isinstance(last, Unusable):
+                if first is UNBOUND and state.once and last is not UNBOUND:
                     given = state.given.setdefault(place.key, {})
-                    if name not in given:
+                    if isinstance(last, Unusable):
+                        given[name] = last  # a round may leave it without a value, though one that was lowered before did not
+                    elif name not in given:
                         given[name] = self._returned(state, last, name)
             return widened
         return self._parameters(state, inside, after, self.named(place))
