@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from adjoint.runtime.graphs import ways
+from adjoint.runtime.graphs import entry, ways
 
 ROOT = Path(__file__).parent.parent
 
@@ -105,7 +105,8 @@ def page() -> str:
     said = [(each, _sentence(each.said.replace("{}", "..."))) for each in ways.REASONS if each.said]
     reasons = "\n".join(f"| {each.name} | {sentence} | {each.way_out} |" for each, sentence in said)
     causes = "\n".join(f"| {each.name} | {each.about} | {each.way_out} |" for each in ways.CAUSES)
-    return PAGE.format(ways=out_of, reasons=reasons, causes=causes, journeys="\n".join(map(_journey, ways.WAYS)))
+    choice = "\n".join(line[4:] for line in (entry.__doc__ or "").splitlines() if line.startswith("    "))
+    return PAGE.format(choice=choice, ways=out_of, reasons=reasons, causes=causes, journeys="\n".join(map(_journey, ways.WAYS)))
 
 
 def _sentence(text: str) -> str:
@@ -181,6 +182,15 @@ warning with the last cause. `jit(fullgraph=True)` raises where a call would not
 | way | whole | what happens |
 |---|---|---|
 {ways}
+
+Which one a call takes is decided when its graph is called first, in `runtime/graphs/entry.py`, which has a class for each line:
+
+```text
+{choice}
+```
+
+A graph whose hooks are expected to look turns to one of the last two classes when several calls have left it, and where a run of it cannot
+begin.
 
 A jitted function that another one calls becomes a part of that one's graph, and has no call of its own. Without a C compiler the kernels
 of each way are NumPy's, one by one (`adjoint doctor` says whether one is found).

@@ -38,9 +38,9 @@ from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
-from adjoint.runtime.graphs.entry import parsed, run_instead
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.jit import jit
+from adjoint.runtime.graphs.making import parsed, run_instead
 from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor

@@ -31,7 +31,7 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import tiers
 from adjoint.runtime.gradients.trie import trie
-from adjoint.runtime.graphs import entry
+from adjoint.runtime.graphs import making
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves
@@ -278,7 +278,7 @@ SHOWN = re.compile(r"^error\[E2\d\d\]: .*\n +--> .*:\d+:\d+\n.*\^", re.DOTALL)
 @contextlib.contextmanager
 def lowering(failed: list[BaseException]) -> Iterator[None]:
     """Return the context in which exceptions that are raised while a graph is made are listed."""
-    original = entry.make
+    original = making.make
 
     def make(*arguments: Any) -> Any:
         try:
@@ -287,11 +287,11 @@ def lowering(failed: list[BaseException]) -> Iterator[None]:
             failed.append(error)
             raise
 
-    entry.make = make
+    making.make = make
     try:
         yield
     finally:
-        entry.make = original
+        making.make = original
 
 
 class Comparison:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint.runtime.graphs import entry
+from adjoint.runtime.graphs import making
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +31,11 @@ def without_fusion() -> Iterator[None]:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The functions and cells for which a graph is made, one entry for each graph."""
     made: list[Any] = []
-    original = entry.make
+    original = making.make
 
     def counted(known: Any, template: Any, tensors: Any, named: Any) -> Any:
         made.append(named)
         return original(known, template, tensors, named)
 
-    monkeypatch.setattr(entry, "make", counted)
+    monkeypatch.setattr(making, "make", counted)
     return made

@@ -21,7 +21,7 @@ from adjoint.ir.ops.control import Gradient
 from adjoint.ir.plan import Plan, Straight
 from adjoint.passes import optimising
 from adjoint.runtime.execution import launches, sequence, stacks
-from adjoint.runtime.graphs.entry import parsed
+from adjoint.runtime.graphs.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import N, T, function, made, same

@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops, watch
-from adjoint.runtime.graphs import entry
+from adjoint.runtime.graphs import making
 from adjoint.runtime.graphs.running.in_order import InOrder
 
 
@@ -18,7 +18,7 @@ from adjoint.runtime.graphs.running.in_order import InOrder
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """In order of the calls: "once" for one that ran node by node, "graph" for one that made a graph."""
     found: list[str] = []
-    run, make = InOrder._run, entry.make
+    run, make = InOrder._run, making.make
 
     def once(*given: Any) -> Any:
         found.append("once")
@@ -29,7 +29,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return make(*given)
 
     monkeypatch.setattr(InOrder, "_run", once)
-    monkeypatch.setattr(entry, "make", made)
+    monkeypatch.setattr(making, "make", made)
     return found
 
 

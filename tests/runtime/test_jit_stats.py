@@ -442,3 +442,12 @@ def test_fullgraph_refuses_hooks_in_branches_before_anything_runs() -> None:
     with pytest.raises(CompileError, match="a forward hook runs in a branch, in a loop"):
         run(ones(2, 3))
     assert seen == []
+
+
+def test_an_array_is_named_that_keeps_hooks_from_being_observed() -> None:
+    net = Net()
+    net.layer.register_forward_hook(lambda cell, inputs, output: None)
+    array = np.ones((2, 3), np.float32)
+    found = called(net, lambda: jit(net)(ones(2, 3)), lambda: jit(net)(Tensor.from_numpy(array)))
+    ways_taken = [(each.way, each.why) for graph in found.graphs for each in graph.ways]
+    assert sorted(ways_taken) == [("eagerly", "an argument shares its memory with a NumPy array"), ("with hooks that look", "")]

@@ -15,7 +15,7 @@ from adjoint.ir.parse import parse_module
 from adjoint.ir.plan import Nested, Straight
 from adjoint.runtime.execution import launches, sequence
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.graphs.entry import parsed
+from adjoint.runtime.graphs.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from tests.runtime.graphs_by_hand import N, T, function, made, same
 

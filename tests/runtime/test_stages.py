@@ -15,7 +15,7 @@ from adjoint.ir.core import walk
 from adjoint.ir.print import print_module
 from adjoint.passes.optimising import optimised
 from adjoint.runtime.execution.text import load_ir
-from adjoint.runtime.graphs.entry import parsed
+from adjoint.runtime.graphs.making import parsed
 from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, wanted
 
 

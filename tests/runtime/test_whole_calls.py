@@ -16,8 +16,8 @@ from adjoint import CompileError, Parameter, Tensor, jit, nn, ops
 from adjoint.budget import budget
 from adjoint.runtime.execution import whole_calls
 from adjoint.runtime.execution.sequence import Sequence
-from adjoint.runtime.graphs.entry import parsed
 from adjoint.runtime.graphs.guards.places import OwnAttribute
+from adjoint.runtime.graphs.making import parsed
 
 RUNS = 6
 """More than a graph needs to be called by one function."""

@@ -22,6 +22,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
 from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.cache import Graphs, GraphsOfCells
+from adjoint.runtime.graphs.call import Call
 from adjoint.runtime.graphs.dynamic import check_declared
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.made_anew import NotShared, SharedGraphs, shared_graphs
@@ -223,7 +224,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             plain = True
             entry = known.find_plain(types_)
             if entry is not None:
-                return entry.run(known, None, named, args, given, kwargs)
+                return entry.run(Call(known, None, named, args, given, kwargs))
     template, tensors = _flat(known, args, kwargs)
     found = _cached(known, template, tensors, plain)
     if found is None and not recorded and (once := known.once(template, tensors)) is not None:
@@ -231,7 +232,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             known.calls.took(None, NEW_SIZE, Why(SIZE_ONCE))
         return once()
     entry, template, tensors = found or _found(known, template, tensors, named, plain)
-    return entry.run(known, template, named, tensors, given, kwargs)
+    return entry.run(Call(known, template, named, tensors, given, kwargs))
 
 
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
@@ -272,7 +273,7 @@ def _made(known: Graphs, template: Template, tensors: Sequence[Tensor], named: A
     check_declared(getattr(named.construct, "__func__", None) if isinstance(named, Cell) else named, template)
     # The frontend is imported with the first function that is parsed.
     with collector.paused():
-        from adjoint.runtime.graphs.entry import make
+        from adjoint.runtime.graphs.making import make
 
     return make(known, template, tensors, named)
 
