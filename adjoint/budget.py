@@ -17,10 +17,11 @@ entry never makes a running program wrong: whoever uses an entry holds a referen
 from __future__ import annotations
 
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol, TypeVar
+
+from adjoint.locking import Lock
 
 __all__ = ["Budget", "Cache", "Entry", "Refillable", "Table", "budget"]
 
@@ -74,7 +75,7 @@ class Budget:
 
     def forget_threads(self) -> None:
         """Begin without an eviction thread; a forked child process has none."""
-        self._turning = threading.Lock()
+        self._turning = Lock()
 
     @property
     def limit(self) -> int:

@@ -11,8 +11,9 @@ thousand times what a call costs, so a program in which these numbers go on grow
 from __future__ import annotations
 
 from collections import Counter
-from threading import Lock
 from typing import Final, Literal
+
+from adjoint.locking import Lock
 
 __all__ = ["Kind", "count", "counted"]
 

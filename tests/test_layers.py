@@ -21,7 +21,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "adjoint"
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("budget", "collector", "dataclass", "diagnostics", "files", "lazy", "log", "made", "ownership", "settings", "tracebacks"),
+    ("budget", "collector", "dataclass", "diagnostics", "files", "lazy", "locking", "log", "made", "ownership", "settings", "tracebacks"),
     ("ir",),
     ("passes", "codegen", "frontend"),
     ("runtime.process",),

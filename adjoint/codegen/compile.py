@@ -32,6 +32,7 @@ from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.dataclass import dataclass, field
 from adjoint.ir.types import DType
+from adjoint.locking import Lock
 from adjoint.made import count
 
 __all__ = ["KernelCache", "stop_compiling"]
@@ -148,7 +149,7 @@ class _Crew:
 
     def __init__(self, work: Callable[[Any], None], most: int = 0):
         self._work = work
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._waiting: deque[Any] = deque()
         self._threads = 0
         self._alive: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
@@ -224,7 +225,7 @@ class KernelCache:
 
     def _forget_threads(self) -> None:
         """Begin without locks held and units under way: at first, and in a forked child, which has none of the threads."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.workshop.forget_threads()
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)

@@ -8,10 +8,10 @@ has locked is not opened a second time.
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import suppress
 
 from adjoint.codegen.private_folder import PrivateFolder
+from adjoint.locking import Lock
 
 try:
     import fcntl
@@ -22,7 +22,7 @@ __all__ = ["lock", "unlock"]
 
 _held: dict[tuple[int, int], int] = {}
 """The descriptor of each file that this process has locked, by device and inode number."""
-_guard = threading.Lock()
+_guard = Lock()
 
 
 def lock(folder: PrivateFolder, name: str) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def unlock(folder: PrivateFolder, name: str, file: tuple[int, int]) -> None:
 
 def _in_child() -> None:
     global _guard
-    _guard = threading.Lock()
+    _guard = Lock()
     _held.clear()
 
 

@@ -23,6 +23,7 @@ from adjoint.codegen.private_folder import UntrustedError
 from adjoint.codegen.probe import check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
 from adjoint.diagnostics import InternalError, printed_as, warn
+from adjoint.locking import Lock
 
 __all__ = ["CompilerFailure", "Workshop", "begin_opening", "load_runtime", "open_workshop", "runtime_interface", "runtime_text"]
 
@@ -155,7 +156,7 @@ class Workshop:
 
     def forget_threads(self) -> None:
         """Begins without locks held."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def key(self, text: str, needed: Iterable[str] = (), extra: tuple[str, ...] = ()) -> str:
         """Return the identity of a text with these headers and extra flags, for this compiler."""
@@ -376,7 +377,7 @@ def _problem_of(store: Store, refused: list[str], chosen: Path | None) -> str:
     return ""
 
 
-_opening = threading.Lock()
+_opening = Lock()
 _opened: Workshop | NoCompiler | None = None
 
 
@@ -473,7 +474,7 @@ def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
 
 def _in_child() -> None:
     global _opening, _promised
-    _opening, _promised = threading.Lock(), threading.Event()
+    _opening, _promised = Lock(), threading.Event()
     _promised.set()  # nobody opens a workshop here
 
 

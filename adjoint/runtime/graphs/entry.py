@@ -421,7 +421,7 @@ def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | No
                         f"The hooks that have run have changed what the graph had read before them, {changed}, and what comes after them "
                         "takes another graph, which would be made of the new value only. Change it between two calls, or, if it is a "
                         "number, keep it in a Parameter, whose value is read anew each time.") from None
-                with lowering_lock:
+                with lowering_lock.current:
                     kind = flatten((tuple(tensors), {}))[0] if call.template is None else call.template
                     subject = subject_for(known.call, kind, call.named, known.constant)
                     started = perf_counter()

@@ -12,11 +12,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from os import environ
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any
 
 from adjoint import log
 from adjoint.dataclass import dataclass, field
+from adjoint.locking import Lock
 from adjoint.runtime.execution.whole_calls import NOT_RUN
 from adjoint.runtime.graphs.ways import NONE, Cause, Way, Why
 

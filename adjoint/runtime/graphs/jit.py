@@ -254,7 +254,7 @@ def _found(known: Graphs, template: Template, tensors: Sequence[Tensor], named: 
     found = _cached(known, template, tensors, plain)
     if found is not None:
         return found
-    with lowering_lock:
+    with lowering_lock.current:
         # Another thread may have made it in the meantime.
         return _cached(known, template, tensors) or _made(known, template, tensors, named)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
+
+from adjoint.locking import ReentrantLock
 
 __all__ = ["lowering_lock"]
 
 
 class _Lock:
-    """The lock of lowering; a forked child process starts with an unheld one.
+    """The lock of lowering, and what it protects; a forked child process starts with an unheld one.
 
-    current  the lock of this process, for a `with` of a run that reads or writes Python state while a lowering has values in objects
+    current  the lock of this process, also for a run that reads or writes Python state while a lowering has values in objects
     exposed  how often a lowering has put values into objects of the program around, and
     hidden   how often one has taken them back: while they are equal no object holds a value of a lowering
     """
@@ -20,12 +21,6 @@ class _Lock:
 
     def __init__(self) -> None:
         self.anew()
-
-    def __enter__(self) -> None:
-        self.current.acquire()
-
-    def __exit__(self, *raised: object) -> None:
-        self.current.release()
 
     def expose(self) -> None:
         """Call this before a value of a lowering is put into an object.  The lock is held."""
@@ -36,7 +31,7 @@ class _Lock:
         self.hidden = self.exposed
 
     def anew(self) -> None:
-        self.current, self.exposed, self.hidden = threading.RLock(), 0, 0
+        self.current, self.exposed, self.hidden = ReentrantLock(), 0, 0
 
 
 lowering_lock = _Lock()

@@ -142,7 +142,7 @@ def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         call = functools.partial(method_on, function, lambda: instance)
     else:
         call = functools.partial(function_on, function)
-    with lowering_lock:
+    with lowering_lock.current:
         return lowered(subject_for(call, template, function, set()))
 
 

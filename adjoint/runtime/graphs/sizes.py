@@ -219,7 +219,7 @@ class SizedGraph(Graph):
 
     def _specialised(self) -> tuple[Module, dict[Value, Any]]:
         if self._made is None:
-            with lowering_lock:  # two threads must not get different nodes
+            with lowering_lock.current:  # two threads must not get different nodes
                 self._made = self._made or _specialised(self.general, self._sizes)
         return self._made
 

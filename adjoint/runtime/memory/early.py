@@ -7,10 +7,11 @@ parameter stays where it was made, so early memory is the same.  The library cou
 from __future__ import annotations
 
 import mmap
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+from adjoint.locking import ReentrantLock
 
 __all__ = ["EarlyMemory"]
 
@@ -38,7 +39,7 @@ class EarlyMemory:
 
     def forget_threads(self) -> None:
         """Begin without locks held, as in a forked child."""
-        self._lock = threading.RLock()  # a block may be freed wherever the collector runs
+        self._lock = ReentrantLock()  # a block may be freed wherever the collector runs
 
     def count_with(self, count: Callable[[int], None]) -> None:
         """Tell a function how many bytes are in use, and then how many less with each block that is freed."""

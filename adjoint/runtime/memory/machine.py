@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from adjoint import collector
 from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.types import TensorType
+from adjoint.locking import Lock
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.process import context
 from adjoint.runtime.process.threads import default_threads
@@ -82,7 +82,7 @@ class Machine:
 
     def forget_threads(self) -> None:
         """Begin without locks held, as in a forked child."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._early.forget_threads()
 
     @property
@@ -231,7 +231,7 @@ def forbids_interpreter() -> bool:
     return os.environ.get("ADJOINT_FORBID_INTERPRETER", "") not in ("", "0")
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _machine: Machine | None = None
 
 
@@ -247,7 +247,7 @@ def machine() -> Machine:
 
 def _in_child() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
     if _machine is not None:
         _machine.forget_threads()
 

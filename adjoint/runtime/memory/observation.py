@@ -20,6 +20,7 @@ from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
+from adjoint.locking import Lock
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 
 __all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing", "report"]
@@ -109,7 +110,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_lock = threading.Lock()
+_lock = Lock()
 _observing = 0
 _called: Any = None
 """The C function that calls `_launched`; it is kept, since other threads may be about to call it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from adjoint.diagnostics import InternalError
+from adjoint.locking import Lock
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
 
@@ -45,7 +45,7 @@ class Tuning:
 
     def forget_threads(self) -> None:
         """Begin without a thread at work; a forked child has none."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._busy = False
 
     def add(self, key: Any, kernel: KernelText, replace: Callable[[], None]) -> None:

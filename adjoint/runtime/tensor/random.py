@@ -7,10 +7,10 @@ from the counter-based generator in `ir/ops/random.py`, so a draw depends on its
 from __future__ import annotations
 
 import os
-import threading
 
 import numpy as np
 
+from adjoint.locking import Lock
 from adjoint.runtime.process.tracer import emitter
 
 __all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seeded"]
@@ -20,7 +20,7 @@ class _Stream:
     """seed: None until the user sets one; draws: how many keys were given out since; times: how often one was set."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.chosen: int | None = None
         self.seed = int.from_bytes(os.urandom(8), "little") >> 1
         self.draws = 0
