@@ -17,7 +17,8 @@ ADJOINT = Path(__file__).parent.parent / "adjoint"
 PACKAGES = [
     "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
     "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process", "runtime/memory", "runtime/hooks",
-    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs/lowering",
+    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs", "runtime/graphs/guards",
+    "runtime/graphs/lowering", "runtime/graphs/running",
 ]
 
 TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}
