@@ -455,13 +455,13 @@ def test_numbers_that_python_holds_are_part_of_the_call(general: list[int]) -> N
 def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python counts, around one launch, and what a graph writes itself does not make it compare its guards anew."""
     texts: list[str] = []
-    compiled = whole_calls.compiled
+    function_of = whole_calls.function_of
 
     def noted(header: str, body: Any, *rest: Any) -> Any:
         texts.append("\n".join([header, *body]))
-        return compiled(header, body, *rest)
+        return function_of(header, body, *rest)
 
-    monkeypatch.setattr(whole_calls, "compiled", noted)
+    monkeypatch.setattr(whole_calls, "function_of", noted)
 
     class Counting(nn.Cell):
         def __init__(self) -> None:

@@ -39,10 +39,10 @@ from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
-from adjoint.runtime.execution.whole_calls import compiled
 from adjoint.runtime.memory import observation
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
+from adjoint.runtime.process.function_text import FunctionText, function_of
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["PieceTable", "Variables", "table_step"]
@@ -71,17 +71,17 @@ def table_step(
     return None if table is None else table.step()
 
 
-class Variables:
+class Variables(FunctionText):
     """The variables of a function of its own: each value around its pieces is in one.
 
     arguments  those of the function's arguments, which are tensors
     constants  by position
-    objects    what variables stand for that are not assigned
     tables     how many tables there are
     """
 
-    def __init__(self, arguments: Sequence[str], constants: Mapping[int, Any], objects: dict[str, Any]):
-        self.arguments, self.constants, self.objects = arguments, constants, objects
+    def __init__(self, arguments: Sequence[str], constants: Mapping[int, Any]):
+        super().__init__("object")
+        self.arguments, self.constants = arguments, constants
         self.tables = 0
 
     def value(self, position: int) -> str:
@@ -411,7 +411,7 @@ class PieceTable:
         """Return the step.  Its function is compiled from text: one for just these values is faster than one that looks at each."""
         self.call()
         freed = [f"values[{slot}] = None" for slot in self.freed()]
-        return compiled("step(values, run)", [*self.statements(), *freed], self.made, __file__)
+        return function_of("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
     def part(self, *, last: bool) -> list[str]:
         """Return the statements of the piece in a function of its own; what it lets go of stays up to the end in the last one."""

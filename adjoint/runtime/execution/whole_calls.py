@@ -5,20 +5,19 @@ Where a graph is straight pieces in a row `whole_texts.written_call` makes it, w
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import CodeType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from adjoint.dataclass import dataclass
 from adjoint.diagnostics import Loc
-from adjoint.made import count
 from adjoint.runtime.execution.run import Run
+from adjoint.runtime.process.function_text import function_of
 from adjoint.runtime.process.location import WRITTEN
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["NOT_RUN", "RunConditions", "WholeCall", "compiled", "whole_call"]
+__all__ = ["NOT_RUN", "RunConditions", "WholeCall", "whole_call"]
 
 NOT_RUN: Final = object()
 """What the function of a whole call returns if it may not run on its arguments now: nothing has happened then."""
@@ -73,7 +72,7 @@ class WholeCall:
         statements = [*self.arguments, *conditions, *asked, *body]
         lines = {line: called[text] for line, statement in enumerate(statements, 2) if (text := statement.strip()) in called}
         made = {**self.objects, **known, **objects, "fits": fits, "NOT_RUN": NOT_RUN, "lines": lines}
-        return compiled(self.header, statements, made, WRITTEN)
+        return function_of(self.header, statements, made, WRITTEN)
 
 
 def whole_call(
@@ -93,19 +92,3 @@ def whole_call(
     body = [f"run = Run({'thread.tracer' if recorded else None})", *(["run.hosts = hosts()"] if hosts is not None else ()),
             f"{f'{leaves}= ' if leaves else ''}graph([{given}], run)", f"return {call.result}"]
     return call.function(fits, body, {"Run": Run, "graph": run, "hosts": hosts, "thread": thread})
-
-
-def compiled(header: str, body: Sequence[str], objects: dict[str, Any], file: str) -> Callable[..., Any]:
-    """Return the function of a header such as `f(x)` and the statements below; functions of the same text share their code.
-
-    objects  its namespace: what variables stand for that are not assigned
-    """
-    exec(_code("\n".join([f"def {header}:", *(f"    {line}" for line in body or ["pass"])]), file), objects)
-    return objects.pop(header.partition("(")[0])
-
-
-@functools.lru_cache(maxsize=256)
-def _code(text: str, file: str) -> CodeType:
-    """Return the code of a text, as one of this file of the package."""
-    count("texts")
-    return compile(text, file, "exec")

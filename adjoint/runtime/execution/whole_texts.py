@@ -87,17 +87,11 @@ class Text(Variables):
     """
 
     def __init__(self, call: WholeCall, constants: Mapping[int, Any]):
-        super().__init__(call.tensors, constants, {})
+        super().__init__(call.tensors, constants)
         self.given = call.given
         self.made: dict[Any, str] = {}
         self.results: dict[int, str] = {}
         self.called: dict[str, Loc] = {}
-
-    def object(self, value: Any) -> str:
-        """Return a new variable that stands for an object."""
-        name = f"object{len(self.objects)}"
-        self.objects[name] = value
-        return name
 
 
 @collector.paused(lasting=False)

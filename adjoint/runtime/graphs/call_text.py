@@ -7,8 +7,7 @@
                     a2, a3, = a1
                     ...
 
-The text holds only numbered variables; what the user wrote, keys and constants, is passed as objects.  An object that is compared by
-identity, such as the `self` of a method, is held weakly.
+An object that is compared by identity, such as the `self` of a method, is held weakly.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from adjoint.runtime.execution.whole_calls import RunConditions, WholeCall
 from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.templates import BOUND, Template, input_number, is_taken_apart
 from adjoint.runtime.memory.machine import ffi, machine
+from adjoint.runtime.process.function_text import FunctionText, function_of
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["ArgumentText", "argument_text", "filling"]
@@ -33,22 +33,21 @@ _BY_VALUE = (int, str, bytes)
 _ITERATED = (tuple, list)
 
 
-class ArgumentText:
+class ArgumentText(FunctionText):
     """Statements that are given the arguments of a call.
 
     header      the name and the parameters of a function of these statements
     given       the expression of the arguments, as `(args, kwargs)`
     statements  they end with `return NOT_RUN` where the arguments are not those of the template
     tensors     the variables that hold the tensors afterwards, in order
-    objects     what the other variables stand for
     """
 
     def __init__(self, leaves: Iterator[Any]) -> None:
+        super().__init__("known", {"Tensor": Tensor})
         self._leaves = leaves
         self.header, self.given = "function(args, kwargs)", "(args, kwargs)"
         self.statements: list[str] = []
         self.tensors: list[str] = []
-        self.objects: dict[str, Any] = {"Tensor": Tensor}
         self._count = 0
 
     def call(self, result: str, objects: Mapping[str, Any], conditions: RunConditions) -> WholeCall:
@@ -59,12 +58,6 @@ class ArgumentText:
         """Return new variables."""
         first, self._count = self._count, self._count + count
         return [f"a{i}" for i in range(first, self._count)]
-
-    def object(self, value: Any) -> str:
-        """Return a variable that stands for an object."""
-        name = f"known{len(self.objects)}"
-        self.objects[name] = value
-        return name
 
     def unless(self, condition: str) -> None:
         """Append a condition that these arguments must meet."""
@@ -168,4 +161,4 @@ def argument_text(template: Template, count: int | None = None) -> ArgumentText 
 
 def filling(result: str, count: int, objects: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., Any]:
     """Return the function of so many tensors, `leaf0`, `leaf1`, ..., that an expression makes the result of."""
-    return eval(f"lambda {', '.join(f'leaf{i}' for i in range(count))}: {result}", dict(objects))
+    return function_of(f"fill({', '.join(f'leaf{i}' for i in range(count))})", [f"return {result}"], dict(objects), __file__)

@@ -14,7 +14,7 @@ import functools
 import inspect
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from adjoint import collector
@@ -32,6 +32,7 @@ from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.graphs.ways import GRADIENT, NEEDS_TAPE, NEW_SIZE, SIZE_ONCE, Why
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.context import get_context
+from adjoint.runtime.process.function_text import function_of
 from adjoint.runtime.process.jitted import graphs_of, mark, parsed_function
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.parameter import Parameter
@@ -149,8 +150,8 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
 
     # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
     if names is not None:
-        made: Any = _with_parameters(names)(tracing, graphs, of_cells, call, id, NOT_RUN)
-        jitted = functools.wraps(function)(made)
+        objects = {"tracing": tracing, "graphs": graphs, "of_cells": of_cells, "call": call, "id": id, "not_run": NOT_RUN}
+        made = functools.wraps(function)(_with_parameters(names, objects))
     else:
 
         @functools.wraps(function)
@@ -165,9 +166,11 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
                     return result
             return call(args, kwargs)
 
-    jitted.graph_of = compiled.graph_of  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
-    mark(jitted, compiled)
-    return jitted
+        made = jitted
+
+    made.graph_of = compiled.graph_of  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
+    mark(made, compiled)
+    return made
 
 
 def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
@@ -180,30 +183,23 @@ def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
     return None if several or any(name.startswith("jit_") for name in names) else names
 
 
-@functools.lru_cache(maxsize=256)
-def _with_parameters(names: tuple[str, ...]) -> Callable[..., Callable[..., Any]]:
-    """Return what makes the function `jitted` with these parameters: Python puts arguments by name in their places.
+def _with_parameters(names: tuple[str, ...], objects: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function `jitted` with these parameters: Python puts arguments by name in their places.
 
     All other names in its text begin with `jit_`: a parameter may be called `id`.
     """
     first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
-    text = f"""\
-def _jitted(jit_tracing, jit_graphs, jit_of_cells, jit_call, jit_id, jit_not_run):
-    def jitted({given}):
-        if not jit_tracing:
-            jit_quick = jit_graphs.quick
-            if jit_quick is not None:
-                if (jit_result := jit_quick({given})) is not jit_not_run:
-                    return jit_result
-            elif (jit_known := jit_of_cells.get(jit_id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
-                    and not {first}._inputs and (jit_result := jit_quick({rest})) is not jit_not_run:
-                return jit_result
-        return jit_call(({given},), {{}})
-    return jitted
-"""
-    namespace: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), namespace)
-    return namespace.pop("_jitted")
+    body = f"""\
+if not jit_tracing:
+    jit_quick = jit_graphs.quick
+    if jit_quick is not None:
+        if (jit_result := jit_quick({given})) is not jit_not_run:
+            return jit_result
+    elif (jit_known := jit_of_cells.get(jit_id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
+            and not {first}._inputs and (jit_result := jit_quick({rest})) is not jit_not_run:
+        return jit_result
+return jit_call(({given},), {{}})"""
+    return function_of(f"jitted({given})", body.splitlines(), {f"jit_{name}": x for name, x in objects.items()}, __file__, closed=True)
 
 
 # -- running ---------------------------------------------------------------------------------------------------------------

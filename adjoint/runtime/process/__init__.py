@@ -7,6 +7,7 @@
     threads           the default number of threads of kernels
     context           the settings of `set_context`
     parallel_context  the settings of `set_auto_parallel_context`
+    function_text     Python functions written as text, for one graph
     location          the line of the user's program that is running
     observers         announcements of new graphs and adjoints
 """

@@ -54,7 +54,7 @@ class CallResult(Place):
         return "value" if isinstance(value, str) else super().watch(value)
 
     def expression(self, conditions: GuardConditions) -> str:
-        return f"{conditions.variable(self._function)}({', '.join(map(conditions.holder, self._arguments))})"
+        return f"{conditions.object(self._function)}({', '.join(map(conditions.holder, self._arguments))})"
 
 
 def _shown(x: Any) -> str:

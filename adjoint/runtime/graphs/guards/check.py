@@ -1,13 +1,10 @@
 """Compiles the check of a graph: one function without arguments that returns whether the guards hold.
 
-Places that are compared by identity contribute a condition each, an expression such as `x3[x4] is x5`.  The text of the
-function contains only numbered variables.  The objects that they refer to, names of attributes among them, are passed as
-arguments, so nothing that the user wrote becomes part of the text, and graphs with conditions of the same form share the code.
+Places that are compared by identity contribute a condition each, an expression such as `x3[x4] is x5`.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -15,6 +12,7 @@ from typing import Any, Protocol
 from adjoint.made import count
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.function_text import FunctionText, function_of
 
 __all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
@@ -25,34 +23,24 @@ class Guarded(Protocol):
     def holds(self, watched: Watched) -> bool: ...
 
 
-class GuardConditions:
-    """The conditions of one graph: expressions over numbered variables, and the objects that these stand for."""
+class GuardConditions(FunctionText):
+    """The conditions of one graph: expressions over the variables `x0`, `x1`, ... and `h0`, `h1`, ..."""
 
     def __init__(self) -> None:
-        self.objects: list[Any] = []
-        """The values of x0, x1, ..."""
+        super().__init__("x")
         self.expressions: list[str] = []
         self.holders: list[str] = []
         """The statements that assign h0, h1, ..., each the object of a weak reference."""
-        self._variables: dict[int, str] = {}
         self._locals: dict[int, str] = {}
-
-    def variable(self, value: Any) -> str:
-        """Return the variable that stands for `value`."""
-        name = self._variables.get(id(value))
-        if name is None:
-            name = self._variables[id(value)] = f"x{len(self.objects)}"
-            self.objects.append(value)  # this also keeps the id from being used again
-        return name
 
     def holder(self, held: Reference) -> str:
         """Return the variable that stands for the object of a reference; it is None once the object has been freed."""
         if isinstance(held, Strong):
-            return self.variable(held.value)
+            return self.object(held.value)
         name = self._locals.get(id(held))
         if name is None:
             name = self._locals[id(held)] = f"h{len(self.holders)}"
-            self.holders.append(f"{name} = {self.variable(held)}()")
+            self.holders.append(f"{name} = {self.object(held)}()")
         return name
 
 
@@ -69,16 +57,14 @@ def compiled_check(
     renew       called when a condition is false: it returns whether the places of the conditions contain equal values nevertheless
     """
     count("guards")
-    lines = _BEGIN.copy()
+    body = _BEGIN.copy()
     if conditions.expressions:
-        lines += ["  try:", *[f"   {statement}" for statement in conditions.holders],
-                  f"   identical = {' and '.join(conditions.expressions)}", *_IDENTICAL]
+        body += ["try:", *[f"    {statement}" for statement in conditions.holders],
+                 f"    identical = {' and '.join(conditions.expressions)}", *_IDENTICAL]
     if by_value:
-        lines += _BY_VALUE
-    lines += _END
-    given = "".join([f", x{i}" for i in range(len(conditions.objects))])
-    made = _compiled(f"def made({_GIVEN}{given}):\n" + "\n".join(lines))
-    return made(epoch, getattr, id, life, watched, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
+        body += _BY_VALUE
+    objects = {"epoch": epoch, "life": life, "watched": watched, "by_epoch": tuple(by_epoch), "by_value": tuple(by_value), "renew": renew}
+    return function_of("holds()", [*body, _END], {**objects, "getattr": getattr, "id": id, **conditions.objects}, _FILE, closed=True)
 
 
 def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict[str, Any]]:
@@ -87,8 +73,7 @@ def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict
     These compare nothing by value.  The statements call `guards.holds` only if a condition is false, or the epoch has moved.
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
-    objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life}
-    objects.update({f"x{i}": x for i, x in enumerate(conditions.objects)})
+    objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life, **conditions.objects}
     if not conditions.expressions:
         return [f"if not ({compared}) and not guards.holds(): return NOT_RUN"], objects
     return ["try:", *[f"    {statement}" for statement in conditions.holders],
@@ -96,37 +81,24 @@ def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict
             "except Exception:", "    if not guards.holds(): return NOT_RUN"], objects
 
 
-_GIVEN = "epoch, getattr, id, life, watched, by_epoch, by_value, renew"
 _BEGIN = """\
- def holds():
-  now = epoch.now
-  if now != life.epoch:
-   for place in by_epoch:
-    if not place.holds(watched):
-     return False
-   life.epoch = now""".splitlines()
+now = epoch.now
+if now != life.epoch:
+    for place in by_epoch:
+        if not place.holds(watched):
+            return False
+    life.epoch = now""".splitlines()
 # A class of the user's may run code while an attribute is read.  Whatever it raises, lowering meets it again, in the user's line.
 _IDENTICAL = """\
-  except Exception:
-   identical = False
-  if not identical and not renew():
-   return False""".splitlines()
-_BY_VALUE = """\
-  for place in by_value:
-   if not place.holds(watched):
+except Exception:
+    identical = False
+if not identical and not renew():
     return False""".splitlines()
-# This comes last: ids that were compared mean something only if no object has been freed.
-_END = ["  return life.lasts", " return holds"]
-
+_BY_VALUE = """\
+for place in by_value:
+    if not place.holds(watched):
+        return False""".splitlines()
+_END = "return life.lasts"
+"""This comes last: ids that were compared mean something only if no object has been freed."""
 
 _FILE = os.path.join(os.path.dirname(__file__), "<check of a graph>")
-"""Named as a file of the package: `process.location` takes functions of other files for the user's."""
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled(text: str) -> Callable[..., Callable[[], bool]]:
-    """Return the function `made` that a text defines; graphs of the same form share it."""
-    count("texts")
-    namespace: dict[str, Any] = {}
-    exec(compile(text, _FILE, "exec"), namespace)
-    return namespace.pop("made")  # a function that its own namespace contains would be freed only by the garbage collector

@@ -135,8 +135,8 @@ class Place:
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
         """Return the expression that is true if another one returns the object that the place contained."""
         if self.value is GONE:
-            return f"id({expression}) == {conditions.variable(self.value_id)}"
-        return f"{expression} is {conditions.variable(self.value)}"
+            return f"id({expression}) == {conditions.object(self.value_id)}"
+        return f"{expression} is {conditions.object(self.value)}"
 
     def holds(self, watched: Watched) -> bool:
         """Return whether the place contains what it contained; `watched` is that of the snapshot."""
@@ -173,13 +173,13 @@ class Global(Place):
         return found if found is not ABSENT else self._builtins().get(self.name, ABSENT)
 
     def expression(self, conditions: GuardConditions) -> str:
-        return f"{conditions.variable(self.namespace)}[{conditions.variable(self.name)}]"
+        return f"{conditions.object(self.namespace)}[{conditions.object(self.name)}]"
 
     def condition(self, conditions: GuardConditions) -> str:
         if self.name in self.namespace:
             return super().condition(conditions)
-        namespace, name = conditions.variable(self.namespace), conditions.variable(self.name)
-        below = conditions.variable(self._builtins())
+        namespace, name = conditions.object(self.namespace), conditions.object(self.name)
+        below = conditions.object(self._builtins())
         return f"{name} not in {namespace} and {self._is_same(f'{below}[{name}]', conditions)}"
 
 
@@ -202,7 +202,7 @@ class ClosureVariable(Place):
             return ABSENT
 
     def expression(self, conditions: GuardConditions) -> str:
-        return f"{conditions.variable(self.cell)}.cell_contents"
+        return f"{conditions.object(self.cell)}.cell_contents"
 
 
 class Setting(Place):
@@ -307,7 +307,7 @@ class Attribute(_Named):
     def expression(self, conditions: GuardConditions) -> str:
         holder = conditions.holder(self.held)
         known = self.name in _OF_FUNCTIONS  # else it is a text of the user's
-        return f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.variable(self.name)})"
+        return f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.object(self.name)})"
 
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})

@@ -24,6 +24,7 @@ from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import OutlineSlot, expression_of, filled, outlined, slots_of
+from adjoint.runtime.process.function_text import function_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 from adjoint.runtime.tensor.tensor import Tensor
@@ -144,9 +145,8 @@ def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[...
     outline, leaves = outlined(values, tensor_slot)
     expression = expression_of(outline)
     if expression is not None:
-        names = ", ".join(f"leaf{i}" for i in range(len(leaves)))
-        code = compile(f"lambda {names}: function(*{expression})", __file__, "eval")  # of this file: it is no line of the user's
-        return eval(code, {"function": function}), leaves
+        header = f"on_tensors({', '.join(f'leaf{i}' for i in range(len(leaves)))})"
+        return function_of(header, [f"return function(*{expression})"], {"function": function}, __file__), leaves
     categories = [slot.category for slot in slots_of(outline)]
     return (lambda *tensors: function(*filled(outline, as_python(tensors, categories)))), leaves
 
