@@ -9,10 +9,10 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
 
 from typing import Any
 
-from adjoint import collector
+from adjoint.foundation import collector
 
 with collector.paused():
-    from adjoint import amp, common, communication, context, dtype, lazy, nn, ops, tracebacks
+    from adjoint import amp, common, communication, context, dtype, nn, ops
     from adjoint.common.dtype import (
         TensorType,
         Type,
@@ -55,13 +55,14 @@ with collector.paused():
         ushort,
     )
     from adjoint.common.tensor import tensor
-    from adjoint.diagnostics import CompileError, InternalError, missing_name
+    from adjoint.foundation import lazy, tracebacks
+    from adjoint.foundation.diagnostics import CompileError, InternalError, missing_name
     from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
     from adjoint.runtime.gradients.custom_function import Function as _Function
     from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
     from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
     from adjoint.runtime.gradients.products import jvp, vjp
-    from adjoint.runtime.graphs.dynamic import enable_dynamic
+    from adjoint.runtime.graphs.inputs.dynamic import enable_dynamic
     from adjoint.runtime.graphs.jit import jit, ms_function
     from adjoint.runtime.graphs.jit_stats import jit_stats
     from adjoint.runtime.graphs.options import JitConfig, jit_class

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint import lazy
-from adjoint.diagnostics import missing_name
+from adjoint.foundation import lazy
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.types import F32, I32
 from adjoint.ops.arguments import integer, number, operand, wrong
 from adjoint.ops.arithmetic import isfinite, logical_and, maximum, reciprocal, where

@@ -365,7 +365,7 @@ def lowering_times(rounds: int) -> dict[str, float]:
 
     from adjoint import Tensor, nn
     from adjoint.ir.verify import verify_module
-    from adjoint.runtime.graphs.making import parsed
+    from adjoint.runtime.graphs.calls.making import parsed
     from adjoint.runtime.graphs.running.binding import bind
 
     deep = nn.SequentialCell([layer for _ in range(50) for layer in (nn.Dense(16, 16), nn.ReLU())])

@@ -42,7 +42,7 @@ def point(depth: int, width: int, batch: int, hooks: int) -> dict[str, float]:
 
     import adjoint as ms
     from adjoint import Tensor, nn, ops
-    from adjoint.runtime.graphs.making import parsed
+    from adjoint.runtime.graphs.calls.making import parsed
     from adjoint.runtime.graphs.running.optimised import quiet_plan
     from adjoint.runtime.memory.machine import machine
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from adjoint.cli.explain import MISTAKES
 from adjoint.codegen.accuracy import ULP
 from adjoint.compat import out_of_scope, paths
+from adjoint.foundation.settings import SETTINGS
 from adjoint.ir import ops
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.reduce import rounding_steps
-from adjoint.settings import SETTINGS
 
 PARTS = (
     (100, 120, "The text of the IR", "Errors of the parser, in a `.ir` file or a string."),

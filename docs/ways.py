@@ -1,4 +1,4 @@
-"""Makes how-a-call-runs.md: the lists of `adjoint.runtime.graphs.ways`, and for each way a program with the functions that a call passes.
+"""Makes how-a-call-runs.md: the lists of `runtime.graphs.reports.ways`, and for each way a program with the functions that a call passes.
 
 As a program this file records one of its programs, in a new process, and prints JSON: the way, the reason, and the functions.
 """
@@ -17,7 +17,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from adjoint.runtime.graphs import entry, ways
+from adjoint.runtime.graphs.calls import entry
+from adjoint.runtime.graphs.reports import ways
 
 ROOT = Path(__file__).parent.parent
 
@@ -35,7 +36,7 @@ net = Net()
 """
 
 PROGRAMS: dict[str, tuple[int, str]] = {
-    "whole call": (8, """
+    "one function": (8, """
 run = jit(lambda x: (x * 2).sum())
 call = lambda: run(x)
 """),
@@ -44,7 +45,7 @@ net.layer.register_forward_hook(lambda cell, inputs, output: None)
 run = jit(net)
 call = lambda: run(x)
 """),
-    "whole gradient": (8, """
+    "joint gradient": (8, """
 run = jit(lambda x: (x * 2).sum())
 call = lambda: ms.grad(run)(x)
 """),
@@ -147,7 +148,7 @@ def _shown(function: str, times: int) -> str:
 PAGE = """\
 # How a call runs
 
-<!-- Made from `adjoint/runtime/graphs/ways.py` by `make docs`. -->
+<!-- Made from `adjoint/runtime/graphs/reports/ways.py` by `make docs`. -->
 
 A function under `jit`, and in GRAPH_MODE a Cell or a function whose gradient is taken, runs as a graph. Results, gradients, hooks and
 errors are the same in every way below; what differs is the time. `jit_stats` says which way calls took and why, and why each graph was
@@ -183,7 +184,7 @@ warning with the last cause. `jit(fullgraph=True)` raises where a call would not
 |---|---|---|
 {ways}
 
-Which one a call takes is decided when its graph is called first, in `runtime/graphs/entry.py`, which has a class for each line:
+Which one a call takes is decided when its graph is called first, in `runtime/graphs/calls/entry.py`, which has a class for each line:
 
 ```text
 {choice}

@@ -73,7 +73,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         _threads.update(sys._current_frames())
     _threads.intersection_update(sys._current_frames())  # a new thread may have the identifier of one that has ended
     any_run = _library.setdefault("other_threads_run", workspace.other_threads_run)
-    made_anew = sys.modules.get("adjoint.runtime.graphs.made_anew")
+    made_anew = sys.modules.get("adjoint.runtime.graphs.calls.functions_of_one_code")
     if made_anew is not None:
         made_anew._of_codes.clear()  # what a test defines is new to it
     workspace.other_threads_run = any_run if zlib.crc32(item.nodeid.encode()) % 2 else _threads_of_tests_run

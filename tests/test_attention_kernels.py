@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint.codegen.emit import lower, plain_form
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Literal, Node, Value, tensor_type
 from adjoint.ir.interpret import interpret
 from adjoint.ir.ops import attention_blocks

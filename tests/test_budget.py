@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adjoint.budget import Budget, Cache, Table
+from adjoint.foundation.budget import Budget, Cache, Table
 from adjoint.ir.interning import Interned
 
 

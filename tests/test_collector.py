@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adjoint import collector
+from adjoint.foundation import collector
 
 
 class Cycle:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from tests.test_layers import modules
 
 

@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # Both modes in one process: most of the time of such a run would be imports.
 BOTH_MODES = """
 import sys
-from adjoint import made
+from adjoint.foundation import made
 from adjoint.cli import main
 
 command = ["run", *sys.argv[1:]]

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, files, nn, train
+from adjoint import Tensor, nn, train
 from adjoint.dataset import vision
+from adjoint.foundation import files
 from adjoint.ir.parse import parse_module
 from adjoint.passes.manager import Dump
 

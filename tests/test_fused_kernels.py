@@ -14,11 +14,11 @@ from cffi import FFI
 from op_cases import Case
 
 import adjoint as ms
-from adjoint.budget import Budget, Table
 from adjoint.codegen import recipes
 from adjoint.codegen.c_print import INDEPENDENT
 from adjoint.codegen.emit import KernelText, lower
 from adjoint.codegen.recipes import form_of, recorded, resized
+from adjoint.foundation.budget import Budget, Table
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret

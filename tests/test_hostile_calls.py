@@ -24,8 +24,8 @@ from test_wrong_arguments import PROTOCOLS, VALUES, Call, _settings, calls, eval
 
 import adjoint as ms
 from adjoint import Tensor
-from adjoint.budget import budget
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.budget import budget
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.op import Op
 from adjoint.ir.types import DTYPES, DType, TensorType
 from adjoint.runtime.memory import op_plans

@@ -21,7 +21,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "adjoint"
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("budget", "collector", "dataclass", "diagnostics", "files", "lazy", "locking", "log", "made", "ownership", "settings", "tracebacks"),
+    ("foundation", "log"),
     ("ir",),
     ("passes", "codegen", "frontend"),
     ("runtime.process",),
@@ -56,7 +56,7 @@ GATES = {
     ("runtime.execution.text", "passes"): "the expansion of gradients and of sizes, with the first text that has them",
     ("runtime.execution.tiers", "passes"): "fusing, with the first graph or gradient that ran several times",
     ("runtime.execution.tiers", "codegen"): "the emitter of C, with the first fused kernel",
-    ("runtime.graphs.jit", "runtime.graphs.making"): "the frontend, with the first function that is parsed",
+    ("runtime.graphs.jit", "runtime.graphs.calls.making"): "the frontend, with the first function that is parsed",
     ("runtime.inspection.saving", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",
     ("communication.management", "communication.connection"): "MPI, where a launcher has started several processes",
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adjoint.locking import Lock, ReentrantLock
+from adjoint.foundation.locking import Lock, ReentrantLock
 
 
 def is_free(lock: Any) -> bool:

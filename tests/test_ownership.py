@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Parameter, Tensor, nn, ops, ownership
-from adjoint.ownership import OF_ATTRIBUTE, OF_VARIABLE, measured
+from adjoint import Parameter, Tensor, nn, ops
+from adjoint.foundation import ownership
+from adjoint.foundation.ownership import OF_ATTRIBUTE, OF_VARIABLE, measured
 from adjoint.runtime.memory.machine import ffi
 
 

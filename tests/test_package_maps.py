@@ -17,8 +17,9 @@ ADJOINT = Path(__file__).parent.parent / "adjoint"
 PACKAGES = [
     "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
     "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process", "runtime/memory", "runtime/hooks",
-    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs", "runtime/graphs/guards",
-    "runtime/graphs/lowering", "runtime/graphs/running",
+    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs", "runtime/graphs/reports",
+    "runtime/graphs/guards", "runtime/graphs/inputs", "runtime/graphs/lowering", "runtime/graphs/running", "runtime/graphs/calls",
+    "foundation",
 ]
 
 TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}

@@ -10,7 +10,7 @@ from test_ops import needs_compiler
 
 from adjoint.ir.ops.fused import FusedKernel
 from adjoint.passes import dce, fuse, optimising, order
-from adjoint.runtime.execution import buffers, sequence, tables, tiers
+from adjoint.runtime.execution import bound_plan, buffers, tables, tiers
 from adjoint.runtime.graphs.guards.objects import HookSlots
 from tests.made_up.forms import TIERS, Comparison, Differs, compile_fused, forget
 from tests.made_up.program import HEAD
@@ -208,16 +208,16 @@ def given_as_a_parameter(patch: Patch) -> None:
 
 def swapped_while_it_runs(patch: Patch) -> None:
     """A run goes on with the fused form's steps where it had come to in its own."""
-    use = sequence.Sequence.use
+    use = bound_plan.BoundPlan.use
 
     def replacing(self: Any, name: str, form: Any) -> None:
         old = getattr(self, name)
         old = old._form if isinstance(old, tiers.FirstForm) else old
-        if isinstance(old, sequence.Form) and isinstance(form, sequence.Form):
+        if isinstance(old, bound_plan.Form) and isinstance(form, bound_plan.Form):
             old.block.steps[:] = form.block.steps
         use(self, name, form)
 
-    patch.setattr(sequence.Sequence, "use", replacing)
+    patch.setattr(bound_plan.BoundPlan, "use", replacing)
 
 
 def any_order_of_sums(patch: Patch) -> None:

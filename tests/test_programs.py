@@ -22,7 +22,7 @@ from programs import PROGRAMS, Program
 
 import adjoint
 from adjoint import Parameter, Tensor, nn
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import walk
 from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
@@ -31,12 +31,12 @@ from adjoint.passes.autodiff import Grad
 from adjoint.passes.inline import Inline
 from adjoint.passes.lift_state import LiftState
 from adjoint.passes.manager import Pass
+from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.sequence import Sequence
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.adjoints import adjoint_makers
-from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.graphs.inputs.outline import filled, slots_of
 from adjoint.runtime.graphs.running.cells import cell_makers
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.graphs.running.hosts import host_makers
@@ -314,7 +314,7 @@ def compare_gradient_of_the_text(program: Program, *before: Pass) -> None:
     makers = {**host_makers(whole), **cell_makers(whole), **adjoint_makers(positions)}
     events.clear()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        found = iter(Sequence(planned(whole.function, identities=True), makers).run([*given, *cotangents], Run(None, hosts and hosts())))
+        found = iter(BoundPlan(planned(whole.function, identities=True), makers).run([*given, *cotangents], Run(None, hosts and hosts())))
     if program.name in REMOVES:
         assert len(events) == len(first.events) + 1
         return

@@ -15,8 +15,8 @@ import pytest
 import adjoint as ms
 from adjoint.codegen.c_print import INDEPENDENT
 from adjoint.codegen.cache import size_limit
+from adjoint.foundation.settings import SETTINGS
 from adjoint.runtime.process import context
-from adjoint.settings import SETTINGS
 
 PACKAGE = Path(__file__).parents[1] / "adjoint"
 SOURCES = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if path.name != "settings.py"}

@@ -16,8 +16,9 @@ from types import SimpleNamespace
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, nn, ops, tracebacks
-from adjoint.diagnostics import At, is_ours
+from adjoint import Tensor, nn, ops
+from adjoint.foundation import tracebacks
+from adjoint.foundation.diagnostics import At, is_ours
 from adjoint.frontend import errors
 from adjoint.ops.arguments import ArgumentMistake, IndexMistake
 from adjoint.passes.errors import NO_GRADIENT, NoGradient

@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
-from adjoint import diagnostics, nn, ops
+from adjoint import nn, ops
+from adjoint.foundation import diagnostics
 
 PACKAGE = Path(diagnostics.__file__).parent
 OURS = """
 import contextlib, functools
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 
 @contextlib.contextmanager
 def block():
@@ -102,7 +103,7 @@ def test_the_line_of_a_warning(way: str, ours: Any) -> None:
 
 def test_a_module_that_warns_while_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's import system lies between it and the line that imports it."""
-    (tmp_path / "imported_for_a_test.py").write_text("from adjoint.diagnostics import warn\nwarn('here')\n")
+    (tmp_path / "imported_for_a_test.py").write_text("from adjoint.foundation.diagnostics import warn\nwarn('here')\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(diagnostics.is_ours, str(tmp_path / "imported_for_a_test.py"), True)
     monkeypatch.setattr(sys, "meta_path", [finder for finder in sys.meta_path if "pytest" not in type(finder).__module__])

@@ -25,8 +25,8 @@ from rich.text import Text
 
 from adjoint import compat
 from adjoint.cli.console import Output
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.parse import parse_module, parse_types
@@ -38,9 +38,9 @@ from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
+from adjoint.runtime.graphs.calls.making import parsed, run_instead
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.jit import jit
-from adjoint.runtime.graphs.making import parsed, run_instead
 from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor

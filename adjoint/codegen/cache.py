@@ -39,7 +39,7 @@ from typing import Final
 from adjoint.codegen.locks import lock, unlock
 from adjoint.codegen.private_folder import PrivateFolder, UntrustedError
 from adjoint.codegen.scratch import Scratch
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 

@@ -30,10 +30,10 @@ from adjoint.codegen.compiler_process import CompilerError, Limit
 from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.locking import Lock
+from adjoint.foundation.made import count
 from adjoint.ir.types import DType
-from adjoint.locking import Lock
-from adjoint.made import count
 
 __all__ = ["KernelCache", "stop_compiling"]
 

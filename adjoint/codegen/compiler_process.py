@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 
 __all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_all", "environment", "forget_all", "run", "stopping"]
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from adjoint.codegen import headers
 from adjoint.codegen.c_print import INDEPENDENT, WIDTH, comment, function_text
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.kernel import Kernel
 from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op

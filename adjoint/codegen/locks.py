@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 
 from adjoint.codegen.private_folder import PrivateFolder
-from adjoint.locking import Lock
+from adjoint.foundation.locking import Lock
 
 try:
     import fcntl

@@ -15,8 +15,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from adjoint.budget import Table, budget
 from adjoint.codegen.emit import PLAIN_WORK, KernelStage, KernelText, lower
+from adjoint.foundation.budget import Table, budget
 from adjoint.ir.kernel.sizes import SizeRecord, Sizing
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type, tensor

@@ -26,7 +26,7 @@ from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Literal, Node
 from adjoint.ir.kernel.c_ast import literal
 from adjoint.ir.kernel.names import KEYWORDS, identifier

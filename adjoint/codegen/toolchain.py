@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Final
 
 from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["FLAGS", "LIMIT", "PLAIN", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
 

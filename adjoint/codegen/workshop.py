@@ -22,8 +22,8 @@ from adjoint.codegen.loading import Library, LoadError, load, table_text
 from adjoint.codegen.private_folder import UntrustedError
 from adjoint.codegen.probe import check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
-from adjoint.diagnostics import InternalError, printed_as, warn
-from adjoint.locking import Lock
+from adjoint.foundation.diagnostics import InternalError, printed_as, warn
+from adjoint.foundation.locking import Lock
 
 __all__ = ["CompilerFailure", "Workshop", "begin_opening", "load_runtime", "open_workshop", "runtime_interface", "runtime_text"]
 

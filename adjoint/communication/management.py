@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adjoint.communication.launch import count_of_launcher
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.ops.collective import WORLD, Exchange, OneProcess, use_exchange
 from adjoint.runtime.process import parallel_context
 from adjoint.runtime.process.epoch import epoch

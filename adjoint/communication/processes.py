@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["Process", "cpus_of_own", "introduced"]
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from adjoint.compat import out_of_scope, paths
-from adjoint.diagnostics import missing_text, name_error
+from adjoint.foundation.diagnostics import missing_text, name_error
 
 __all__ = ["install"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["ABSENT", "OLDER", "VERSION", "ModuleRow", "full", "is_here", "is_theirs", "look_up", "module_paths", "names_here", "row_of",
            "way_out"]

@@ -24,7 +24,7 @@ from adjoint.dataset.samplers import (
     WeightedRandomSampler,
 )
 from adjoint.dataset.texts import CSVDataset, TextFileDataset
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
     "BatchInfo", "CSVDataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "Dataset", "DistributedSampler",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 
 __all__ = [
     "INT32_MAX", "UINT32_MAX", "as_list", "check_columns", "check_directory", "check_int", "check_interval", "check_number", "check_pair",

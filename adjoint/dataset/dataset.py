@@ -18,7 +18,7 @@ from adjoint.dataset.nodes import ENDLESS, Node, Run
 from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, ShuffleRows, Skip, Take, Zip
 from adjoint.dataset.sources import Sampled
 from adjoint.dataset.streams import fresh_seed
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["Dataset", "zip_datasets"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from adjoint.diagnostics import is_ours, printed_as
-from adjoint.tracebacks import users_frames
+from adjoint.foundation.diagnostics import is_ours, printed_as
+from adjoint.foundation.tracebacks import users_frames
 
 __all__ = ["UserError", "user_error"]
 

@@ -6,8 +6,8 @@ exception of that type too, so that an `except` written for it still catches: a 
 
 from __future__ import annotations
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, SourceText, compile_error
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, SourceText, compile_error
 from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [

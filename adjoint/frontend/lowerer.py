@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend.calls.builtins import Builtins
 from adjoint.frontend.calls.calls import Calls
 from adjoint.frontend.calls.functions import Functions

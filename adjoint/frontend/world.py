@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any, Protocol
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import Loc
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Region, Value
 from adjoint.ir.op import Op

@@ -12,7 +12,7 @@ import types
 import typing
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 

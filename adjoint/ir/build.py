@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.foundation.diagnostics import UNKNOWN, Loc
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Op, registry
 from adjoint.ir.types import DType, TensorType, TupleType, Type, scalar

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import UNKNOWN, InternalError, Loc
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import UNKNOWN, InternalError, Loc
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import CompileError, Diagnostic, Loc, Note, SourceText
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import CompileError, Diagnostic, Loc, Note, SourceText
 
 __all__ = ["MISTAKES", "Mistake"]
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While

@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
-from adjoint.budget import Refillable, budget
-from adjoint.dataclass import HAS_DOCSTRINGS, dataclass, field
-from adjoint.diagnostics import integer_text
+from adjoint.foundation.budget import Refillable, budget
+from adjoint.foundation.dataclass import HAS_DOCSTRINGS, dataclass, field
+from adjoint.foundation.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.public import Public
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted

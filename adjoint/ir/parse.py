@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import adjoint.ir.ops as _ops  # registers the ops that texts name
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import UNKNOWN, At, CompileError, Derived, Loc, Note, SourceText, Unknown
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import UNKNOWN, At, CompileError, Derived, Loc, Note, SourceText, Unknown
 from adjoint.ir import errors
 from adjoint.ir.attributes import attributes_of, coerced, described
 from adjoint.ir.build import Builder

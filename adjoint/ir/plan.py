@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Function, Literal, Node
 from adjoint.ir.ops.control import Cell, Differentiated
 from adjoint.ir.ops.stack import Pop, Push

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.diagnostics import UNKNOWN, At, Derived, Loc
+from adjoint.foundation.diagnostics import UNKNOWN, At, Derived, Loc
 from adjoint.ir.attributes import attributes_of
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.types import BF16, DTYPES, F16, F32, I64, DType, Type, scalar

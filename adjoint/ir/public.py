@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["Public"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from adjoint.diagnostics import printed_as
+from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.interning import Interned
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from adjoint.diagnostics import Loc, Note
+from adjoint.foundation.diagnostics import Loc, Note
 from adjoint.ir import errors
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, walk
 from adjoint.ir.errors import Mistake

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.mint import arithmetic, creation, distributed, linalg, nn, optim, picking, products, reductions, shapes, special
 from adjoint.mint.arithmetic import *  # noqa: F403
 from adjoint.mint.creation import *  # noqa: F403

@@ -17,7 +17,7 @@ import numpy as np
 from adjoint.communication import management
 from adjoint.communication.management import GlobalComm, members
 from adjoint.communication.objects import bytes_of, object_of
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 from adjoint.ir.op import made
 from adjoint.ir.ops import collective as nodes
 from adjoint.ir.ops.collective import REDUCTIONS, WORLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.types import DType
 from adjoint.ops import matrices, reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.types import F32
 from adjoint.nn import optim
 from adjoint.nn.checks import boolean, least, number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.mint.arithmetic import sinc
 from adjoint.mint.nn.functional import log_softmax
 from adjoint.ops.arithmetic import erfc, exp2, expm1, log1p, round

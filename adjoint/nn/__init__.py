@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from adjoint import lazy
-from adjoint.diagnostics import missing_name
+from adjoint.foundation import lazy
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.nn import (
     activation,
     attention,

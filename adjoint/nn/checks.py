@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from adjoint.diagnostics import check_flag, float_of
+from adjoint.foundation.diagnostics import check_flag, float_of
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 

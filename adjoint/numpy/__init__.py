@@ -8,7 +8,7 @@ Python numbers and nested lists become Tensors of Bool, Int32 or Float32.
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.numpy import array_creations, array_ops, dtypes, logic_ops, math_ops
 from adjoint.numpy.array_creations import *  # noqa: F403
 from adjoint.numpy.array_ops import *  # noqa: F403

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.ops import composite, functional, operations, tensor_methods, users_ops  # noqa: F401 - it waits for the ops of users
 from adjoint.ops.composite import *  # noqa: F403
 from adjoint.ops.functional import *  # noqa: F403

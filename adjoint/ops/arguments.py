@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import float_of, printed_as
+from adjoint.foundation.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType, Poly

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 from adjoint.ops.arguments import wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.hooks.handles import check_hook, described

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import float_of, integer_text
+from adjoint.foundation.diagnostics import float_of, integer_text
 from adjoint.ir.types import BOOL, F32, F64, I64, DType
 from adjoint.ops.arguments import check_memory, number, whole, wrong
 from adjoint.ops.creation import scalar_to_tensor

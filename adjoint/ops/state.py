@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import user_place
+from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import integer, number, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive

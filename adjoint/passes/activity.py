@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
 from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
 from adjoint.ir.ops.host import Attach

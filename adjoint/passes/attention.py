@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type, walk
 from adjoint.ir.ops.attention import Attention, Role, role_of

@@ -33,8 +33,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.ops.host import Attach

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, Pull, While, known_rounds

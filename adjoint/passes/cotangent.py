@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.types import I64, Type, scalar

@@ -26,8 +26,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import Derived
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import Derived
+from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.op import Effect
@@ -36,7 +37,6 @@ from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
-from adjoint.made import count
 from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.dce import living

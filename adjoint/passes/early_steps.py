@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Function, Module, Node, Value, tensor_type
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.optimizers import Update

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjoint.diagnostics import CompileError, Loc, printed_as
+from adjoint.foundation.diagnostics import CompileError, Loc, printed_as
 from adjoint.ir.errors import MISTAKES, Mistake
 from adjoint.ir.op import NotDifferentiable
 

@@ -32,8 +32,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
 from adjoint.ir.op import Effect

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import Derived, Loc
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import Derived, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, walk
 from adjoint.ir.op import Op

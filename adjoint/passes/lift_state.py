@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, While

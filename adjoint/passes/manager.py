@@ -19,9 +19,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import UNKNOWN, CompileError
-from adjoint.files import write_file
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError
+from adjoint.foundation.files import write_file
 from adjoint.ir.core import Function, Module, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.print import print_module

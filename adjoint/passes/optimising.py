@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Value, walk
 from adjoint.ir.ops.control import Cell, For, Gradient, If, While

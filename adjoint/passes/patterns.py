@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Literal, Node, Value
 from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.shape import Broadcast

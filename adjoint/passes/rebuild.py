@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Op

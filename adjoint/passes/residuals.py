@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.ops.control import Cell, For, If, While

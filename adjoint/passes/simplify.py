@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, walk
 from adjoint.ir.op import Effect, Op

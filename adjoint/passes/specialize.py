@@ -16,8 +16,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.op import Op, with_sizes
 from adjoint.ir.types import Dim, Type, substituted

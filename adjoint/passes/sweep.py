@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import Derived, InternalError
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk
 from adjoint.ir.op import NotDifferentiable, Op

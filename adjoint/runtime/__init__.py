@@ -6,7 +6,7 @@ Each package imports from those before it, never from those behind it:
     memory       buffers, and the compiled function of each op
     hooks        hooks and their handles, and how they fire
     tensor       the Tensor, and the functions that compute on it eagerly
-    execution    the executor: plans of functions, and the sequences that run them
+    execution    the executor: plans of functions, and bound plans, which run them
     cells        the Cell: its parameters, its calls, its own `bprop`
     gradients    the tape, the adjoints built from what it records, and the functions that take gradients
     checkpoints  reading and writing files of parameters

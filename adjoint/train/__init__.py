@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from adjoint.train import amp, callback, metrics
 from adjoint.train.amp import build_train_network

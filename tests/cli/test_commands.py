@@ -244,7 +244,7 @@ def test_dump_ir_runs_the_graph_that_it_shows(capsys, monkeypatch, net, target, 
         ran.append(print_module(graph.module))
         return bind(graph, **guarded)
 
-    monkeypatch.setattr("adjoint.runtime.graphs.bound_graph.bind", seen)
+    monkeypatch.setattr("adjoint.runtime.graphs.calls.bound_graph.bind", seen)
     shown = {}
     for stage, choice in (("parsed", ["--stage", "parsed"]), ("optimised", ["--stage", "optimised"]), ("after dce", ["--passes", "dce"])):
         ms.set_seed(1)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from toy_ops import toy
 
-from adjoint.budget import Budget, Table
 from adjoint.codegen import recipes
 from adjoint.codegen.emit import PLAIN_WORK, lower
 from adjoint.codegen.recipes import form_of, kernel_of, recorded
+from adjoint.foundation.budget import Budget, Table
 from adjoint.ir.kernel import Buffer, Kernel
 from adjoint.ir.kernel.sizes import SizeRecord
 from adjoint.ir.op import Op, registry

@@ -17,9 +17,9 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.cli import main
 from adjoint.codegen.toolchain import Toolchain
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.parse import parse_module
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.inspection.stages import adjoint_of, standalone, wanted
 
 Array = np.ndarray[Any, Any]

@@ -20,7 +20,7 @@ import pytest
 
 import adjoint
 from adjoint import Tensor
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 Pair = namedtuple("Pair", "a b")
 TABLE = {0: "none", 1: "one"}

@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import walk
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply

@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 ENDLESS: list[Callable[[Any], Any]] = [
     lambda x: [i for i in (j for j in count())],

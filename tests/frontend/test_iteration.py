@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from adjoint import Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint.diagnostics import At
+from adjoint.foundation.diagnostics import At
 from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace, ObjectPlace
 
 

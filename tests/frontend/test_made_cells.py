@@ -12,7 +12,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.common.initializer import initializer
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 X = Tensor([[1.0, -2.0, 3.0]])
 

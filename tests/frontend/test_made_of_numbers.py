@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 READ: list[Callable[[Tensor], Any]] = [
     lambda x: Tensor([1.0, 2.0]).asnumpy(),

@@ -8,7 +8,7 @@ import pytest
 
 import adjoint
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import UNKNOWN, At, CompileError
+from adjoint.foundation.diagnostics import UNKNOWN, At, CompileError
 from adjoint.frontend import errors
 from adjoint.ir.errors import MISTAKES
 

@@ -27,7 +27,7 @@ from things import Thing
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 X = Tensor(np.array([1.0, 2.0], np.float32))
 Made = tuple[Callable[..., Any], Callable[[], Any]]

@@ -14,7 +14,7 @@ import pytest
 from things import Thing
 
 from adjoint import Tensor, jit
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend.changes.outside import Outside
 
 X = Tensor(np.array([1.0, 2.0], np.float32))

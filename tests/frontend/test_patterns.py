@@ -11,7 +11,7 @@ import pytest
 
 import adjoint
 from adjoint import Tensor
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 Pair = namedtuple("Pair", "first second")
 

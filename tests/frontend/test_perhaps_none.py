@@ -11,7 +11,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 
 def number(x: Tensor, t: Tensor) -> Any:

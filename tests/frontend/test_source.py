@@ -16,8 +16,8 @@ from types import FunctionType, ModuleType
 
 import pytest
 
-from adjoint.budget import budget
-from adjoint.diagnostics import At, CompileError, Diagnostic
+from adjoint.foundation.budget import budget
+from adjoint.foundation.diagnostics import At, CompileError, Diagnostic
 from adjoint.frontend.tree.source import definition_of
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from adjoint import Tensor, jit
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 X = Tensor(np.array([1.0, 2.0], np.float32))
 LIST = [3, 1, 2]

@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 
 class Net(nn.Cell):

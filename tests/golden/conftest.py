@@ -29,7 +29,7 @@ import pytest
 from meaning import compare, compare_gradient
 
 from adjoint.codegen.emit import lower
-from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Module, walk
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.parse import parse_module

@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.tensor.structure import leaves, mapped
 from tests.hooks.events import T
 

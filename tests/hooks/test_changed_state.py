@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.runtime.graphs.guards import changed
+from adjoint.runtime.graphs.guards import changed_in_a_run
 from adjoint.runtime.tensor.structure import leaves
 
 RATE = 3.0
@@ -168,7 +168,7 @@ def test_a_property_that_makes_an_object_each_time_has_not_been_changed() -> Non
 
 def test_without_the_check_the_old_value_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above can fail."""
-    monkeypatch.setattr(changed, "may_be_changed", lambda place: False)
+    monkeypatch.setattr(changed_in_a_run, "may_be_changed", lambda place: False)
     monkeypatch.setattr("adjoint.runtime.graphs.guards.guards.may_be_changed", lambda place: False)
     change = CHANGES["an object"]
     eager, graph = (steps(hooked("register_forward_hook", change, True), form, False) for form in ("eager", "jit inside"))

@@ -13,7 +13,7 @@ import pytest
 import adjoint as ms
 from adjoint import nn, ops
 from adjoint.runtime.execution import recorded
-from adjoint.runtime.graphs import entry
+from adjoint.runtime.graphs.calls import entry
 from tests.hook_events import recorded as events_of
 from tests.hooks.training import X, eager
 

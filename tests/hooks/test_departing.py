@@ -16,10 +16,10 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.diagnostics import InternalError
-from adjoint.runtime.execution import sequence, tiers
-from adjoint.runtime.graphs.running import cells, departing, looking, repeating
-from adjoint.runtime.graphs.running.observing import places_of
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.runtime.execution import bound_plan, tiers
+from adjoint.runtime.graphs.running import cells, observed_hooks, observed_runs, repetition
+from adjoint.runtime.graphs.running.observed_functions import places_of
 from tests.hook_events import recorded
 
 X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
@@ -120,9 +120,9 @@ class Called(Running):
 def at_once(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Make a call one function after two runs; return the functions that are made."""
     made = list[Any]()
-    written = sequence.written_call
+    written = bound_plan.written_call
     monkeypatch.setattr(tiers, "_RUNS", 0)
-    monkeypatch.setattr(sequence, "written_call", lambda *given: made.append(written(*given)) or made[-1])
+    monkeypatch.setattr(bound_plan, "written_call", lambda *given: made.append(written(*given)) or made[-1])
     return made
 
 
@@ -295,8 +295,8 @@ def test_the_first_and_the_last_hook(place: str) -> None:
 def departures(monkeypatch: pytest.MonkeyPatch, change: str, kind: type[Training] = Training) -> list[bool]:
     """Return for each run that began as a whole whether it ended so."""
     whole = list[Any]()
-    original = departing.ObservedRun.run
-    monkeypatch.setattr(departing.ObservedRun, "run", lambda run: whole.append(made := original(run)) or made)
+    original = observed_runs.ObservedRun.run
+    monkeypatch.setattr(observed_runs.ObservedRun, "run", lambda run: whole.append(made := original(run)) or made)
     log_of(ms.jit, CHANGES[change], "act", kind)
     return [made is not None for made in whole]
 
@@ -323,47 +323,47 @@ def test_a_call_with_hooks_that_look_is_one_function(monkeypatch: pytest.MonkeyP
 
 def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "CHANGING", range(RUNS))
-    assert departures(monkeypatch, "new values") == [False] * looking._DEPARTURES
+    assert departures(monkeypatch, "new values") == [False] * observed_hooks._DEPARTURES
 
 
 def test_hooks_that_seldom_change_something_do_not_cost_the_whole_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "_DEPARTURES", 1)
-    monkeypatch.setattr(looking, "_RUNS", 2)
+    monkeypatch.setattr(observed_hooks, "_DEPARTURES", 1)
+    monkeypatch.setattr(observed_hooks, "_RUNS", 2)
     assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
 
 
 MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
-        departing.RecordableRun, "is_as_it_was", lambda self: self._again is None)),
+        observed_runs.RecordableRun, "is_as_it_was", lambda self: self._again is None)),
     "what is before a late hook runs it": ("a forward pre hook before", lambda patch: patch.setattr(
-        repeating, "CellAsItWas", cells.GraphCell)),
+        repetition, "CellAsItWas", cells.GraphCell)),
     "a late backward hook of an earlier call runs": ("a backward hook before", lambda patch: patch.setattr(
-        departing.CellCall, "latest", property(lambda self: None, lambda self, latest: None))),
+        observed_runs.CellCall, "latest", property(lambda self: None, lambda self, latest: None))),
     "tensors that hooks have kept are others": ("a sum of what was kept", lambda patch: patch.setattr(
-        repeating.Repetition, "same", lambda self, shown, recorded: None)),
+        repetition.Repetition, "same", lambda self, shown, recorded: None)),
     "what hooks wait on is read as it is by now": ("a hook of the step's argument", lambda patch: patch.setattr(
-        departing.ObservedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
+        observed_runs.ObservedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
     "what a hook returns is taken to be what it was given": ("new values", lambda patch: patch.setattr(
-        departing.ObservedRun, "depart", lambda self, returned: None)),
+        observed_runs.ObservedRun, "depart", lambda self, returned: None)),
 }
 
 
 MISTAKES_WITHOUT_GRADIENTS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = {
     "writes are not noticed": ("an earlier value is written", "act", lambda patch: patch.setattr(
-        departing.UnrecordedRun, "is_as_it_was", lambda self: True)),
+        observed_runs.UnrecordedRun, "is_as_it_was", lambda self: True)),
     "tensors that hooks have kept are others": ("the argument is written", "extra", lambda patch: patch.setattr(
-        repeating.Repetition, "shown_in", lambda self, entry: entry)),
+        repetition.Repetition, "shown_in", lambda self, entry: entry)),
     "arguments are read as they are by now": ("the step's argument is written", "act", lambda patch: patch.setattr(
-        departing.UnrecordedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
+        observed_runs.UnrecordedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
     "the result is another object": ("numbers", "act", lambda patch: patch.setattr(
-        departing, "places_of", lambda found, arguments: replace(places_of(found, arguments), results=()))),
+        observed_runs, "places_of", lambda found, arguments: replace(places_of(found, arguments), results=()))),
 }
 
 
 def without(condition: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what plants that functions do not look at one condition after a hook."""
-    write = looking.Look.write
-    return lambda patch: patch.setattr(looking.Look, "write", lambda self, text: [
+    write = observed_hooks.Look.write
+    return lambda patch: patch.setattr(observed_hooks.Look, "write", lambda self, text: [
         re.sub(condition, "True", line) if line.startswith("if not ") else line for line in write(self, text)])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend.changes import workspace
 
 CALLS = 3

@@ -16,7 +16,7 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 
 STEPS, CHANGING = 8, 7
-"""How many steps there are, and the number of that in which a hook does something: a graph is one function of its whole call by then."""
+"""How many steps there are, and the number of that in which a hook does something: a call is one function by then."""
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:

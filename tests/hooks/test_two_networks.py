@@ -10,9 +10,9 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.diagnostics import InternalError
-from adjoint.runtime.execution.sequence import computing
-from adjoint.runtime.graphs.running import departing, gradients, repeating, tails
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.runtime.execution.bound_plan import computing
+from adjoint.runtime.graphs.running import gradients, observed_runs, repetition, two_parts
 from adjoint.runtime.tensor.random_keys import next_key
 from tests.hook_events import recorded
 from tests.hooks.training import LABELS, Layers, X, eager
@@ -126,9 +126,9 @@ def test_a_step_is_that_of_eager_mode(step: str, place: str) -> None:
 
 def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, again = list[bool](), list[bool]()
-    original, repeated = tails.HeadAndTail._is_as_it_was, departing.RecordableRun.again
-    monkeypatch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
-    monkeypatch.setattr(departing.RecordableRun, "again", lambda self: again.append(True) or repeated(self))
+    original, repeated = two_parts.HeadAndTail._is_as_it_was, observed_runs.RecordableRun.again
+    monkeypatch.setattr(two_parts.HeadAndTail, "_is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
+    monkeypatch.setattr(observed_runs.RecordableRun, "again", lambda self: again.append(True) or repeated(self))
     log_of(ms.jit, "one after the other", "first backward", CHANGES["a forward hook"])
     assert whole[:3] == [True, True, False]
     assert again
@@ -136,15 +136,15 @@ def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "random numbers are drawn again": lambda patch: patch.setattr(
-        repeating, "_drawn", lambda bound: computing(lambda: (next_key(),), bound)),
-    "changes are not noticed": lambda patch: patch.setattr(tails.HeadAndTail, "_is_as_it_was", lambda self, between: True),
-    "weights are not as they were when the head is repeated": lambda patch: patch.setattr(departing, "_set", lambda tensors: None),
+        repetition, "_drawn", lambda bound: computing(lambda: (next_key(),), bound)),
+    "changes are not noticed": lambda patch: patch.setattr(two_parts.HeadAndTail, "_is_as_it_was", lambda self, between: True),
+    "weights are not as they were when the head is repeated": lambda patch: patch.setattr(observed_runs, "_set", lambda tensors: None),
     "backward hooks are called again": lambda patch: patch.setattr(
-        repeating, "_answered", lambda run, *given: gradients._of_the_path(run, *given)),
+        repetition, "_answered", lambda run, *given: gradients._of_the_path(run, *given)),
     "hooks have other answers": lambda patch: (
-        patch.setattr(repeating, "answer_of", lambda op, called: 0),
-        patch.setattr(repeating, "deque", lambda found: collections.deque(reversed(found))))[0],
-    "the head is left out": lambda patch: patch.setattr(departing.RecordableRun, "again", lambda self: []),
+        patch.setattr(repetition, "answer_of", lambda op, called: 0),
+        patch.setattr(repetition, "deque", lambda found: collections.deque(reversed(found))))[0],
+    "the head is left out": lambda patch: patch.setattr(observed_runs.RecordableRun, "again", lambda self: []),
 }
 
 

@@ -11,7 +11,7 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 
 WRITING, CALLS = (2, 12), 15
-"""In which calls the hook writes: one while the graph runs by its sequence, and one when the whole call is one function."""
+"""In which calls the hook writes: one while the graph runs by its plan, and one when a call is one function."""
 
 
 class Scaled(nn.Cell):

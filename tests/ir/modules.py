@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from adjoint.diagnostics import UNKNOWN, At, Derived, Loc
+from adjoint.foundation.diagnostics import UNKNOWN, At, Derived, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value
 from adjoint.ir.op import registry

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meaning import Observed, inputs
 
-from adjoint.diagnostics import CompileError, InternalError, user_place
+from adjoint.foundation.diagnostics import CompileError, InternalError, user_place
 from adjoint.ir.core import Module, Node
 from adjoint.ir.op import NotDifferentiable, Op, registry
 from adjoint.ir.parse import parse_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.interpret import UNDEFINED, Interpreter, interpret
 from adjoint.ir.parse import parse_module
 

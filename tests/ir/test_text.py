@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from modules import literals, modules
 
-from adjoint.diagnostics import At, CompileError, Derived, Loc
+from adjoint.foundation.diagnostics import At, CompileError, Derived, Loc
 from adjoint.ir.core import Function, Literal, Module, Region, Value
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import KEYWORDS, listing, literal_text, print_function, print_module, quoted, rounded, unquoted

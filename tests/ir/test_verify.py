@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Function, Literal, Module, Node, Region, Value
 from adjoint.ir.ops.arithmetic import Add, Neg
 from adjoint.ir.ops.control import Cell, For, Gradient, If, While

@@ -23,15 +23,15 @@ import numpy as np
 
 import adjoint
 from adjoint import Tensor, nn
-from adjoint.budget import budget
 from adjoint.codegen.emit import KernelText, lower
-from adjoint.diagnostics import CompileError, InternalError
+from adjoint.foundation.budget import budget
+from adjoint.foundation.diagnostics import CompileError, InternalError
 from adjoint.ir.core import Node
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.passes.fuse import fused
 from adjoint.runtime.execution import tiers
 from adjoint.runtime.gradients.trie import trie
-from adjoint.runtime.graphs import making
+from adjoint.runtime.graphs.calls import making
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves

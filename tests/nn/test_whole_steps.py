@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from adjoint import Parameter, Tensor, amp, jit, mint, nn, ops
-from adjoint.nn.optim import whole_steps
-from adjoint.nn.optim.whole_steps import WholeSteps
+from adjoint.nn.optim import traced_steps
+from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.runtime.execution.procedures import Untraceable, traced
 
 SHAPES = ((4, 3), (3,), (70, 300), ())
@@ -254,13 +254,13 @@ def test_wrong_gradients_are_refused_every_time() -> None:
 def test_an_attribute_that_changes_all_the_time() -> None:
     """The step is traced so many times, and then taken op by op."""
     one, other = nn.Adam(parameters()), nn.Adam(parameters())
-    for turn in range(2 * whole_steps._MOST):
+    for turn in range(2 * traced_steps._MOST):
         for optimizer in (one, other):
             optimizer.beta1 = 0.5 + turn / 100
         one(gradients(turn))
         other.construct(gradients(turn))
     assert bits(one) == bits(other)
-    assert one._whole is not None and one._whole._traced == whole_steps._MOST
+    assert one._whole is not None and one._whole._traced == traced_steps._MOST
 
 
 LOOPS: dict[str, Callable[[nn.Optimizer], Callable[[tuple[Tensor, ...]], Any]]] = {
@@ -308,7 +308,7 @@ def test_copies_have_procedures_of_their_own() -> None:
         optimizer(gradients())
     before = bits(optimizer)
     for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
-        assert isinstance(other._whole, WholeSteps) and other._whole is not optimizer._whole
+        assert isinstance(other._whole, TracedSteps) and other._whole is not optimizer._whole
         for _ in range(3):
             other(gradients())
         assert bits(optimizer) == before != bits(other)

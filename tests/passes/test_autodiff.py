@@ -7,7 +7,7 @@ import pytest
 from gradients import Log, agree, gradient, same_as_eager
 from random_programs import Writer
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Value, walk
 from adjoint.ir.interpret import Interpreter

@@ -19,7 +19,7 @@ from adjoint.ir.verify import verify_module
 from adjoint.passes import early_steps
 from adjoint.passes.manager import Pipeline
 from adjoint.passes.order import reads_survive
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
 

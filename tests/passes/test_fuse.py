@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transformed import held, nodes, transformed
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Module
 from adjoint.ir.parse import parse_module
 from adjoint.ir.verify import verify_module

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint.runtime.graphs import making
+from adjoint.runtime.graphs.calls import making
 
 
 @pytest.fixture(autouse=True)

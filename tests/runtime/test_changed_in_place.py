@@ -25,7 +25,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 Reads = dict[str, Callable[[Tensor, Any], Any]]
 Changes = dict[str, Callable[[Any], Any]]

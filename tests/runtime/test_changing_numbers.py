@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.made import counted as counted_things
+from adjoint.foundation.made import counted as counted_things
 from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.tensor.structure import leaves
 

@@ -25,7 +25,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, jit, mint, nn, ops
 from adjoint.common import initializer as initializers
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.tensor.structure import leaves
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 
 X = Tensor(np.ones((2, 4), np.float32))

@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ops import GradOperation
 from adjoint.runtime.tensor.structure import leaves, mapped
 

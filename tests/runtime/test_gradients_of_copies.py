@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 FOLDERS = [str(Path(__file__).parents[1] / name) for name in ("ops", "oracle")]
 sys.path[:0] = FOLDERS

@@ -20,8 +20,8 @@ from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Gradient
 from adjoint.ir.plan import Plan, Straight
 from adjoint.passes import optimising
-from adjoint.runtime.execution import launches, sequence, stacks
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.execution import bound_plan, launches, stacks
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import N, T, function, made, same
@@ -266,7 +266,7 @@ def test_python_runs_what_has_no_kernel(function: Callable[..., Any], compiler: 
     """Stacks are then used node by node, by the run-time library or as lists."""
     expected = [question(function)(X, W, rounds) for rounds in (0, 3, 5)]
     monkeypatch.setattr(launches, "table_step", lambda *_: None)
-    monkeypatch.setattr(sequence, "written_call", lambda *_: None)
+    monkeypatch.setattr(bound_plan, "written_call", lambda *_: None)
     if not compiler:
 
         class Without:

@@ -19,7 +19,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.graphs import jit as graphs
 from adjoint.runtime.process.jitted import graphs_of
 from tests.runtime.threads import at_once

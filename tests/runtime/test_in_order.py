@@ -10,8 +10,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops, watch
-from adjoint.runtime.graphs import making
-from adjoint.runtime.graphs.running.in_order import InOrder
+from adjoint.runtime.graphs.calls import making
+from adjoint.runtime.graphs.running.node_by_node import InOrder
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.budget import budget
+from adjoint.foundation.budget import budget
 from adjoint.runtime.execution import tables
 from adjoint.runtime.gradients.trie import trie
 from adjoint.runtime.tensor.structure import leaves

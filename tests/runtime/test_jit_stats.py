@@ -11,13 +11,13 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, jit_stats, nn, ops
-from adjoint.diagnostics import CompileError
-from adjoint.runtime.graphs import ways
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.graphs.jit import graphs_of_calls
 from adjoint.runtime.graphs.jit_stats import JitStats
+from adjoint.runtime.graphs.reports import ways
 
 CALLS = 8
-"""After so many calls all functions of whole calls are made."""
+"""After so many calls all functions of calls are made."""
 
 
 @pytest.fixture(autouse=True)
@@ -283,7 +283,7 @@ def test_names_are_different() -> None:
 
 
 @pytest.mark.parametrize(("make", "way", "why"), [
-    (whole, "whole call", ""), (looked, "with hooks that look", ""), (gradient, "whole gradient", ""),
+    (whole, "one function", ""), (looked, "with hooks that look", ""), (gradient, "joint gradient", ""),
     (written, "in pieces", "an argument is written in place"),
     (waiting, "as parsed", "a hook waits on an argument or a Parameter for its gradient"),
     (new_size, "new size", "these sizes have come for the first time"), (recorded, "on a tape", "a gradient is taken of what calls it"),
@@ -322,7 +322,7 @@ def test_calls_are_counted_from_the_first_question_and_again_from_a_reset() -> N
     assert jit_stats(run, reset=True).calls == CALLS
     assert jit_stats(run).calls == 0
     run(ones(3))
-    assert jit_stats(run).ways == {"whole call": 1}
+    assert jit_stats(run).ways == {"one function": 1}
 
 
 def test_each_call_is_counted_once_whatever_happens_in_it() -> None:
@@ -379,7 +379,7 @@ def test_graph_mode_counts_cells_and_functions() -> None:
 
     jit_stats(function)
     ms.grad(function)(ones(2, 3))
-    assert (jit_stats(net).calls, jit_stats(function).ways) == (1, {"whole gradient": 1})
+    assert (jit_stats(net).calls, jit_stats(function).ways) == (1, {"joint gradient": 1})
 
 
 @pytest.mark.parametrize("given", [3, len, lambda x: x, Tensor])
@@ -395,8 +395,8 @@ def test_the_log_says_what_is_made_and_how_calls_run(monkeypatch: pytest.MonkeyP
         run(ones(3))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3 and "graph 1, " in lines[0] and lines[0].endswith("ms: first call")
-    assert lines[1].endswith("call 1, graph 1: in pieces: the function of the whole call is made after some calls")
-    assert lines[2].endswith("call 3, graph 1: whole call")
+    assert lines[1].endswith("call 1, graph 1: in pieces: the function of the call is made after some calls")
+    assert lines[2].endswith("call 3, graph 1: one function")
 
 
 def test_a_warning_says_why_there_are_many_graphs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,9 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.ir.parse import parse_module
 from adjoint.ir.plan import Nested, Straight
-from adjoint.runtime.execution import launches, sequence
+from adjoint.runtime.execution import bound_plan, launches
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from tests.runtime.graphs_by_hand import N, T, function, made, same
 
@@ -172,7 +172,7 @@ def test_inside_of_the_call_and_by_python(name: str, monkeypatch: pytest.MonkeyP
     for inside in (True, False):
         if not inside:
             monkeypatch.setattr(launches, "table_step", lambda *_: None)
-            monkeypatch.setattr(sequence, "written_call", lambda *_: None)
+            monkeypatch.setattr(bound_plan, "written_call", lambda *_: None)
         tensors, results = state(), list[Tensor]()
         f = function(made(text, dict(tensors)))
         for rounds in (0, 1, 2, 5):

@@ -11,13 +11,13 @@ import pytest
 
 import adjoint
 from adjoint import Tensor
-from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Value
 from adjoint.ir.types import F32, F64, tensor
+from adjoint.runtime.graphs.inputs.templates import flatten
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.lowering import Lowering, Subject
-from adjoint.runtime.graphs.templates import flatten
 
 PARTS = Path(adjoint.__file__).parent / "runtime/graphs/lowering"
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Parameter, Tensor, grad, jit, made, nn, ops
+from adjoint import Parameter, Tensor, grad, jit, nn, ops
+from adjoint.foundation import made
 
 X = Tensor(np.array([1.0, -2.0, 0.5], np.float32))
 W = Parameter(Tensor(np.array([2.0, 3.0, -1.0], np.float32)), name="made_anew")

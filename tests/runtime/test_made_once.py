@@ -1,6 +1,6 @@
 """A function that goes on with the same kinds of arguments makes nothing after its first five calls.
 
-Nothing of what `adjoint.made` counts: files parsed, lowerings, graphs, adjoints, plans, guards, texts, kernels.
+Nothing of what `adjoint.foundation.made` counts: files parsed, lowerings, graphs, adjoints, plans, guards, texts, kernels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import pytest
 from programs import PROGRAMS
 
 import adjoint as ms
-from adjoint import Tensor, jit, made, nn, ops
+from adjoint import Tensor, jit, nn, ops
+from adjoint.foundation import made
 from tests.made_up import networks
 from tests.made_up.fuzz import WRITERS, made_up
 from tests.made_up.program import loaded

@@ -14,7 +14,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.budget import budget
+from adjoint.foundation.budget import budget
 from adjoint.ir.types import F32, _tensors, tensor
 from adjoint.runtime.gradients import adjoints
 from adjoint.runtime.gradients.trie import trie

@@ -19,7 +19,7 @@ from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.carrying import turn_of
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.stages import Jump, LaunchStage
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import N, T, function, made, same

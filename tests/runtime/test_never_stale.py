@@ -21,7 +21,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 LOG: list[Any] = []
 Stage = tuple[Any, ...]

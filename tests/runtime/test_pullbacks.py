@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.gradients.products import jvp, vjp
 from adjoint.runtime.process.tracer import state
 

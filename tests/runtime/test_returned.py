@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from adjoint import Parameter, Tensor, grad, jit, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 X, Y = Tensor(np.array([1.0, 2.0], np.float32)), Tensor(np.array([3.0, 5.0], np.float32))
 TABLE, ROW, ARRAY = {"a": 1}, [1, 2], np.arange(4)

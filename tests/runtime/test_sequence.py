@@ -11,7 +11,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import UNKNOWN, Unknown
+from adjoint.foundation.diagnostics import UNKNOWN, Unknown
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.ops.random import RandomUniform
 from adjoint.ir.types import F32, tensor

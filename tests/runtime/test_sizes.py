@@ -15,9 +15,10 @@ import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
 from adjoint.codegen import recipes
 from adjoint.codegen.compile import KernelCache
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.types import F32, I32, Poly, symbol, tensor
-from adjoint.runtime.graphs import sizes, whole_gradients
+from adjoint.runtime.graphs import joint_gradients
+from adjoint.runtime.graphs.calls import any_size
 from adjoint.runtime.graphs.lowering import lowering
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.running.optimised import optimised_alone
@@ -256,7 +257,7 @@ def test_a_third_size_parses_lowers_and_compiles_nothing(parsed: list[Any], monk
 
     counted("lowered", recipes, "lower")
     counted("compiled", KernelCache, "_compile")
-    counted("specialised", sizes, "_specialised")
+    counted("specialised", any_size, "_specialised")
     seen = []
     ms.set_seed(1)
     net, loss = Net(), nn.CrossEntropyLoss()
@@ -284,7 +285,7 @@ def test_a_gradient_of_a_jitted_function_is_made_for_two_sizes(has_aux: bool, mo
         made.append(graph)
         return optimised_alone(graph)
 
-    for module, name in ((sizes, "optimised_for_any_size"), (sizes, "optimised_alone"), (whole_gradients, "optimised_alone")):
+    for module, name in ((any_size, "optimised_for_any_size"), (any_size, "optimised_alone"), (joint_gradients, "optimised_alone")):
         monkeypatch.setattr(module, name, counted)
     ms.set_seed(1)
     net, loss = Net(), nn.CrossEntropyLoss(reduction="sum")
@@ -387,15 +388,15 @@ def test_names_are_found_and_matched() -> None:
         return tuple(tensor(F32, shape) for shape in shapes)
 
     n, m = symbol("n0"), symbol("n1")
-    assert sizes.generalised(types((4, 3), (4,)), types((6, 3), (6,))) == types((n, 3), (n,))
-    assert sizes.generalised(types((4, 3), (5,)), types((6, 3), (6,))) == types((n, 3), (m,))
-    assert sizes.generalised(types((4, 3)), types((1, 3))) is None
-    assert sizes.generalised(types((4, 3)), types((4, 3))) is None
-    assert sizes.generalised((tensor(F32, (4,)),), (tensor(I32, (6,)),)) is None
-    assert sizes.matched(types((n, 3), (n,)), types((6, 3), (6,))) == {"n0": 6}
-    assert sizes.matched(types((n, 3), (n,)), types((6, 3), (5,))) is None
-    assert sizes.matched(types((n, 3)), types((1, 3))) is None
-    assert sizes.matched(types((n, 3)), types((6, 4))) is None
+    assert any_size.generalised(types((4, 3), (4,)), types((6, 3), (6,))) == types((n, 3), (n,))
+    assert any_size.generalised(types((4, 3), (5,)), types((6, 3), (6,))) == types((n, 3), (m,))
+    assert any_size.generalised(types((4, 3)), types((1, 3))) is None
+    assert any_size.generalised(types((4, 3)), types((4, 3))) is None
+    assert any_size.generalised((tensor(F32, (4,)),), (tensor(I32, (6,)),)) is None
+    assert any_size.matched(types((n, 3), (n,)), types((6, 3), (6,))) == {"n0": 6}
+    assert any_size.matched(types((n, 3), (n,)), types((6, 3), (5,))) is None
+    assert any_size.matched(types((n, 3)), types((1, 3))) is None
+    assert any_size.matched(types((n, 3)), types((6, 4))) is None
 
 
 def test_what_a_size_answers() -> None:

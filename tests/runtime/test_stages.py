@@ -10,12 +10,12 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import user_place
+from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import walk
 from adjoint.ir.print import print_module
 from adjoint.passes.optimising import optimised
 from adjoint.runtime.execution.text import load_ir
-from adjoint.runtime.graphs.making import parsed
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, wanted
 
 

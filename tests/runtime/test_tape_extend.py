@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, ops
-from adjoint.budget import budget
+from adjoint.foundation.budget import budget
 from adjoint.ir.core import Node
 from adjoint.ir.op import registry
 from adjoint.ir.ops.conversion import NoGrad

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, mutable, nn
 from adjoint.ir.types import BOOL, F32, F64, I64, tensor
-from adjoint.runtime.graphs.templates import flatten
+from adjoint.runtime.graphs.inputs.templates import flatten
 
 
 class Pair(NamedTuple):

@@ -16,9 +16,9 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.budget import Budget, Table
 from adjoint.codegen import recipes
 from adjoint.codegen.workshop import CompilerFailure
+from adjoint.foundation.budget import Budget, Table
 from adjoint.ir.core import Node, walk
 from adjoint.ir.ops import loops
 from adjoint.ir.ops.arithmetic import Mul, Sub
@@ -26,7 +26,7 @@ from adjoint.ir.ops.fused import Fused, FusedKernel
 from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
 from adjoint.passes import fuse
-from adjoint.runtime.execution import sequence, tiers
+from adjoint.runtime.execution import bound_plan, tiers
 from adjoint.runtime.inspection import stages
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
@@ -285,14 +285,14 @@ def test_the_function_for_whole_calls_is_made_of_fused_kernels(monkeypatch: pyte
     kernels = machine().kernels
     tasks: list[Callable[[], None]] = []
     pieces: list[Any] = []
-    written_call = sequence.written_call
+    written_call = bound_plan.written_call
 
     def noted(parts: Any, *rest: Any) -> Any:
         pieces.extend(part.of.piece for part in parts)
         return written_call(parts, *rest)
 
     monkeypatch.setattr(kernels, "later", tasks.append)
-    monkeypatch.setattr(sequence, "written_call", noted)
+    monkeypatch.setattr(bound_plan, "written_call", noted)
     ms.set_context(background_compile=True)
     x, y = tensors(2, 70)
     graph = ms.jit(lambda x, y: straight(x, y) * 12.0)
@@ -300,8 +300,8 @@ def test_the_function_for_whole_calls_is_made_of_fused_kernels(monkeypatch: pyte
     for _ in range(9):
         assert bits(graph(x, y)) == expected
     runs: list[int] = []
-    run = sequence.Sequence.run_fitting
-    monkeypatch.setattr(sequence.Sequence, "run_fitting", lambda *given: (runs.append(1), run(*given))[1])
+    run = bound_plan.BoundPlan.run_fitting
+    monkeypatch.setattr(bound_plan.BoundPlan, "run_fitting", lambda *given: (runs.append(1), run(*given))[1])
     (first,) = pieces
     assert len(first.launches) > 1
     (task,) = tasks

@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import At, user_place
+from adjoint.foundation.diagnostics import At, user_place
 from adjoint.ir.core import walk
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.ops.state import Read

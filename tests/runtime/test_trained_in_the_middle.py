@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 
 
 class Net(nn.Cell):

@@ -13,11 +13,11 @@ import pytest
 
 import adjoint as ms
 from adjoint import CompileError, Parameter, Tensor, jit, nn, ops
-from adjoint.budget import budget
-from adjoint.runtime.execution import whole_calls
-from adjoint.runtime.execution.sequence import Sequence
+from adjoint.foundation.budget import budget
+from adjoint.runtime.execution import call_functions
+from adjoint.runtime.execution.bound_plan import BoundPlan
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.guards.places import OwnAttribute
-from adjoint.runtime.graphs.making import parsed
 
 RUNS = 6
 """More than a graph needs to be called by one function."""
@@ -35,13 +35,13 @@ def general(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """
     budget.limit = budget.limit
     seen: list[int] = []
-    run = Sequence.run_fitting
+    run = BoundPlan.run_fitting
 
     def counted(self: Any, arguments: Any, run_: Any) -> Any:
         seen.append(len(arguments))
         return run(self, arguments, run_)
 
-    monkeypatch.setattr(Sequence, "run_fitting", counted)
+    monkeypatch.setattr(BoundPlan, "run_fitting", counted)
     return seen
 
 
@@ -455,13 +455,13 @@ def test_numbers_that_python_holds_are_part_of_the_call(general: list[int]) -> N
 def test_a_counter_needs_no_kernel_and_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python counts, around one launch, and what a graph writes itself does not make it compare its guards anew."""
     texts: list[str] = []
-    function_of = whole_calls.function_of
+    function_of = call_functions.function_of
 
     def noted(header: str, body: Any, *rest: Any) -> Any:
         texts.append("\n".join([header, *body]))
         return function_of(header, body, *rest)
 
-    monkeypatch.setattr(whole_calls, "function_of", noted)
+    monkeypatch.setattr(call_functions, "function_of", noted)
 
     class Counting(nn.Cell):
         def __init__(self) -> None:

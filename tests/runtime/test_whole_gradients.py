@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
-from adjoint.budget import budget
+from adjoint.foundation.budget import budget
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.tensor.structure import leaves
 

@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, context, nn, ops
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend.changes.aliases import Aliases
 from tests.hooks.events import Log, T, plain
 

@@ -20,7 +20,7 @@ from adjoint.dataset.text.tokenizers import (
     to_str,
 )
 from adjoint.dataset.text.vocabulary import Lookup, Vocab
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
     "AddToken", "BasicTokenizer", "BertTokenizer", "CaseFold", "Lookup", "Ngram", "NormalizeForm", "NormalizeUTF8", "PythonTokenizer",

@@ -19,7 +19,7 @@ from adjoint.dataset.transforms.transforms import (
     Unique,
     not_random,
 )
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
     "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",

@@ -89,7 +89,7 @@ from adjoint.dataset.vision.values import (
     ToTensor,
     ToType,
 )
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
     "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation", "AdjustSharpness", "Affine",

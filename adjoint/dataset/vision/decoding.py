@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import files
 from adjoint.dataset.arguments import check_interval, check_type
 from adjoint.dataset.transforms.operation import Operation
 from adjoint.dataset.vision.image import is_picture, pillow
 from adjoint.dataset.vision.modes import ImageReadMode
+from adjoint.foundation import files
 
 __all__ = [
     "Decode", "ToNumpy", "ToPIL", "decoded", "get_image_num_channels", "get_image_size", "opened", "read_file", "read_image", "write_file",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from adjoint.diagnostics import CompileError, Note
+from adjoint.foundation.diagnostics import CompileError, Note
 from adjoint.frontend import errors
 from adjoint.frontend.calls.python_functions import refused
 from adjoint.frontend.changes import purity

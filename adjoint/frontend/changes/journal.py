@@ -18,8 +18,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN, Loc
 
 __all__ = [
     "COLLECTIONS", "CONTAINERS", "LEAVES", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",

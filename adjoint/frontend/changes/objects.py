@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal, MutablePlace, OutsidePlace

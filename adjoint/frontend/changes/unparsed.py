@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.aliases import is_full
 from adjoint.frontend.changes.journal import (

@@ -11,7 +11,7 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adjoint.diagnostics import noted
+from adjoint.foundation.diagnostics import noted
 from adjoint.frontend.calls.functions import Functions
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.code.comprehensions import Comprehensions

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, CompileError, Loc
+from adjoint.foundation.diagnostics import UNKNOWN, CompileError, Loc
 from adjoint.frontend.changes.journal import NamesPlace
 from adjoint.frontend.code.conditions import Conditions
 from adjoint.frontend.code.if_statements import IfStatements

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.calls.functions import Functions
 from adjoint.frontend.code.assignment import Assignment

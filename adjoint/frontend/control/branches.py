@@ -14,8 +14,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN, Loc, Note
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, MutablePlace, NamesPlace

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import UNKNOWN, InternalError, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import Changes, MutablePlace, NamesPlace

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.world import World
 

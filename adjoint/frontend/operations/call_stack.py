@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from adjoint.diagnostics import CompileError, Loc, noted
+from adjoint.foundation.diagnostics import CompileError, Loc, noted
+from adjoint.foundation.ownership import OF_VARIABLE
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.values.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.world import World
-from adjoint.ownership import OF_VARIABLE
 
 __all__ = ["CallStack"]
 

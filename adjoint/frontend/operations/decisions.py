@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.branches import RETURN, Branch, Difference, Outcome

@@ -6,7 +6,7 @@ import ast
 import builtins
 from typing import Any, NoReturn
 
-from adjoint.diagnostics import noted
+from adjoint.foundation.diagnostics import noted
 from adjoint.frontend.changes.journal import MISSING, CellPlace, ItemPlace, NamesPlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.control.raising import raise_late

@@ -12,12 +12,12 @@ import linecache
 from types import CodeType, FunctionType
 from typing import Any
 
-from adjoint.budget import Table
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import At, Loc, beginning
+from adjoint.foundation.budget import Table
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import At, Loc, beginning
+from adjoint.foundation.made import count
 from adjoint.frontend import errors
 from adjoint.frontend.tree.rewritten import agree, codes_in, is_rewritten
-from adjoint.made import count
 
 __all__ = ["Definition", "Source", "definition_of"]
 

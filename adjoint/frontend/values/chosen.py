@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.world import World
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.tree.source import Definition, Source
 

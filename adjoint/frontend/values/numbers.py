@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN
 from adjoint.frontend import errors
 
 __all__ = ["RunTimeRange"]

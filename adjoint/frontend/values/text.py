@@ -7,8 +7,8 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN
 from adjoint.frontend import errors
 
 __all__ = ["RunTimeText", "formatted", "interpolated", "joined"]

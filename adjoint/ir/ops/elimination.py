@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Final
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["Axis", "Correlated", "Convolved", "convolved", "correlated"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.mint.nn import activation, convolution, functional, linear, losses, normalization, padding, patches, pooling
 from adjoint.mint.nn.activation import *  # noqa: F403
 from adjoint.mint.nn.convolution import *  # noqa: F403

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.diagnostics import missing_name
+from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.op import made
 from adjoint.ir.ops.activation import LeakyRelu
 from adjoint.ir.types import I64, DType

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adjoint.diagnostics import float_of
+from adjoint.foundation.diagnostics import float_of
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import number
-from adjoint.nn.optim.whole_steps import WholeSteps
+from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
 from adjoint.runtime.cells.cell import Cell
@@ -77,12 +77,12 @@ class Optimizer(Cell):
     number or shape, and for integers.
     """
 
-    _whole: WholeSteps | None = None
+    _whole: TracedSteps | None = None
     """Fast path of calls in eager mode."""
 
     def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0):
         super().__init__(auto_prefix=False)
-        self._whole = WholeSteps()
+        self._whole = TracedSteps()
         name = type(self).__name__
         if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
             raise TypeError(f"For '{name}', the argument 'params' must be an iterable of Parameters or dicts, but got {parameters!r} "

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
-from adjoint.diagnostics import check_flag
+from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime.cells.attributes import Attributes
 from adjoint.runtime.cells.calling import EAGER, call

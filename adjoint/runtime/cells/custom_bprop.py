@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.host import Bprop
 from adjoint.ir.ops.shape import Broadcast, Reshape

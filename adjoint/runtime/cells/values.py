@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from adjoint.diagnostics import check_flag
+from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import DType
 from adjoint.runtime.process.context import check_device
 from adjoint.runtime.process.epoch import epoch

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import warn
-from adjoint.files import write_file
+from adjoint.foundation.diagnostics import warn
+from adjoint.foundation.files import write_file
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BOOL, DTYPES, F32, I64, DType
 from adjoint.runtime.cells.cell import Cell

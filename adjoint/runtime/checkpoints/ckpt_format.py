@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["SavedEntry", "decoded", "elements", "encoded"]
 

@@ -5,8 +5,8 @@
     buffers    which values live in the arena of their piece, and where
     nesting    which branches and loops run inside of the C call of the piece around them
     planning   makes the plan of a function
-    tiers      fused kernels for a sequence that runs often
-    sequence   a plan bound to memory, which runs graphs, adjoints and IR text
+    tiers      fused kernels for a bound plan that runs often
+    bound_plan  a plan bound to memory, which runs graphs, adjoints and IR text
     recording  the ops of a straight piece, recorded by one call
     run        the parts of one run: blocks of steps, the log, the note on an exception
     in_place   which results become the memory of state, and which are computed in it
@@ -14,13 +14,13 @@
     stages     what the C call of a straight piece does, one after the other
     batches    which launches of a table run as one
     nested_stages  the stages of nested control flow
-    whole_calls  a call from its arguments to its result as one function
+    call_functions  a call from its arguments to its result as one function
     python_numbers  numbers that Python reads, computes and writes around the C call
     tables     the launches of a straight piece, run by one C call
-    whole_texts  the same as the text of one function, with the C calls of straight pieces in it
+    written_calls  the same as the text of one function, with the C calls of straight pieces in it
     launches   steps of straight pieces: as a table, or op by op and recorded
     recorded   steps of straight pieces under a tape
     control    steps of nodes with regions that Python runs
-    procedures library code that writes tensors, traced and run as one sequence
+    procedures library code that writes tensors, traced and run as one bound plan
     text       IR text as callable functions
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.ops.control import For
 from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, PieceEntry, PythonAccess, Straight, Transfer, continues
 

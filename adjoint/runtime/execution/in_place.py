@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Launch, Nested, PythonAccess, Slot, Straight, Transfer, aliases

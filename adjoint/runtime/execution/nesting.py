@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, tensor_type
 from adjoint.ir.ops.attention import Attention
 from adjoint.ir.ops.check import Check

@@ -7,8 +7,8 @@ Planning assigns slots to values, sorts nodes into launches, host calls and cont
     identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
                       changes no other gradient.  So do the hooks of gradients that are part of a graph.
 
-With `accesses=True` reads and writes of state, and nodes that use stacks, stand between launches instead of being host calls.  The sequence
-then needs the tensors.
+With `accesses=True` reads and writes of state, and nodes that use stacks, stand between launches instead of being host calls.  The bound
+plan then needs the tensors.
 A value that is read is not shown as long as only launches and writes use it.
 """
 
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from itertools import chain
 
+from adjoint.foundation.made import count
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
@@ -44,7 +45,6 @@ from adjoint.ir.plan import (
     continues,
 )
 from adjoint.ir.types import TensorType, Type
-from adjoint.made import count
 from adjoint.runtime.execution.buffers import with_arenas
 from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, holds_memory, join, roots_of, sources_of, staying
 

@@ -18,9 +18,9 @@ from adjoint.ir.core import Literal as LiteralAtom
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.sequence import Sequence as Bound
 from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -39,7 +39,7 @@ class Procedure:
 
     def __init__(self, function: Function, tensors: dict[str, Tensor]):
         self.tensors = [(x, x.type) for x in tensors.values()]
-        self._sequence = Bound(planned(function, identities=True, accesses=True), {}, tensors)
+        self._plan = BoundPlan(planned(function, identities=True, accesses=True), {}, tensors)
 
     def fits(self) -> bool:
         """Return True if the tensors from outside have the types that they had."""
@@ -47,7 +47,7 @@ class Procedure:
 
     def run(self, arguments: Sequence[Tensor]) -> None:
         """Run it on arguments of the types that it was traced for."""
-        self._sequence.run_fitting(arguments, Run(None))
+        self._plan.run_fitting(arguments, Run(None))
 
 
 def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]) -> Procedure:

@@ -3,7 +3,7 @@
 A tape needs few of the values that a piece computes: those that are used outside of it, and those that adjoints have read before.  The
 others have their buffers in the piece's arena, as when nothing is recorded; the tape computes them anew if it needs one after all.
 
-A piece runs launch by launch once, since many adjoints are recorded only once, and from then on as a whole.  If a log is kept, the piece
+A piece runs launch by launch once, since many adjoints are recorded only once, and from then on by one call.  If a log is kept, the piece
 is one entry, from which those of its launches are made if the log is replayed.
 """
 
@@ -40,25 +40,25 @@ def recorded_piece(
     explanations  what raises the exceptions of its checks
     alone     runs and records its launches one by one
     """
-    whole: _Whole | None = None
+    one_call: _OneCall | None = None
     reached = False
 
     def recorded(values: list[Any], run: Run) -> None:
-        nonlocal whole, reached
+        nonlocal one_call, reached
         if not reached:
             reached = True
             alone(values, run)
             return
-        if whole is None:
-            whole = _Whole(piece, operands, slots, sites, explanations)
-        if not whole.run(values, run):
+        if one_call is None:
+            one_call = _OneCall(piece, operands, slots, sites, explanations)
+        if not one_call.run(values, run):
             alone(values, run)
 
     return recorded
 
 
-class _Whole:
-    """A piece that runs as a whole.
+class _OneCall:
+    """A piece that runs by one call.
 
     positions  of the operands from outside, then of the results in order: the values of the recording by number
     round      that of the tuning of kernels when it was made
@@ -118,27 +118,27 @@ class _Whole:
 
 
 class _Logged:
-    """Log entry: a piece that ran as a whole.
+    """Log entry: a piece that ran by one call.
 
     given     the memory of its operands, as it was
     made      for each result the tensor that was kept; None for one that was not
     extended  its place on the tape, if there is one that lacks some of the results
     """
 
-    def __init__(self, whole: _Whole, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
-        self.whole, self.given, self.made, self.tape, self.extended = whole, given, made, tape, extended
+    def __init__(self, one_call: _OneCall, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
+        self.one_call, self.given, self.made, self.tape, self.extended = one_call, given, made, tape, extended
 
     def entries(self) -> Iterator[tuple[Tensor, ...]]:
         """Yield the results of each launch; those that were not kept are computed anew, and get their places on the tape."""
         results = iter(self._results())
-        for launch in self.whole.piece.launches:
+        for launch in self.one_call.piece.launches:
             made = tuple(itertools.islice(results, len(launch.results)))
             if isinstance(launch.node.op, StopGradient):
                 made[0]._takes_gradient = False
             yield made
 
     def _results(self) -> list[Any]:
-        recording, first = self.whole.recording, len(self.given)
+        recording, first = self.one_call.recording, len(self.given)
         values = [*self.given, *self.made]
         if self.extended is not None:
             self.tape.fill_piece(self.extended)

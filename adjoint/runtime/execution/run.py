@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from adjoint.diagnostics import Diagnostic, InternalError, user_place
+from adjoint.foundation.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply, Observe
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
-__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "WholePiece", "fits", "unfolded"]
+__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "LoggedPiece", "fits", "unfolded"]
 
 _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
@@ -83,7 +83,7 @@ class Run:
 class LoggedRun(Run):
     """One run that keeps a log, or replays one.
 
-    log     the list that gets the results of every node executed, in order, or a `WholePiece` for several; None: no log is kept
+    log     the list that gets the results of every node executed, in order, or a `LoggedPiece` for several; None: no log is kept
     replay  the log of a run in a graph that begins with the same nodes: until it is used up, its results replace the execution of
             nodes, without events on the tape and without effects; `at` is the index of the next
     """
@@ -146,8 +146,8 @@ class InlineHooks(tuple[Any, ...]):
     slot: str = ""
 
 
-class WholePiece(Protocol):
-    """Log entry: a straight piece that ran as a whole, of which not all results were kept."""
+class LoggedPiece(Protocol):
+    """Log entry: a straight piece that ran by one call, of which not all results were kept."""
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
         """Return an entry for each of its nodes; results that were not kept are computed anew."""
@@ -214,27 +214,27 @@ class Block:
 class LoggingBlock(Block):
     """A block whose values are tensors, which can keep the log of a run and replay one, node by node.
 
-    whole  the steps of a run that replays no log: straight pieces are one step, which keeps the log of its nodes itself
+    joined  the steps of a run that replays no log: straight pieces are one step, which keeps the log of its nodes itself
     """
 
-    __slots__ = ("whole",)
+    __slots__ = ("joined",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.whole = Block()
+        self.joined = Block()
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
         """Append a step of every run."""
         super().add(step, node, made)
-        self.whole.add(step, node, made)
+        self.joined.add(step, node, made)
 
     def run(self, values: list[Any], run: Run) -> None:
         if run.plain:
-            self.whole.run(values, run)
+            self.joined.run(values, run)
         elif run.replaying:
             self._replay(values, run)
         else:
-            _logged(self.whole, 0, len(self.whole.steps), values, run)
+            _logged(self.joined, 0, len(self.joined.steps), values, run)
 
     def run_part(self, begin: int, end: int, values: list[Any], run: Run) -> None:
         if run.plain:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.core import Node, Value, tensor_type
 from adjoint.ir.ops.stack import Pop, Push, Stack
 from adjoint.ir.plan import Transfer

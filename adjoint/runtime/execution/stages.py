@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Node
 
 __all__ = ["Jump", "Rotation", "LaunchStage", "BufferPlace", "Stage"]

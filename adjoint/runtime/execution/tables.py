@@ -10,7 +10,7 @@ memory, without a copy; one that is computed in place is in it already (`in_plac
 
 A table is made when its piece is first reached, so that a branch which is never taken compiles nothing.
 
-Where a function is straight pieces in a row, their tables are run by one function (`whole_texts`), which is given the arguments and
+Where a function is straight pieces in a row, their tables are run by one function (`written_calls`), which is given the arguments and
 returns the result: no list of values is made.
 """
 
@@ -21,7 +21,8 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from adjoint import collector
+from adjoint.foundation import collector
+from adjoint.foundation.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
@@ -29,7 +30,6 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Access, Launch, Nested, PythonAccess, Slot, Straight, Transfer, aliases, continues
 from adjoint.ir.types import StackType, TensorType
-from adjoint.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.runtime.execution.batches import batches
 from adjoint.runtime.execution.buffers import aligned
 from adjoint.runtime.execution.checks import Explanations, explained
@@ -39,7 +39,7 @@ from adjoint.runtime.execution.python_numbers import PythonNumbers
 from adjoint.runtime.execution.run import Deviation, Run, Step
 from adjoint.runtime.execution.stacks import nbytes_of, stack_stage
 from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rotation, Stage
-from adjoint.runtime.memory import observation
+from adjoint.runtime.memory import watching
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
 from adjoint.runtime.process.function_text import FunctionText, function_of
@@ -447,7 +447,7 @@ class PieceTable:
                 and all((block > 0 or empty) and not offset for block, offset in single.places)):
             kernel, launch = self.own_name("kernel"), f"adjoint_launch{len(single.places)}"
             self.made[blocks[0]] = ffi.NULL
-            self.made[kernel] = observation.copy_for(single.node, single.kernel)
+            self.made[kernel] = watching.copy_for(single.node, single.kernel)
             self.made[launch] = getattr(here.library, launch)
             given = f"[None, {', '.join(blocks[1:])}]"
             self.before.append(f"failed = {launch}({kernel}, {', '.join(blocks[block] for block, _ in single.places)})")
@@ -460,7 +460,7 @@ class PieceTable:
                 self.made[blocks[0]] = ffi.NULL
             table, self.made[self.own_name("kept")] = here.table(self.packed(), len(self.blocks), self.own.begin)
             self.made[self.own_name("table")] = table
-            observation.describe_table(table, [stage.node for stage in self.stages])
+            watching.describe_table(table, [stage.node for stage in self.stages])
             if all(isinstance(stage, LaunchStage) for stage in self.stages):
                 self.made["adjoint_run"] = here.library.adjoint_run
                 given = f"[{', '.join(blocks)}]"
@@ -518,7 +518,7 @@ class PieceTable:
         def failure(failed: int, run: Run, blocks: Sequence[Any]) -> BaseException:
             stage = stages[failed >> _STEP_BITS]
             node = stage.node
-            raised = observation.failure(getattr(stage, "failure", None) or node.op.failure, failed & (1 << _STEP_BITS) - 1)
+            raised = watching.failure(getattr(stage, "failure", None) or node.op.failure, failed & (1 << _STEP_BITS) - 1)
             if isinstance(stage, LaunchStage) and isinstance(node.op, Check):
                 # The table's own blocks are behind those that are given.
                 places = [(blocks[block if block >= 0 else count - 1 - block], offset) for block, offset in stage.places]

@@ -18,9 +18,9 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
+from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker, computing
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker, Sequence, computing
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
@@ -42,7 +42,7 @@ class Loaded:
         named = {node.op.symbol for function in module.functions.values() for node in walk(function.body) if isinstance(node.op, Check)}
         self.needed = [name for name in module.hosts if name not in named]
         self._makers = _makers(self)
-        self._sequences: dict[tuple[str, tuple[tuple[str, int], ...]], Sequence] = {}
+        self._bound_plans: dict[tuple[str, tuple[tuple[str, int], ...]], BoundPlan] = {}
 
     def __getitem__(self, symbol: str) -> Callable[..., Any]:
         if symbol not in self.module.functions:
@@ -70,25 +70,25 @@ class Loaded:
             raise TypeError(f"@{symbol} takes {len(types)} arguments, but got {len(arguments)}")
         given = [as_tensor(x, getattr(t, "dtype", None)) if not isinstance(x, Tensor) else x for x, t in zip(arguments, types, strict=True)]
         sizes = sizes_of(types, given)
-        sequence = self._sequence(symbol, sizes)
-        for x, param in zip(given, sequence.plan.function.params, strict=True):
+        bound = self._bound_plan(symbol, sizes)
+        for x, param in zip(given, bound.plan.function.params, strict=True):
             if x.type is not param.type:
                 raise TypeError(f"an argument of type {x.type} where {param.type} is expected")
-        return sequence.run_fitting(given, Run(thread.tracer))
+        return bound.run_fitting(given, Run(thread.tracer))
 
-    def _sequence(self, symbol: str, sizes: Mapping[str, int]) -> Sequence:
+    def _bound_plan(self, symbol: str, sizes: Mapping[str, int]) -> BoundPlan:
         key = symbol, tuple(sorted(sizes.items()))
-        sequence = self._sequences.get(key)
-        if sequence is None:
+        bound = self._bound_plans.get(key)
+        if bound is None:
             function = self.module.functions[symbol]
             if sizes:
                 # Imported only for a text with named sizes.
                 from adjoint.passes.specialize import specialized
 
                 function = specialized(function, sizes)
-            # Two threads may both make it: they make equal sequences.
-            sequence = self._sequences[key] = Sequence(planned(function, identities=True), self._makers, explanations=self.hosts)
-        return sequence
+            # Two threads may both make it: they make equal bound plans.
+            bound = self._bound_plans[key] = BoundPlan(planned(function, identities=True), self._makers, explanations=self.hosts)
+        return bound
 
 
 class _Hosts(Interpreter):

@@ -1,4 +1,4 @@
-"""Tiers: a sequence runs the kernels of its nodes at first, and fused kernels once these are compiled.
+"""Tiers: a bound plan runs the kernels of its nodes at first, and fused kernels once these are compiled.
 
     the first runs    the kernels that eager mode has
     after the third   elementwise nodes are fused and their kernels compiled, in another thread and at a low priority
@@ -16,13 +16,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adjoint.diagnostics import InternalError, warn
+from adjoint.foundation.diagnostics import InternalError, warn
 from adjoint.ir.core import Node
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Plan
+from adjoint.runtime.execution.call_functions import CallText
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.tensor import Tensor
@@ -45,10 +45,10 @@ class Runnable(Protocol):
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]: ...
 
-    def whole(
-        self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
+    def function_of_calls(
+        self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call, if there is one; for the arguments see `whole_calls.whole_call`."""
+        """Return a function that does a call, if there is one; for the arguments see `call_functions.call_function`."""
         ...
 
 
@@ -67,7 +67,7 @@ class Tiered(Protocol):
 class FirstForm:
     """The form that a plan has at first.  It counts its runs, asks for fused kernels, and stays until it is known whether there are any.
 
-    After these runs it is called by one function (`Runnable.whole`).  Callers keep that function; it asks whether this is still the form.
+    After these runs it is called by one function (`function_of_calls`).  Callers keep it; it asks whether this is still the form.
     """
 
     __slots__ = ("_form", "_name", "_next", "_of", "_plan", "_runs", "_settled", "takes")
@@ -90,11 +90,11 @@ class FirstForm:
                 form = self._settle(of, chosen)
         return form.run(arguments, run)
 
-    def whole(
-        self, call: WholeCall, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
+    def function_of_calls(
+        self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return the function that does a whole call for as long as this is the form; None before it has run some times."""
-        return None if self._settled is None else self._form.whole(call, partial(self._fits, self._settled[0], fits), hosts)
+        """Return the function that does a call for as long as this is the form; None before it has run some times."""
+        return None if self._settled is None else self._form.function_of_calls(call, partial(self._fits, self._settled[0], fits), hosts)
 
     def _fits(self, chosen: bool | str, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
@@ -150,7 +150,7 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
     if kernels is None:
         return None
 
-    # Imported with the first sequence that ran several times.
+    # Imported with the first plan that ran several times.
     from adjoint.codegen.recipes import kernel_of
     from adjoint.passes.fuse import fused
 

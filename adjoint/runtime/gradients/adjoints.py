@@ -1,6 +1,6 @@
 """Programs: the adjoint of a path, ready to run.
 
-A program is built once, when the tape first ends at a step of the trie, and cached there.  It runs as a sequence: on memory, with new
+A program is built once, when the tape first ends at a step of the trie, and cached there.  It runs as a bound plan: on memory, with new
 tensors for each hook or bprop; inside another gradient on tensors, so that the adjoint itself is recorded.
 """
 
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Listed
 from typing import Any
 
-from adjoint import collector
-from adjoint.budget import budget
+from adjoint.foundation import collector
+from adjoint.foundation.budget import budget
+from adjoint.foundation.made import count
 from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Bprop, Callback, CellCallback
-from adjoint.made import count
+from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.hooks import firing
-from adjoint.runtime.process.observers import adjoint_made
+from adjoint.runtime.process.announcements import adjoint_made
 from adjoint.runtime.process.tracer import not_eagerly, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -46,16 +46,16 @@ class Program:
     def __init__(self, function: Function, sources: Listed[int], hosts: dict[str, int], missing: tuple[bool, ...]):
         self.function, self.sources, self.hosts, self.missing = function, tuple(sources), hosts, missing
         self.nbytes = _PROGRAM + _NODE * len(function.body.nodes)
-        self._sequence: Sequence | None = None
+        self._bound_plan: BoundPlan | None = None
 
-    def _bound(self) -> Sequence:
-        # Two threads may both bind it: they make equal sequences.
-        self._sequence = Sequence(planned(self.function, identities=False), adjoint_makers(self.hosts), sited=False)
-        return self._sequence
+    def _bind(self) -> BoundPlan:
+        # Two threads may both bind it: they make equal plans.
+        self._bound_plan = BoundPlan(planned(self.function, identities=False), adjoint_makers(self.hosts), sited=False)
+        return self._bound_plan
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
         """Return the gradients of the leaves that have one.  Recording is off meanwhile, so that hooks may compute anything."""
-        return (self._sequence or self._bound()).quiet.run(self._given(tape, cotangents), Run(None, tape.hosts))
+        return (self._bound_plan or self._bind()).quiet.run(self._given(tape, cotangents), Run(None, tape.hosts))
 
     def _given(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Any]:
         values = tape.values
@@ -69,8 +69,8 @@ class Program:
                  ) -> list[Tensor]:
         """Return what `gradients` does where each host call is a step by `maker`, which is given the positions of the hosts."""
         make = maker(self.hosts)
-        sequence = Sequence(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
-        return self._with_zeros(sequence.quiet.run(self._given(tape, cotangents), run), tape, wanted)
+        bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
+        return self._with_zeros(bound.quiet.run(self._given(tape, cotangents), run), tape, wanted)
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
         """Return the same gradients, with every op recorded on the enclosing gradient's tape or added to the graph that is being made."""
@@ -78,12 +78,12 @@ class Program:
         assert around is not None
         if tape.extended:
             tape.fill(self.sources)
-        sequence, given = self._sequence or self._bound(), [*[values[slot] for slot in self.sources], *cotangents]
+        bound, given = self._bound_plan or self._bind(), [*[values[slot] for slot in self.sources], *cotangents]
         if around.emits is True:
-            return sequence.run_fitting(given, Run(around, tape.hosts))
+            return bound.run_fitting(given, Run(around, tape.hosts))
         around.adjoint_of = around.instruction_above()
         try:
-            return sequence.run_fitting(given, Run(around, tape.hosts))
+            return bound.run_fitting(given, Run(around, tape.hosts))
         finally:
             around.adjoint_of = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Node, Region, Value
 from adjoint.passes.autodiff import Pulled, pullback
 from adjoint.passes.escapes import with_escapes

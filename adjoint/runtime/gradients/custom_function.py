@@ -24,7 +24,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.runtime.cells.calling import EAGER
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.awaited import AwaitedTape

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import check_flag
+from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.op import made
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.diagnostics import InternalError, Loc
+from adjoint.foundation.diagnostics import InternalError, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Node, Region, Value, symbol_like
 from adjoint.ir.op import Op

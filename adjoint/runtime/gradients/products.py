@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import check_flag
+from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import BOOL
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.adjoints import Program, program_for

@@ -22,14 +22,14 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, Literal
 
-from adjoint.budget import budget
-from adjoint.diagnostics import Loc, is_ours
+from adjoint.foundation.budget import budget
+from adjoint.foundation.diagnostics import Loc, is_ours
+from adjoint.foundation.ownership import OF_VARIABLE
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Identity, NoGrad
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.types import TensorType
-from adjoint.ownership import OF_VARIABLE
 from adjoint.runtime.cells.calling import Eager
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import UNKNOWN
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import UNKNOWN
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, free_values, symbol_like
 from adjoint.ir.ops.state import Read

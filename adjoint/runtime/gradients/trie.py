@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adjoint.budget import Cache, budget
-from adjoint.diagnostics import Loc
+from adjoint.foundation.budget import Cache, budget
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.core import Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell

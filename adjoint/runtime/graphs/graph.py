@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from adjoint.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Function, Module, Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell

@@ -1,6 +1,6 @@
 """`jit`: turn a function into a graph.  Its source is parsed once for each kind of arguments; calls run the graph.
 
-    f(x)  ->  template of the arguments  ->  the cached graph of this template whose guards hold  ->  run its sequence
+    f(x)  ->  template of the arguments  ->  the cached graph of this template whose guards hold  ->  run its plan
                                              none: lower the function
 
 Graphs stay cached when their guards fail: a value that changes back finds its graph again.  A graph with forward hooks assumes the
@@ -17,19 +17,19 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from adjoint import collector
+from adjoint.foundation import collector
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
-from adjoint.runtime.execution.whole_calls import NOT_RUN
-from adjoint.runtime.graphs.cache import Graphs, GraphsOfCells
-from adjoint.runtime.graphs.call import Call
-from adjoint.runtime.graphs.dynamic import check_declared
+from adjoint.runtime.execution.call_functions import NOT_RUN
+from adjoint.runtime.graphs.calls.cache import Graphs, GraphsOfCells
+from adjoint.runtime.graphs.calls.call import Call
+from adjoint.runtime.graphs.calls.functions_of_one_code import NotShared, SharedGraphs, shared_graphs
+from adjoint.runtime.graphs.inputs.callables import cell_on, function_on, method_on, weak_function_on
+from adjoint.runtime.graphs.inputs.dynamic import check_declared
+from adjoint.runtime.graphs.inputs.templates import Template, flatten
 from adjoint.runtime.graphs.lock import lowering_lock
-from adjoint.runtime.graphs.made_anew import NotShared, SharedGraphs, shared_graphs
 from adjoint.runtime.graphs.options import checked_options
-from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
-from adjoint.runtime.graphs.templates import Template, flatten
-from adjoint.runtime.graphs.ways import GRADIENT, NEEDS_TAPE, NEW_SIZE, SIZE_ONCE, Why
+from adjoint.runtime.graphs.reports.ways import GRADIENT, NEEDS_TAPE, NEW_SIZE, SIZE_ONCE, Why
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.context import get_context
 from adjoint.runtime.process.function_text import function_of
@@ -269,7 +269,7 @@ def _made(known: Graphs, template: Template, tensors: Sequence[Tensor], named: A
     check_declared(getattr(named.construct, "__func__", None) if isinstance(named, Cell) else named, template)
     # The frontend is imported with the first function that is parsed.
     with collector.paused():
-        from adjoint.runtime.graphs.making import make
+        from adjoint.runtime.graphs.calls.making import make
 
     return make(known, template, tensors, named)
 
@@ -351,7 +351,7 @@ def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.Function
 # -- gradients ---------------------------------------------------------------------------------------------------------------
 def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
              has_aux: bool, valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return what `gradients.grad.differentiate` does; None if a tape is needed (`whole_gradients`).
+    """Return what `gradients.grad.differentiate` does; None if a tape is needed (`joint_gradients`).
 
     The caller has seen that nothing is recorded.  The result is None if it is not asked for.
     """
@@ -391,8 +391,8 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
     made = entry.gradient(template, tuple(leaves), tuple(weights), trained, has_aux, valued)
     if isinstance(made, str):
         return _on_tape(known, made)
-    if (whole := made.sequence.whole) is not None:
-        known.gradients[key] = whole if known.calls is None else known.calls.counting(whole, entry.made, GRADIENT)
+    if (function := made.plan.call_function) is not None:
+        known.gradients[key] = function if known.calls is None else known.calls.counting(function, entry.made, GRADIENT)
     if (result := made.run(tensors)) is None:
         return _on_tape(known, "a hook waits on an argument or a Parameter")
     if known.calls is not None:

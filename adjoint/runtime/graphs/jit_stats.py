@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import check_flag
-from adjoint.runtime.graphs.cache import Graphs
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import check_flag
+from adjoint.runtime.graphs.calls.cache import Graphs
 from adjoint.runtime.graphs.jit import graphs_of_calls
 
 __all__ = ["GraphStats", "JitStats", "WayStats", "jit_stats"]

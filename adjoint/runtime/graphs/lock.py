@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from adjoint.locking import ReentrantLock
+from adjoint.foundation.locking import ReentrantLock
 
 __all__ = ["lowering_lock"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from adjoint.diagnostics import Loc, user_place, warn
+from adjoint.foundation.diagnostics import Loc, user_place, warn
 from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
 from adjoint.runtime.process import context

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.process.tracer import emitter

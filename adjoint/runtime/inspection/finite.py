@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import Diagnostic, user_place
+from adjoint.foundation.diagnostics import Diagnostic, user_place
 from adjoint.ir.core import Literal, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType
-from adjoint.runtime.memory.observation import Observation, observed
+from adjoint.runtime.memory.watching import Observation, observed
 
 __all__ = ["check_finite"]
 

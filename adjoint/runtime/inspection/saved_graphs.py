@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-from adjoint.files import put_new, write_file
+from adjoint.foundation.files import put_new, write_file
 from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.print import print_module
 from adjoint.passes.optimising import optimised

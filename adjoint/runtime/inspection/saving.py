@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.runtime.process import context
-from adjoint.runtime.process.observers import adjoint_made, graph_made
+from adjoint.runtime.process.announcements import adjoint_made, graph_made
 
 __all__ = ["install"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from adjoint.codegen.emit import lower, unit_text
 from adjoint.codegen.standalone import ExportedFunction, standalone_text
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import user_place
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.ops.fused import kernel_op
@@ -32,9 +32,9 @@ from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.optimising import OPTIMISING
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.observing import observed_form, why_not_observed
+from adjoint.runtime.graphs.running.observed_functions import observed_form, why_not_observed
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
-from adjoint.runtime.graphs.running.tails import head_and_tail
+from adjoint.runtime.graphs.running.two_parts import head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, is_decided, may_leave
 from adjoint.runtime.process.context import background_compile
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import At, is_ours, user_place
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import At, is_ours, user_place
 from adjoint.ir.ops.fused import Fused
 from adjoint.runtime.execution.run import Block, LoggingBlock
-from adjoint.runtime.memory.observation import Observation, observed
+from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
 
 __all__ = ["OpTime", "OpTimes", "times"]

@@ -1,8 +1,8 @@
 """Buffers of tensors, and for each op and operand types the function that computes it.
 
-    early        buffers made before the run-time library has been compiled
-    machine      buffers, the run-time library and the kernels of this process
-    observation  what is called after each launch, while that is wanted
-    tuning       the replacement of plain kernels by tuned ones
-    op_plans     for an op and operand types: the result types and the function that computes them
+    early     buffers made before the run-time library has been compiled
+    machine   buffers, the run-time library and the kernels of this process
+    watching  what is called after each launch, while that is wanted
+    tuning    the replacement of plain kernels by tuned ones
+    op_plans  for an op and operand types: the result types and the function that computes them
 """

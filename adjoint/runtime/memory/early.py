@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from adjoint.locking import ReentrantLock
+from adjoint.foundation.locking import ReentrantLock
 
 __all__ = ["EarlyMemory"]
 

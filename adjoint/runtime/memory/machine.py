@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _cffi_backend
 import numpy as np
 
-from adjoint import collector
-from adjoint.diagnostics import InternalError, warn
+from adjoint.foundation import collector
+from adjoint.foundation.diagnostics import InternalError, warn
+from adjoint.foundation.locking import Lock
 from adjoint.ir.types import TensorType
-from adjoint.locking import Lock
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.process import context
 from adjoint.runtime.process.threads import default_threads

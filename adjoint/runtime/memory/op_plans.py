@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from adjoint.budget import Table
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.budget import Table
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
-from adjoint.runtime.memory.observation import describe_kernel, failure, observing, report
 from adjoint.runtime.memory.tuning import tuning
+from adjoint.runtime.memory.watching import describe_kernel, failure, observing, report
 from adjoint.runtime.process.context import background_compile
 
 if TYPE_CHECKING:

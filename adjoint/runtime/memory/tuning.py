@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from adjoint.diagnostics import InternalError
-from adjoint.locking import Lock
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.foundation.locking import Lock
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
 

@@ -9,5 +9,5 @@
     parallel_context  the settings of `set_auto_parallel_context`
     function_text     Python functions written as text, for one graph
     location          the line of the user's program that is running
-    observers         announcements of new graphs and adjoints
+    announcements     functions that are called with new graphs and adjoints
 """

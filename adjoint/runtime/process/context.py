@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.budget import budget
+from adjoint.foundation.budget import budget
+from adjoint.foundation.settings import SETTINGS, Setting
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.threads import default_threads, set_share
 from adjoint.runtime.process.tracer import emitter
-from adjoint.settings import SETTINGS, Setting
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "background_compile", "call_depth", "check_device", "get_context",

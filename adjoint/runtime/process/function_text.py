@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-from adjoint.made import count
+from adjoint.foundation.made import count
 
 __all__ = ["FunctionText", "function_of"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import InternalError
+from adjoint.foundation.diagnostics import InternalError
 from adjoint.runtime.process.tracer import state
 
 __all__ = ["gradient", "mode", "of_function", "run_cell", "set_mode", "set_runner"]

@@ -12,7 +12,7 @@ from itertools import islice
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
-from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
+from adjoint.foundation.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
 from adjoint.ir.core import Node
 
 __all__ = ["WRITTEN", "called_at", "definition", "receiver", "site_of", "user_frame", "user_location"]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Literal, Protocol
 
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.foundation.diagnostics import CompileError, Loc
 from adjoint.ir.op import Op
 
 __all__ = ["Emitter", "Recorder", "check_gradients", "eagerly", "emitter", "not_eagerly", "not_recording", "set_tracer", "state", "tracing"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import integer_text
+from adjoint.foundation.diagnostics import integer_text
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType

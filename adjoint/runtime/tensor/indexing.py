@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import printed_as
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd

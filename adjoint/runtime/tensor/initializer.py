@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import float_of
+from adjoint.foundation.diagnostics import float_of
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType
 from adjoint.runtime.memory.op_plans import physical_memory

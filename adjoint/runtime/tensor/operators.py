@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.budget import Refillable, budget
+from adjoint.foundation.budget import Refillable, budget
 from adjoint.ir.op import Op
 from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Sub
 from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from adjoint.locking import Lock
+from adjoint.foundation.locking import Lock
 from adjoint.runtime.process.tracer import emitter
 
 __all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seeded"]

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from adjoint.budget import Refillable, budget
-from adjoint.diagnostics import check_flag
+from adjoint.foundation.budget import Refillable, budget
+from adjoint.foundation.diagnostics import check_flag
+from adjoint.foundation.ownership import OF_ATTRIBUTE
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import Cast, Identity, NoGrad, StraightThrough
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
-from adjoint.ownership import OF_ATTRIBUTE
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.memory.op_plans import check_fits, plan_for, plans

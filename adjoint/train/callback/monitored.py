@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import warn
+from adjoint.foundation.diagnostics import warn
 from adjoint.nn.checks import choice, number
 from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import loss_of

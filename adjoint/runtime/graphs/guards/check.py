@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from adjoint.made import count
+from adjoint.foundation.made import count
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.function_text import FunctionText, function_of

@@ -26,10 +26,17 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from functools import partial
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.foundation.diagnostics import UNKNOWN, Loc
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.call_results import CallResult
-from adjoint.runtime.graphs.guards.changed import ReadPlace, difference, difference_before, is_held, may_be_changed, none_has_changed
+from adjoint.runtime.graphs.guards.changed_in_a_run import (
+    ReadPlace,
+    difference,
+    difference_before,
+    is_held,
+    may_be_changed,
+    none_has_changed,
+)
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.disturbances import Disturbances, seen_parts

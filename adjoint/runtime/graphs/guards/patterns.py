@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.runtime.graphs.guards.check import GuardConditions
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.places import OwnAttribute, Place, Watch

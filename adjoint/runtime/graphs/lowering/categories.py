@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.types import BOOL, F64, I64, TensorType, scalar
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
-from adjoint.runtime.graphs.outline import OutlineSlot
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["DYNAMIC", "NUMBERS", "as_python", "categories_of", "tensor_slot", "value_slot"]

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import PerhapsNone, Unreachable
 from adjoint.frontend.control.raising import raise_again

@@ -15,12 +15,12 @@ from adjoint.frontend.world import Kind
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.graph import HookCall, Unfitting, living
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, Site
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import OutlineSlot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 

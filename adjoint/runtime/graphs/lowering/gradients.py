@@ -18,12 +18,12 @@ from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.inputs.outline import filled, outlined
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor, Owner, place_of_use
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import filled, outlined
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter

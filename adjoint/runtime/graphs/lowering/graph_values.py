@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.foundation.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.ir.build import Builder

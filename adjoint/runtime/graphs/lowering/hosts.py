@@ -14,8 +14,9 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
-from adjoint.runtime.graphs.call_text import filling
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
+from adjoint.runtime.graphs.inputs.argument_text import filling
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, expression_of, filled, outlined, slots_of
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
@@ -23,7 +24,6 @@ from adjoint.runtime.graphs.lowering.python_arithmetic import python_number
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import OutlineSlot, expression_of, filled, outlined, slots_of
 from adjoint.runtime.process.function_text import function_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck

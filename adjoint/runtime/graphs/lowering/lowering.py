@@ -11,19 +11,21 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from adjoint import collector
-from adjoint.dataclass import dataclass, field
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.foundation import collector
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import CompileError, Loc
+from adjoint.foundation.made import count
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import OutsidePlace
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
-from adjoint.made import count
 from adjoint.passes.escapes import with_escapes
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.inputs.outline import outlined
+from adjoint.runtime.graphs.inputs.templates import Template
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import value_slot
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
@@ -45,8 +47,6 @@ from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.value_hooks import ValueHooks
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.lowering.world import GraphWorld
-from adjoint.runtime.graphs.outline import outlined
-from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.tensor import Tensor
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.operations.operators import ZeroDivisor
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number

@@ -31,14 +31,8 @@ from adjoint.runtime.graphs.guards.constants import is_rooted
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, named
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.graphs.lock import lowering_lock
-from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
-from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
-from adjoint.runtime.graphs.lowering.hosts import Hosts
-from adjoint.runtime.graphs.lowering.regions import Regions
-from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
-from adjoint.runtime.graphs.state import (
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.graphs.inputs.python_state import (
     NumberSlot,
     can_hold,
     get_of,
@@ -55,6 +49,12 @@ from adjoint.runtime.graphs.state import (
     stand_in,
     writer,
 )
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 

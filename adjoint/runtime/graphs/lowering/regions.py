@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Region, Value
 from adjoint.ir.op import Op

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.calls.python_calls import CalledBack
 from adjoint.frontend.calls.python_functions import python_function
@@ -35,11 +35,11 @@ from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.values.chosen import check
 from adjoint.frontend.values.frame import UNBOUND, Closure, Unusable
 from adjoint.frontend.values.text import RunTimeText
+from adjoint.runtime.graphs.inputs.outline import Remade
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.reads import Reads
-from adjoint.runtime.graphs.outline import Remade
 from adjoint.runtime.tensor.structure import items, keys, like
 from adjoint.runtime.tensor.tensor import Tensor
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import Branching
 from adjoint.frontend.values.text import RunTimeText

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.foundation.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Value, symbol_like

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.ir.ops.conversion import NoGrad
 from adjoint.ir.ops.host import Attach, Hook

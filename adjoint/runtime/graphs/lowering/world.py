@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjoint.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls

@@ -1,4 +1,4 @@
-"""Bind a graph: make its sequence, with the steps for Python calls, state, cells and gradients."""
+"""Bind a graph: make its bound plan, with the steps for Python calls, state, cells and gradients."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import functools
 
 from adjoint.ir.op import Op
 from adjoint.ir.plan import Plan
+from adjoint.runtime.execution.bound_plan import BoundPlan, Maker
+from adjoint.runtime.execution.call_functions import CallText
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.execution.sequence import Maker, Sequence
-from adjoint.runtime.execution.whole_calls import WholeCall
 from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.cells import cell_makers
@@ -20,17 +20,17 @@ from adjoint.runtime.graphs.running.optimised import Alone, faster
 __all__ = ["bind", "makers_of", "plan_of"]
 
 
-def bind(graph: Graph, *, guarded: bool = False, call: WholeCall | None = None, alone: Alone | None = None) -> Sequence:
-    """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
+def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, alone: Alone | None = None) -> BoundPlan:
+    """Return a graph's bound plan.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
 
     guarded  True if the caller has checked at each run that the cells have the hooks for which the graph was made
-    call     see `Sequence`
+    call     see `BoundPlan`
     alone    what is known of a graph that runs alone: it is then looked at when it runs in another way for the first time
     """
     known = faster(graph, alone) if guarded else None
     hooked = graph if alone is None else alone.hooked
     positions, hosts = ({}, None) if known is None or hooked is None else hosts_of_runs(hooked)
-    return Sequence(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
+    return BoundPlan(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
                     hosts=hosts, call=call)
 
 

@@ -15,8 +15,8 @@ from adjoint.runtime.cells.boundary import inputs, outputs
 from adjoint.runtime.cells.calling import call
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Deviation, Entered, InlineHooks, Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.graphs.graph import CellSite, Graph, Slots
 from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
 from adjoint.runtime.process.location import called_at

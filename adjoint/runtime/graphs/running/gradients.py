@@ -8,8 +8,8 @@ from typing import Any
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record
+from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.grad import _outputs
 from adjoint.runtime.gradients.products import Pullback

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjoint.foundation.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.ir.core import Literal
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Apply, Attach, Hook, NumberAccess, Outputs
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ownership import OF_ATTRIBUTE, OF_VARIABLE
+from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Deviation, Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker
-from adjoint.runtime.execution.whole_texts import Text, WrittenStep
+from adjoint.runtime.execution.written_calls import Text, WrittenStep
 from adjoint.runtime.graphs.graph import Graph, LibraryCall, Registration, StateAccess, Unfitting
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.tensor.tensor import Tensor, wrap

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from adjoint import collector
-from adjoint.dataclass import dataclass
-from adjoint.diagnostics import user_place
+from adjoint.foundation import collector
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Function, Node, walk
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
@@ -25,8 +25,8 @@ from adjoint.passes.inline import inlined
 from adjoint.passes.optimising import optimised_alike, why_not_alike
 from adjoint.passes.order import reads_survive
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.bound_plan import Faster
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.execution.sequence import Faster
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.user_code import (
     Obstacle,

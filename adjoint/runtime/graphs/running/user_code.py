@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adjoint.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, If, While

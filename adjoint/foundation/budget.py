@@ -1,0 +1,198 @@
+"""The budget: a limit in bytes on all caches of a process together.  What was used least recently is evicted first.
+
+A cache derives from `Cache`, or is a `Table` or a `Refillable`; it calls `budget.charge` with the bytes of what it adds
+and marks what is used with `budget.period`:
+
+    period 1   period 2   period 3 ...     a new one begins with each sixteenth of the limit that is charged
+                                           beyond the limit: entries of the earliest periods are evicted, in all caches,
+                                           until three quarters of the limit are left
+
+So a hit costs at most one attribute write.  A cache whose fast path marks nothing clears that path when a period begins
+(`begin_period`); the next use then takes the slow path and marks the entry.
+
+Bytes are estimates: the parts of an entry are counted and multiplied by the size of such a part, as measured by `tracemalloc`. Evicting an
+entry never makes a running program wrong: whoever uses an entry holds a reference to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol, TypeVar
+
+from adjoint.foundation.locking import Lock
+
+__all__ = ["Budget", "Cache", "Entry", "Refillable", "Table", "budget"]
+
+DEFAULT_LIMIT = 100_000_000
+"""Bytes."""
+
+VARIABLE = "ADJOINT_PROGRAM_CACHE_BYTES"
+
+_PERIODS = 16
+"""Number of periods in which as many bytes are charged as the limit allows."""
+
+
+class Cache:
+    """Base class of caches whose entries can be made again; a cache registers itself.
+
+    name  as `budget.usage` shows it
+    """
+
+    def __init__(self, name: str, owner: Budget | None = None):
+        self.name, self.budget = name, owner or budget
+        self.budget.caches.append(self)
+
+    def sizes(self) -> Iterable[tuple[int, int]]:
+        """Return (period of the last use, bytes) of each entry."""
+        raise NotImplementedError
+
+    def evict(self, until: int) -> None:
+        """Drop the entries that were last used in period `until` or earlier."""
+        raise NotImplementedError
+
+    def begin_period(self) -> None:
+        """Begin a period: what is used from now on must be marked with it."""
+
+
+class Budget:
+    """A limit in bytes for all registered caches together.
+
+    period  the number of the current period
+    """
+
+    def __init__(self) -> None:
+        self.caches: list[Cache] = []
+        self.period = 0
+        self._limit: int | None = None
+        self._left = 0
+        """Bytes until the next period begins."""
+        self._share = 0
+        self._held = 0
+        """Bytes that were charged and are not known to be evicted."""
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """Begin without an eviction thread; a forked child process has none."""
+        self._turning = Lock()
+
+    @property
+    def limit(self) -> int:
+        """Return the limit in bytes: as it was set, else ADJOINT_PROGRAM_CACHE_BYTES, else 100 MB.  Raise ValueError if the variable is not
+        such a number."""
+        if self._limit is None:
+            text = os.environ.get(VARIABLE, "")
+            if text and not text.isdecimal():
+                raise ValueError(f"{VARIABLE} must be a number of bytes, 0 or more, but got {text!r}.")
+            self._limit = int(text) if text else DEFAULT_LIMIT
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._limit = limit
+        self._turn()
+
+    def charge(self, nbytes: int) -> None:
+        """Count the bytes of a new entry; evict others when there are too many."""
+        self._left -= nbytes
+        if self._left < 0:
+            self._turn()
+
+    def usage(self) -> dict[str, int]:
+        """Return the bytes that each cache holds now."""
+        usage: Counter[str] = Counter()
+        for cache in self.caches:
+            usage[cache.name] += sum(nbytes for _, nbytes in cache.sizes())
+        return dict(usage)
+
+    def _turn(self) -> None:
+        """Begin a period, and evict if it is time; one thread evicts, the others go on."""
+        if self._turning.locked():
+            return
+        with self._turning:
+            self._held += self._share - self._left
+            self._share = self._left = self.limit // _PERIODS
+            self.period += 1
+            for cache in self.caches:
+                cache.begin_period()
+            if self._held + self._share > self.limit:
+                self._evict()
+
+    def _evict(self) -> None:
+        """Evict period by period until three quarters of the limit are left; correct the count for entries that were freed without us."""
+        sizes: Counter[int] = Counter()
+        for cache in self.caches:
+            for period, nbytes in cache.sizes():
+                sizes[period] += nbytes
+        held, until = sum(sizes.values()), -1
+        for period in sorted(sizes):
+            if held <= self.limit * 3 // 4:
+                break
+            held -= sizes[period]
+            until = period
+        if until >= 0:
+            for cache in self.caches:
+                cache.evict(until)
+        self._held = held
+
+
+budget = Budget()
+"""The budget of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=budget.forget_threads)
+
+
+class Entry(Protocol):
+    """An entry of a `Table`: `used` is the period of its last use."""
+
+    used: int
+    nbytes: int
+
+
+Key = TypeVar("Key", bound=Hashable)
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
+class Table(Cache, dict[Key, AnyEntry]):
+    """A dictionary of entries."""
+
+    def find(self, key: Key) -> AnyEntry | None:
+        """Return the entry of a key, marked as used, or None."""
+        entry = self.get(key)
+        if entry is not None:
+            entry.used = self.budget.period
+        return entry
+
+    def keep(self, key: Key, entry: AnyEntry) -> None:
+        """Add an entry."""
+        entry.used = self.budget.period
+        self[key] = entry
+        self.budget.charge(entry.nbytes)
+
+    def sizes(self) -> Iterable[tuple[int, int]]:
+        return [(entry.used, entry.nbytes) for entry in self.copy().values()]
+
+    def evict(self, until: int) -> None:
+        for key, entry in self.copy().items():
+            if entry.used <= until:
+                self.pop(key, None)
+
+
+class Refillable(Cache):
+    """A cache whose content is cheap to make again: it is cleared as a whole, before anything else is evicted.
+
+    nbytes  gives the bytes it holds
+    clear   empties it
+    """
+
+    def __init__(self, name: str, nbytes: Callable[[], int], clear: Callable[[], None]):
+        super().__init__(name)
+        self.nbytes, self.clear = nbytes, clear
+
+    def sizes(self) -> Iterable[tuple[int, int]]:
+        return [(0, self.nbytes())]
+
+    def evict(self, until: int) -> None:
+        self.clear()

@@ -1,0 +1,542 @@
+"""Bound plans: the plan of a function bound to memory, ready to run.
+
+    bound = BoundPlan(planned(function, identities=True), makers)
+    bound.run([x, y], Run(tape))          any number of times, from several threads
+
+It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python code
+sees are held as memory; a bound plan that runs often gets one with fused kernels.  In the recording form every value is a tensor, and
+every node is recorded on the tape as in eager mode: so gradients, hooks and gradients of gradients are those of eager mode.  In the
+emitting form nodes become nodes of another graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Listed
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.ir.core import Node, tensor_type
+from adjoint.ir.interpret import UNDEFINED
+from adjoint.ir.op import Op
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
+from adjoint.ir.ops.tuples import Group, Item
+from adjoint.ir.plan import Access, Control, HostCall, Launch, Nested, Piece, Plan, PythonAccess, Straight, Transfer
+from adjoint.ir.plan import Block as PlannedBlock
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.call_functions import CallText, call_function
+from adjoint.runtime.execution.checks import Explanations, check_step
+from adjoint.runtime.execution.control import control_step
+from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
+from adjoint.runtime.execution.recorded import recorded_piece
+from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
+from adjoint.runtime.execution.tiers import FirstForm, Runnable
+from adjoint.runtime.execution.written_calls import Part, Results, StraightPart, WrittenStep, written_call
+from adjoint.runtime.memory.op_plans import prepare
+from adjoint.runtime.memory.tuning import tuning
+from adjoint.runtime.process.location import site_of
+from adjoint.runtime.tensor.random_keys import next_key
+from adjoint.runtime.tensor.tensor import Tensor, constant
+
+_new = object.__new__
+
+__all__ = ["Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A node with the positions of its values, from which a step is made.
+
+    site     the node whose location its events are recorded with: see `location.site_of`
+    held     for each operand, then each result, True if it is held as a tensor, else as memory
+    recorded True if its events may be recorded: all are tensors then
+    params   the positions of its regions' parameters
+    blocks   its regions
+    yields   for each region the positions of what it yields
+    dying    operands that only this node uses
+    """
+
+    node: Node
+    site: Node | None
+    operands: tuple[int, ...]
+    results: range
+    held: tuple[bool, ...] = ()
+    recorded: bool = False
+    params: tuple[int, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    yields: tuple[tuple[int, ...], ...] = ()
+    dying: tuple[int, ...] = ()
+
+
+Maker = Callable[[Bound], Step | None]
+"""Makes the step of a node that calls Python; returns None if the node only runs its region."""
+
+
+@dataclass(frozen=True)
+class Faster:
+    """A faster function with the same parameters, results and effects.
+
+    plan  makes its plan; None if there is no such function
+    fits  True if it may run on these arguments now; None: it always may
+    """
+
+    plan: Callable[[], Plan | None]
+    fits: Callable[[Listed[Tensor]], bool] | None
+
+
+class BoundPlan:
+    """A plan that is ready to run.
+
+    plan    the plan, or what makes it when it is first needed: where `faster` may run there may be no need
+    makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
+    state   tensors by symbol, which the accesses of straight pieces read and write
+    explanations  functions by symbol, which raise the exceptions of checks
+    sited   True: events are recorded with the locations of the nodes; False: with the line that runs the plan
+    faster  what runs instead when nothing is recorded or logged, if there is such a function
+    hosts   makes for each run what the host calls of expanded gradients call, if there are any
+    call    how it is called: then there may be a `call_function`
+    call_function  does a call in which nothing is recorded or logged: given the arguments it returns the result, or NOT_RUN if it may
+            not run on these now; None until it is made
+    """
+
+    def __init__(
+        self, plan: Plan | Callable[[], Plan], makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
+        explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None,
+    ):
+        self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
+        self.sited, self._faster, self._hosts, self._call = sited, faster, hosts, call
+        self.call_function: Callable[..., Any] | None = None
+        self._recorded: Callable[..., Any] | None = None
+        self._quiet: Runnable | None = None
+        self._fastest: Runnable | None = None
+        self._emitting: Form | None = None
+        self._recording: Form | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan.  Two threads that need it first may get different ones, which are equal."""
+        plan = self._plan
+        if not isinstance(plan, Plan):
+            plan = self._plan = plan()
+        return plan
+
+    def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
+        """Return the results for these arguments, which must have the types of the function's parameters.
+
+        Deviation if Python code returns something the graph was not made for; a log then ends with what it returned.  Other
+        exceptions are those of the nodes, with a note that shows the line.
+        """
+        types = [p.type for p in self.plan.function.params]
+        if [x.type for x in arguments] != types:
+            raise InternalError(f"a function of {types} was run on {[x.type for x in arguments]}")
+        return self.run_fitting(arguments, run)
+
+    def run_fitting(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
+        """Return the results without checking the arguments' types."""
+        tape = run.tape
+        if tape is None and run.plain:
+            faster = self._faster
+            quick = faster is not None and (faster.fits is None or faster.fits(arguments))
+            if quick and self._hosts is not None:
+                run.hosts = self._hosts()
+            form = self._fastest or self.fastest if quick else self._quiet or self.quiet
+        else:
+            form = self.emitting if tape is not None and tape.emits else self.recording
+        if form.takes is None:
+            return form.run(arguments, run)
+        if not form.takes:
+            return form.run([x.memory for x in arguments], run)
+        return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
+
+    def fits(self, arguments: Listed[Tensor]) -> bool:
+        """Return True if the faster function may run on these arguments now."""
+        faster = self._faster
+        return faster is not None and (faster.fits is None or faster.fits(arguments))
+
+    @property
+    def quiet(self) -> Runnable:
+        """Return the form that records and logs nothing."""
+        return self._quiet or self._tiered("_quiet", self.plan)
+
+    @property
+    def fastest(self) -> Runnable:
+        """Return the form of the faster function; if there is none after all, the quiet form, from now on."""
+        plan = None if self._faster is None else self._faster.plan()
+        if plan is None:
+            self._faster = None
+            return self.quiet
+        return self._fastest or self._tiered("_fastest", plan)
+
+    def _tiered(self, name: str, plan: Plan) -> Runnable:
+        form = FirstForm(self.bound(plan), plan, self, name)
+        self.use(name, form)
+        return form
+
+    def bound(self, plan: Plan) -> Runnable:
+        """Return a form of a plan that records and logs nothing."""
+        return _Binder(self, plan, recording=False).form()
+
+    def use(self, name: str, form: Runnable) -> None:
+        """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
+        setattr(self, name, form)
+        if self._call is not None and name == ("_quiet" if self._faster is None else "_fastest"):
+            self.call_function = None
+            tuning.afterwards(functools.partial(_make_call_function, weakref.ref(self), form))
+
+    def make_call_function(self, form: Runnable) -> None:
+        """Make the function of calls that run a form, unless another one is used by now."""
+        fits = None if self._faster is None else self._faster.fits
+        if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
+            self.call_function = form.function_of_calls(self._call, fits, None if self._faster is None else self._hosts)
+
+    @property
+    def recorded(self) -> Callable[..., Any] | None:
+        """Return what `call_function` is, but for calls that are recorded; None if it is not known how the plan is called."""
+        if self._recorded is None and self._call is not None:
+            form = self.recording
+            self._recorded = call_function(form.run, form.takes, len(form.results), self._call, None, None, recorded=True)
+        return self._recorded
+
+    @property
+    def emitting(self) -> Form:
+        """Return the form whose nodes are added to the graph that is being made."""
+        return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
+
+    @property
+    def recording(self) -> Form:
+        """Return the form in which every value is a tensor and nodes are recorded."""
+        return self._recording or self._form("_recording", self.plan, recording=True)
+
+    def _form(self, name: str, plan: Plan, **kind: bool) -> Form:
+        # No lock: two threads may both make a form, and one is kept.  At a fork another thread could hold a lock.
+        form = _Binder(self, plan, **kind).form()
+        setattr(self, name, form)
+        return form
+
+
+def _make_call_function(reference: weakref.ref[BoundPlan], form: Runnable) -> None:
+    bound = reference()
+    if bound is not None:
+        bound.make_call_function(form)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A bound plan's steps, and the values they start with.
+
+    block     the steps
+    template  the initial list of values, with constants at their positions
+    takes     the indices of the arguments that are held as tensors, the others as memory; None: all are tensors
+    results   the positions of the results, with the type of one held as memory; a constant becomes a new tensor at each run
+    parts     what the function of a call is written of; None if some step cannot be written out
+    run_of_its_own  True if some step needs more of a run than `Run` has: then this is the only such function
+    """
+
+    block: Block
+    template: list[Any]
+    takes: frozenset[int] | None
+    results: Results
+    parts: Listed[Part] | None
+    run_of_its_own: bool
+
+    def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
+        """Return the results for arguments held as `takes` says."""
+        values = self.template.copy()
+        values[: len(arguments)] = arguments
+        self.block.run(values, run)
+        results: list[Tensor] = []
+        for i, type_ in self.results:
+            if type_ is None:
+                results.append(values[i])
+            else:
+                result = _new(Tensor)
+                result.type, result.memory = type_, values[i]
+                results.append(result)
+        return results
+
+    def function_of_calls(
+        self, call: CallText, fits: Callable[[Listed[Tensor]], bool] | None, hosts: Callable[[], Listed[Any]] | None
+    ) -> Callable[..., Any] | None:
+        """Return a function that does a call from its arguments to its result, if there is one; see `call_function`."""
+        made = None if self.parts is None else written_call(self.parts, self.template, self.results, call, fits)
+        if made is not None or self.run_of_its_own:
+            return made
+        return call_function(self.run, self.takes, len(self.results), call, fits, hosts)
+
+
+class _Binder:
+    """Makes a form of a bound plan; the form holds no reference to it.
+
+    tensors    the positions that hold tensors
+    recording  True if every position in the block being bound holds a tensor
+    """
+
+    def __init__(self, bound: BoundPlan, plan: Plan, *, recording: bool, emitting: bool = False):
+        self.plan, self.makers, self.state, self.sited = plan, bound.makers, bound.state, bound.sited
+        self.explanations = bound.explanations
+        self.slots, self.recording, self.emitting = plan.slots, recording, emitting
+        self.template: list[Any] = [None] * len(self.slots)
+        self.tensors: set[int] = set()
+        self.constants: dict[int, int] = {}
+        self.parts: dict[Piece, Part] = {}
+        self.run_of_its_own = False
+
+    def form(self) -> Form:
+        """Return the form of the plan."""
+        params = self.plan.params
+        for i, slot in enumerate(self.slots):
+            if slot.literal is not None:
+                self.template[i] = constant(slot.literal.value, slot.literal.type.dtype)
+        self.define(params)
+        takes = None if len(params) == len(self.tensors) else frozenset(self.tensors)
+        if not self.emitting:
+            prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in self.plan.certain_launches())
+        block = self.bound(self.plan.body, None)
+        results = tuple(self.result(i) for i in self.plan.body.yields)
+        parts = [self.parts.get(piece) for piece in self.plan.body.pieces]
+        written = None if self.recording or None in parts else [part for part in parts if part is not None]
+        return Form(block, self.template, takes, results, written, self.run_of_its_own)
+
+    # -- positions --------------------------------------------------------------------------------------------------
+    def define(self, slots: Listed[int]) -> None:
+        """Decide whether these slots hold tensors or memory."""
+        self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
+
+    def holds(self, position: int) -> bool:
+        return position in self.tensors
+
+    def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
+        """Return the positions of values as tensors; a constant is given one that holds a tensor."""
+        return tuple(self.constant(i, tensor=True) if self.is_constant(i) else i for i in slots)
+
+    def as_they_are(self, slots: Listed[int]) -> tuple[int, ...]:
+        return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
+
+    def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
+        """Return the positions of values that are copied to `targets`; a constant is held in the same way as its target."""
+        return tuple(
+            self.constant(i, tensor=self.holds(target)) if self.is_constant(i) else i for i, target in zip(slots, targets, strict=True))
+
+    def is_constant(self, slot: int) -> bool:
+        return self.slots[slot].literal is not None
+
+    def constant(self, slot: int, *, tensor: bool) -> int:
+        """Return the position of a constant, held as a tensor or as memory."""
+        if tensor:
+            self.tensors.add(slot)
+            return slot
+        if slot not in self.constants:
+            self.constants[slot] = len(self.template)
+            self.template.append(self.template[slot].memory)
+        return self.constants[slot]
+
+    def result(self, slot: int) -> tuple[int, TensorType | None]:
+        type_ = self.slots[slot].type
+        if self.is_constant(slot):
+            assert isinstance(type_, TensorType)
+            return self.constant(slot, tensor=False), type_
+        return (slot, None) if self.holds(slot) or not isinstance(type_, TensorType) else (slot, type_)
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+    def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
+        """Return the steps of a block; `around` is the site of the node that owns the region."""
+        block = LoggingBlock() if self.recording else Block()
+        for piece in planned.pieces:
+            match piece:
+                case Straight() if isinstance(block, LoggingBlock):
+                    self.recorded(block, piece, around)
+                case Straight():
+                    self.straight(block, piece)
+                case HostCall():
+                    self.host(block, piece, around)
+                    _free(block, piece.freed)
+                case Control():
+                    self.control(block, piece, around)
+                    _free(block, piece.freed)
+        return block
+
+    def site(self, node: Node, around: Node | None) -> Node | None:
+        return site_of(node, around) if self.sited else None
+
+    def straight(self, block: Block, piece: Straight) -> None:
+        operands: list[tuple[int, ...]] = []
+        nested: dict[Nested, Step] = {}
+        for each in piece.entries:
+            self.define(each.results)
+            operands.append(self.as_they_are(each.operands))
+            if isinstance(each, Nested):
+                nested[each] = self.control_step(each.control, None)
+        tensors = {i for each, given in zip(piece.entries, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
+        self.parts[piece] = Part(StraightPart(piece, operands, self.slots, tensors, self.state, self.explanations))
+        make = functools.partial(straight, piece, operands, self.slots, tensors, self.state, nested, self.explanations)
+        add_when_reached(block, piece.entries[0].node, None, make)
+
+    def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
+        """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
+        row = _Row(len(block.steps))
+        last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
+        for index, each in enumerate(piece.entries):
+            freed = tuple(slot for slot in each.freed if self.slots[slot].state is None)
+            if isinstance(each, Launch) and not self.emitting:
+                operands = self.launch(block, each, around)
+                row.add(replace(each, freed=freed), operands, self.site(each.node, around))
+                _free(block, freed, every=False)
+                continue
+            self.row(block, piece, row, {slot for slot in row.results if last.get(slot, -1) >= index})
+            if isinstance(each, Nested):
+                self.control(block, each.control, around)
+            elif isinstance(each, Launch):
+                self.define(each.results)
+                block.add(emitted(each.node, self.as_they_are(each.operands), _range(each.results)), each.node, _range(each.results))
+            else:
+                self.host(block, each, around)
+            _free(block, freed)
+            row = _Row(len(block.steps))
+        self.row(block, piece, row, set())
+
+    def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
+        """Bind a launch by itself; return the positions of its operands."""
+        self.define(each.results)
+        node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
+        if isinstance(node.op, Check):
+            add_when_reached(block, node, results, lambda run: check_step(node, operands, [True] * len(operands), self.explanations))
+        else:
+            add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
+        return operands
+
+    def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
+        """Bind launches in a row as one step; `used` are its results that later entries of the piece read."""
+        if not row.launches:
+            return
+        if len(row.launches) == 1:
+            (launch,), steps, index = row.launches, block.steps, row.begin  # the step there is replaced when it is made
+            block.joined.add(lambda values, run: steps[index](values, run), launch.node, _range(launch.results))
+            _free(block.joined, launch.freed)
+            return
+        reference, begin, end = weakref.ref(block), row.begin, len(block.steps)  # weak: the block holds the step
+
+        def alone(values: list[Any], run: Run) -> None:
+            logging = reference()
+            assert logging is not None
+            logging.run_part(begin, end, values, run)
+
+        part = Straight(tuple(row.launches), piece.arena, piece.kept.intersection(row.results) | used)
+        step = recorded_piece(part, row.operands, self.slots, row.sites, self.explanations, alone)
+        block.joined.add(step, row.launches[0].node, None)
+
+    def host(self, block: Block, call: HostCall | Access | PythonAccess | Transfer, around: Node | None) -> None:
+        node, results = call.node, _range(call.results)
+        self.define(call.results)
+        kind = type(node.op)
+        tensors = all(self.holds(i) or self.is_constant(i) for i in call.operands) and all(map(self.holds, call.results))
+        operands = self.as_tensors(call.operands) if tensors else self.as_they_are(call.operands)
+        held = tuple(map(self.holds, (*operands, *results)))
+        bound = Bound(node, self.site(node, around), operands, results, held, self.recording,
+                      dying=() if isinstance(call, (PythonAccess, Transfer)) else call.dying)
+        if kind in self.makers:
+            step: Step | None = self.makers[kind](bound)
+        elif kind in _VALUES:
+            step = computing(_VALUES[kind](node.op), bound)
+        else:
+            step = None
+        if step is None:
+            raise InternalError(f"{node.op.name} has no place in what is run")
+        if isinstance(step, WrittenStep) and isinstance(call, HostCall):
+            self.parts[call] = Part(step, call.freed)
+            self.run_of_its_own = self.run_of_its_own or step.run_of_its_own
+        block.add(step, node, results)
+
+    def control(self, block: Block, piece: Control, around: Node | None) -> None:
+        block.add(self.control_step(piece, around), piece.node, None)
+
+    def control_step(self, piece: Control, around: Node | None) -> Step:
+        node, results, site = piece.node, _range(piece.results), self.site(piece.node, around)
+        differentiated = isinstance(node.op, Differentiated)
+        outer, self.recording = self.recording, self.recording or differentiated
+        self.define(piece.params)
+        blocks = tuple(self.bound(inner, site) for inner in piece.blocks)
+        self.recording = outer
+        self.define(piece.results)
+        bound = Bound(node, site, self.as_tensors(piece.operands), results, params=piece.params, blocks=blocks,
+                      yields=tuple(self.as_tensors(inner.yields) for inner in piece.blocks))
+        maker = self.makers.get(type(node.op))
+        step = (maker(bound) if maker is not None else None) or control_step(piece, blocks, results, self)
+        if step is None:
+            raise InternalError(f"{node.op.name} has no place in what is run")
+        return step
+
+
+class _Row:
+    """Launches in a row in a straight piece; `begin` is the index of the first one's step."""
+
+    def __init__(self, begin: int):
+        self.begin = begin
+        self.launches: list[Launch] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.sites: list[Node | None] = []
+
+    @property
+    def results(self) -> list[int]:
+        """Return the slots that the launches fill."""
+        return [slot for launch in self.launches for slot in launch.results]
+
+    def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
+        """Append a launch with the positions of its operands and the node whose location is recorded."""
+        self.launches.append(launch)
+        self.operands.append(operands)
+        self.sites.append(site)
+
+
+def _range(slots: Listed[int]) -> range:
+    """Return the positions of results, which are consecutive."""
+    return range(slots[0], slots[-1] + 1) if slots else range(0)
+
+
+def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
+    """Append a step that frees what is in these slots; in a block with two lists only to its own if not `every`."""
+    if not slots:
+        return
+
+    def free(values: list[Any], run: Run) -> None:
+        for i in slots:
+            values[i] = None
+
+    (block.add if every else functools.partial(Block.add, block))(free, None, None)
+
+
+# -- steps that need no maker ---------------------------------------------------------------------------------------------
+def _item(op: Any) -> Callable[..., Listed[Any]]:
+    index = op.index
+    return lambda items: (items[index],)
+
+
+_VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
+    Undef: lambda op: lambda: (UNDEFINED,),
+    Group: lambda op: lambda *items: (items,),
+    Item: _item,
+    Stack: lambda op: lambda: (None,),
+    Push: lambda op: lambda below, top: ((below, top),),
+    Pop: lambda op: lambda stack: stack,
+    Draw: lambda op: lambda: (next_key(op.seed or None),),
+}
+"""For each class of op on values that are no tensors, and of keys of the random stream, the function that computes it."""
+
+
+def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
+    """Return a step that computes the results of a node from its operands by a Python function."""
+    operands, results = bound.operands, bound.results
+
+    def compute(values: list[Any], run: Run) -> None:
+        values[results.start : results.stop] = function(*[values[i] for i in operands])
+
+    return compute

@@ -1,0 +1,141 @@
+"""The text of a call function: straight pieces in a row, with their C calls, and calls of Python between them that can be written out.
+
+    def function(a0):
+        if not (type(a0) is Tensor and a0.type is known0): return NOT_RUN         the call, and what else must hold
+        m3 = allocate_m3(size_m3)                                                 a straight piece
+        failed = adjoint_run(table, [arena, a0.memory, m3])
+        ...
+        o1 = new(Tensor)                                                          a call of Python
+        returned = called1(a0, o1)
+        ...
+        return o1
+
+No list of values is made, and no step is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from adjoint.foundation import collector
+from adjoint.foundation.diagnostics import Loc
+from adjoint.ir.core import Node
+from adjoint.ir.plan import Slot, Straight
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.call_functions import CallText
+from adjoint.runtime.execution.checks import Explanations
+from adjoint.runtime.execution.run import Deviation, Run
+from adjoint.runtime.execution.tables import PieceTable, Variables
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Part", "Results", "StraightPart", "Text", "WrittenStep", "written_call"]
+
+Results = Sequence[tuple[int, TensorType | None]]
+"""The positions of a function's results, with the type of one that is held as memory."""
+
+_MOST_LAUNCHES = 64
+"""Launches for which a function of its own is compiled: where there are more, the time of Python around the calls does not count."""
+
+
+class StraightPart(NamedTuple):
+    """A straight piece, as it is bound: for the others see `tables.table_step`."""
+
+    piece: Straight
+    operands: Sequence[tuple[int, ...]]
+    slots: Sequence[Slot] | Mapping[int, Slot]
+    tensors: Collection[int]
+    state: Mapping[str, Tensor]
+    explanations: Explanations
+
+
+class WrittenStep:
+    """A step that calls Python, which can be written out as well.
+
+    node  the node that it is the step of
+    run_of_its_own  True if it needs more of a run than `Run` has
+    """
+
+    run_of_its_own = False
+
+    def __init__(self, node: Node):
+        self.node = node
+
+    def __call__(self, values: list[Any], run: Any) -> None:
+        """Run the step."""
+        raise NotImplementedError
+
+    def write(self, text: Text) -> Sequence[str]:
+        """Return the statements that do the same."""
+        raise NotImplementedError
+
+
+class Part(NamedTuple):
+    """A part of a function: a straight piece or a step, and the positions of values that nothing reads after the step."""
+
+    of: StraightPart | WrittenStep
+    freed: Sequence[int] = ()
+
+
+class Text(Variables):
+    """What the parts of a text know of each other.
+
+    given   the expression of the call's arguments, as `(args, kwargs)`
+    made    the variables that steps have assigned, by what they stand for
+    results by number, those of results that steps have made
+    called  the statements that call Python for a node, with its location
+    """
+
+    def __init__(self, call: CallText, constants: Mapping[int, Any]):
+        super().__init__(call.tensors, constants)
+        self.given = call.given
+        self.made: dict[Any, str] = {}
+        self.results: dict[int, str] = {}
+        self.called: dict[str, Loc] = {}
+
+
+@collector.paused(lasting=False)
+def written_call(
+    parts: Sequence[Part], template: Sequence[Any], results: Results, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None
+) -> Callable[..., Any] | None:
+    """Return the function of a call; None if one of its ops has no kernel, or if it is long.
+
+    parts     all of the function
+    template  the constants, at their positions
+    results   the positions of the results
+    fits      True if it may run on these arguments now; None: it always may
+    """
+    pieces = [part.of.piece for part in parts if isinstance(part.of, StraightPart)]
+    if sum(len(piece.launches) for piece in pieces) > _MOST_LAUNCHES:
+        return None
+    text = Text(call, {i: x for i, x in enumerate(template) if x is not None})
+    body: list[str] = ["run = None"]
+    for number, (part, freed) in enumerate(parts):
+        if isinstance(part, StraightPart):
+            piece, operands, slots, tensors, state, explanations = part
+            table = PieceTable(piece, slots, tensors, state, explanations, text).filled(operands, Run(None))
+            if table is None:
+                return None
+            node = piece.entries[0].node if piece.entries else None
+            statements: Sequence[str] = table.part(last=number == len(parts) - 1)
+        else:
+            node, statements = part.node, [*part.write(text), *(f"{text.value(i)} = None" for i in freed if i >= len(text.arguments))]
+        body += statements if node is None else _noting(text, node, statements)
+    for number, (position, type_) in enumerate(results):
+        body += _result(text, number, position, type_)
+    text.objects |= {"Deviation": Deviation, "Run": Run, "new": object.__new__, "Tensor": Tensor}
+    return call.function(fits, [*body, f"return {call.result}"], text.objects, text.called)
+
+
+def _noting(text: Text, node: Node, statements: Sequence[str]) -> list[str]:
+    """Return statements from which an exception gets a note with the line of a node."""
+    return ["try:", *(f"    {statement}" for statement in statements or ("pass",)),
+            "except BaseException as raised:", f"    (run or Run(None)).note(raised, {text.object(node)})", "    raise"]
+
+
+def _result(text: Text, number: int, position: int, type_: TensorType | None) -> list[str]:
+    """Return the statements that assign a result."""
+    if type_ is None or number in text.results:
+        return [f"leaf{number} = {text.results.get(number) or text.value(position)}"]
+    known = text.object(type_)
+    return [f"leaf{number} = new(Tensor)", f"leaf{number}.type = {known}", f"leaf{number}.memory = {text.memory(position, False)}"]

@@ -1,0 +1,318 @@
+"""Graphs for any size: a batch size that changes needs no parsing, no autodiff and no optimisation.
+
+    f(x: f32[32, 10])     parsed, as for any new argument
+    f(x: f32[16, 10])     parsed once more, for f32[n, 10]; the graph is specialised to n = 16
+    f(x: f32[24, 10])     specialised to n = 24
+
+While a function is parsed for f32[n, 10], a question of Python's about `n` is answered only if the answer is the same for all sizes
+(`lowering.graph_sizes`).  Otherwise the attempt fails, and each size is parsed.  After specialising, the type of each value is inferred
+anew, and must be the type of the graph for any size with its number put in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from adjoint.foundation.diagnostics import CompileError
+from adjoint.frontend.changes.aliases import is_full
+from adjoint.ir.core import Function, Module, Region, Value, walk
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.types import NamedSizes, Poly, TensorType, substituted, symbol, tensor
+from adjoint.passes.specialize import Inferences, specialized
+from adjoint.runtime.graphs.graph import Graph, site_key
+from adjoint.runtime.graphs.inputs.argument_text import filling
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, Remade, expression_of, slots_of
+from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
+from adjoint.runtime.graphs.running.node_by_node import InOrder
+from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import mapped
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
+
+_MOST = 4
+"""Graphs for any size that are kept for arguments that differ in their sizes alone."""
+
+
+_MOST_SIZES = 512
+"""Sizes that came once and are remembered, of a graph for any size."""
+
+
+class _Seen:
+    """What is known of calls whose arguments differ in their sizes alone.
+
+    last     the types of the arguments of the last graph
+    graphs   the graphs for any size, the last used first
+    refused  types for which there is none
+    """
+
+    def __init__(self) -> None:
+        self.last: Sequence[TensorType] = ()
+        self.graphs: list[AnySize] = []
+        self.refused: set[tuple[TensorType, ...]] = set()
+
+    def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """Return what makes a call whose sizes are new; None if there is to be a graph for them."""
+        for graph in self.graphs:
+            if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
+                self.last = now
+                return graph.once(sizes, tensors)
+        return None
+
+
+def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
+    """Return the graph of a subject and what it runs alone, from one for any size; None if it has to be parsed for its sizes.
+
+    seen  by the template of arguments without sizes
+    """
+    now = subject.arguments.types
+    key = subject.arguments.without_sizes()
+    known = seen.get(key)
+    if known is None:
+        known = seen[key.lasting()] = _Seen()
+        known.last = now
+        return None
+    before, known.last = known.last, now
+    for graph in known.graphs:
+        if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
+            return graph.specialised(sizes)
+    general = generalised(before, now)
+    if general is None or general in known.refused or (sizes := matched(general, now)) is None:
+        return None
+    graph = AnySize.of(dataclasses.replace(subject, arguments=subject.arguments.with_types(general)))
+    if graph is None:
+        known.refused.add(general)
+        return None
+    known.graphs[:] = [graph, *known.graphs][:_MOST]
+    return graph.specialised(sizes)
+
+
+def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tuple[TensorType, ...] | None:
+    """Return types with names in place of the sizes that differ; None if something else differs, or a size is below `LEAST`.
+
+    Sizes that were equal and are equal again have one name: the batch of the inputs and that of the labels.
+    """
+    names: dict[tuple[int, int], str] = {}
+    found: list[TensorType] = []
+    for old, new in zip(before, now, strict=True):
+        if old.dtype is not new.dtype or old.rank != new.rank:
+            return None
+        sizes: list[Any] = []
+        for pair in zip(old.sizes, new.sizes, strict=True):
+            if pair[0] == pair[1]:
+                sizes.append(pair[1])
+            elif min(pair) < LEAST:
+                return None
+            else:
+                sizes.append(symbol(names.setdefault(pair, f"n{len(names)}")))
+        found.append(tensor(new.dtype, sizes))
+    return tuple(found) if names else None
+
+
+def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[str, int] | None:
+    """Return the numbers of the names in types; None if the types do not match, or a number is below `LEAST`."""
+    sizes: dict[str, int] = {}
+    for pattern, type_ in zip(general, now, strict=True):
+        if pattern.dtype is not type_.dtype or pattern.rank != type_.rank:
+            return None
+        for wanted, size in zip(pattern.shape, type_.sizes, strict=True):
+            number = wanted if isinstance(wanted, int) else sizes.setdefault(next(iter(wanted.names())), size)
+            if number != size or (number is not wanted and size < LEAST):
+                return None
+    return sizes
+
+
+class AnySize:
+    """A graph with named sizes, and its optimised form.
+
+    types  the types of its arguments
+    """
+
+    def __init__(self, types: Sequence[TensorType], lowered: Lowered, optimised: Function):
+        self.types, self.lowered, self._optimised = types, lowered, optimised
+        nodes = [node for function in lowered.graph.module.functions.values() for node in walk(function.body)]
+        self._differentiates, self._nodes = any(isinstance(node.op, Differentiated) for node in nodes), len(nodes)
+        self._hooked = None if runs_alone(lowered.graph) else lowered.graph
+        names = {name for type_ in types for size in type_.shape if isinstance(size, Poly) for name in size.names()}
+        self._inferences = Inferences([*lowered.graph.module.functions.values(), optimised], names)
+        self._derived: _Derived = {}
+        self._ran: set[tuple[int, ...]] = set()
+        shared = any(not isinstance(x, Parameter) for x in lowered.rewritten)  # an argument may be one of these
+        result = None if lowered.written or shared or self._hooked is not None else expression_of(lowered.outline)
+        self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)))
+        self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
+
+    def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """Return what makes a call with sizes that it has not made a call with; None if there is to be a graph for them."""
+        in_order, filled, key = self._in_order, self._filled, tuple(sizes.values())
+        if in_order is None or filled is None or key in self._ran or (self._differentiates and not in_order.fits(tensors)):
+            return None
+        if len(self._ran) >= _MOST_SIZES:
+            self._ran.clear()
+        self._ran.add(key)
+        run = in_order.ready(sizes)
+        return None if run is None else lambda: filled(*run(tensors))
+
+    @classmethod
+    def of(cls, subject: Subject) -> AnySize | None:
+        """Return the graph of a function for arguments with named sizes; None if each size needs a graph of its own."""
+        lowered = lowered_for_any_size(subject)
+        if lowered is None:
+            return None
+        graph = lowered.graph
+        calls = [part for site in graph.sites.values() for part in (site.arguments, site.output)]
+        outlined = [leaf for leaf in _leaves(lowered.outline) if not isinstance(leaf, (OutlineSlot, GraphSize))]
+        if any(map(_knows_sizes, (*graph.hosts.values(), *calls, *outlined))):
+            return None
+        try:
+            optimised = optimised_for_any_size(graph)
+        except NamedSizes:
+            return None
+        return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
+
+    def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Alone] | None:
+        """Return the graph for these sizes, and what it runs alone; None if an op cannot have them: parsing says where."""
+        known = self.lowered
+        try:
+            alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes, self._hooked)
+        except (ValueError, TypeError, CompileError):
+            return None
+        outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
+        graph = SizedGraph(known.graph, sizes, self._derived)
+        return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun,
+                       known.rewritten), alone
+
+
+_Derived = dict[Hashable, "tuple[Graph, Function, Inferences] | None"]
+"""Graphs for any size that are made of one, by what they are, each with its optimised function; None if each size needs its own."""
+
+
+class SizedGraph(Graph):
+    """A graph for some sizes.  Its module is specialised when it is first looked at, which a run of the optimised function does not.
+
+    general  the graph for any size
+    """
+
+    def __init__(self, general: Graph, sizes: Mapping[str, int], derived: _Derived):
+        self.general, self._sizes, self._derived = general, sizes, derived
+        self._made: tuple[Module, dict[Value, Any]] | None = None
+        self.symbol, self.state, self.hosts, self.cells = general.symbol, general.state, general.hosts, general.cells
+
+    @property
+    def module(self) -> Module:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
+        """Return the module with numbers for names."""
+        return self._specialised()[0]
+
+    @property
+    def sites(self) -> dict[Value, Any]:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
+        """Return the calls of cells, by the keys of the nodes of the module."""
+        return self._specialised()[1]
+
+    def _specialised(self) -> tuple[Module, dict[Value, Any]]:
+        if self._made is None:
+            with lowering_lock.current:  # two threads must not get different nodes
+                self._made = self._made or _specialised(self.general, self._sizes)
+        return self._made
+
+    def derived(self, key: Hashable, make: Callable[[Graph], Graph]) -> tuple[Graph, Function] | None:
+        """Return a graph that is made of this one, and its optimised function; None if it has to be made for these sizes.
+
+        key   what it is, among those that are made of this graph
+        make  makes it of the graph for any size; called once for all sizes.  It runs alone, as this one does
+        """
+        if key not in self._derived:
+            self._derived[key] = _made_for_any_size(self.general, make, self._sizes)
+        found = self._derived[key]
+        if found is None:
+            return None
+        graph, optimised, inferences = found
+        try:
+            return SizedGraph(graph, self._sizes, {}), inferences.numbered(optimised, self._sizes)
+        except (ValueError, TypeError, CompileError):
+            return None
+
+
+def _made_for_any_size(general: Graph, make: Callable[[Graph], Graph], names: Iterable[str]) -> tuple[Graph, Function, Inferences] | None:
+    try:
+        graph = make(general)
+        optimised = optimised_alone(graph)
+    except NamedSizes:
+        return None
+    return None if optimised is None else (graph, optimised, Inferences([*graph.module.functions.values(), optimised], names))
+
+
+def _specialised(graph: Graph, sizes: Mapping[str, int]) -> tuple[Module, dict[Value, Any]]:
+    functions = {symbol: _checked(function, sizes) for symbol, function in graph.module.functions.items()}
+    sites: dict[Value, Any] = {}
+    for symbol_, function in graph.module.functions.items():
+        for old, new in zip(walk(function.body), walk(functions[symbol_].body), strict=True):
+            if isinstance(old.op, CellOp) and (key := site_key(old)) is not None and key in graph.sites:
+                made = site_key(new)
+                assert made is not None
+                sites[made] = graph.sites[key]
+    return Module(graph.module.params, graph.module.hosts, functions), sites
+
+
+def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
+    """Return a function for some sizes, whose types are those for any size; ValueError if that is not so."""
+    made = specialized(function, sizes)
+    for old, new in zip(_values(function.body), _values(made.body), strict=True):
+        if substituted(old.type, sizes) is not new.type:
+            raise ValueError(f"{old.type} is {new.type} for {dict(sizes)}")
+    return made
+
+
+def _values(region: Region) -> Iterator[Value]:
+    yield from region.params
+    for node in region.nodes:
+        yield from node.results
+        for inner in node.regions:
+            yield from _values(inner)
+
+
+def _with_numbers(sizes: Mapping[str, int], leaf: Any) -> Any:
+    if isinstance(leaf, GraphSize):
+        return leaf.plain().substituted(sizes)
+    if isinstance(leaf, OutlineSlot):
+        return dataclasses.replace(leaf, type=substituted(leaf.type, sizes))
+    return leaf
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    mapped(value, found.append)
+    return found
+
+
+_DEEPEST = 12
+"""How deep functions are looked into for the sizes that they hold."""
+
+
+def _knows_sizes(x: Any, depth: int = 0) -> bool:
+    """Return True if a function or a value may hold a size of the graph: what it does would be for no size at all."""
+    if type(x) is GraphSize or isinstance(x, Remade) or depth > _DEEPEST:
+        return True
+    if isinstance(x, types.FunctionType):
+        around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
+        return any(_knows_sizes(part, depth + 1) for part in (*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()))
+    if isinstance(x, functools.partial):
+        return any(_knows_sizes(part, depth + 1) for part in (x.func, *x.args, *x.keywords.values()))
+    if isinstance(x, (tuple, list, set, frozenset)):
+        return any(_knows_sizes(part, depth + 1) for part in x)
+    if isinstance(x, dict):
+        return any(_knows_sizes(part, depth + 1) for part in (*x, *x.values()))
+    if isinstance(x, TensorType):
+        return not x.is_static
+    if isinstance(x, OutlineSlot):
+        return False  # its type is not looked at when it is filled
+    own = getattr(x, "__dict__", None)
+    return isinstance(own, dict) and type(x).__module__.startswith("adjoint.runtime.graphs") and _knows_sizes(own, depth + 1)

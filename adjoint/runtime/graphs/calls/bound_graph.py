@@ -1,0 +1,153 @@
+"""A graph that is bound, and what is known of it: what a call gives it and gets from it, whatever way the call takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.ir.core import walk
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.calls.call import Call
+from adjoint.runtime.graphs.graph import HookCall
+from adjoint.runtime.graphs.inputs.argument_text import argument_text, filling
+from adjoint.runtime.graphs.inputs.callables import definition_of
+from adjoint.runtime.graphs.inputs.outline import expression_of, filled, slots_of
+from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.lowering.lowering import Lowered
+from adjoint.runtime.graphs.reports.history import MadeGraph
+from adjoint.runtime.graphs.reports.ways import HOOK_CHANGES, NOT_OBSERVABLE, Way, Why
+from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.observed_functions import why_not_observed
+from adjoint.runtime.graphs.running.observed_runs import Observed
+from adjoint.runtime.graphs.running.optimised import Alone
+from adjoint.runtime.graphs.running.two_parts import HeadAndTail, head_and_tail
+from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, is_decided, may_leave
+from adjoint.runtime.hooks.handles import described, subject_of
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["BoundGraph"]
+
+
+class BoundGraph:
+    """A graph that is bound.
+
+    lowered    the function, lowered to a graph
+    record     that of the graph in the function's history
+    plan       its plan, bound
+    kind       the hash of the template
+    nodes      how many nodes it has
+    slots      those of the outline of the result
+    leaves     True if a run may leave the graph, because of what the user's Python code does
+    around     the cells in whose calls the user's code runs
+    fill       makes the result of the tensors, if nothing is written
+    call       how the graph is called, if its result can be written as text
+    may_share  True if it writes a plain tensor from outside: the caller may give that tensor as an argument, too
+    is_one_call  True if the plan is all that there is to do: `plan.call_function`, once there is one, does a call
+    observed   what runs instead as long as forward hooks change nothing, if there is such a thing and it has been asked for
+    """
+
+    def __init__(self, lowered: Lowered, template: Template, record: MadeGraph, alone: Alone | None = None, count: int | None = None):
+        self.lowered, self.record, self.kind = lowered, record, hash(template)
+        self.nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
+        user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
+        self.leaves = may_leave(lowered.graph, user)
+        self.around = () if user is None else tuple(site.reference for site in user.around)
+        self.slots = slots_of(lowered.outline)
+        self.may_share = any(not isinstance(x, Parameter) for x in lowered.rewritten)
+        self._writes = bool(lowered.written) or self.may_share
+        result = None if lowered.written else expression_of(lowered.outline, converts=True)
+        self.fill = None if result is None else filling(result, len(self.slots), _CONVERTING)
+        given = None if result is None or self.may_share else argument_text(template, count)
+        self.call = None if result is None or given is None else given.call(result, _CONVERTING, lowered.guards)
+        self.is_one_call = self.fill is not None and not (self.leaves or self.around or self.may_share)
+        self.plan = bind(lowered.graph, guarded=True, alone=alone, call=self.call if self.is_one_call else None)
+        self.observed: Observed | None = None
+        self._parts: HeadAndTail | bool = False
+
+    @functools.cached_property
+    def is_decided(self) -> bool:
+        """True if there are branches or loops in the graph: tensors decide what runs."""
+        return is_decided(self.lowered.graph)
+
+    @functools.cached_property
+    def why_not_observed(self) -> Why:
+        """Why the user's code in the graph cannot be taken to change nothing that comes after it."""
+        return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
+
+    @property
+    def parts(self) -> HeadAndTail | None:
+        """The graph in two parts; None if it has no tail that is worth it."""
+        if self._parts is False:
+            # Two threads may both make it: the parts are equal.
+            self._parts = head_and_tail(self.lowered.graph, first=self.observed is None) or True
+        return self._parts if isinstance(self._parts, HeadAndTail) else None
+
+    # -- before a run ----------------------------------------------------------------------------------------------------
+    def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
+        """Raise CompileError if a tensor that is written in place has two names in the graph, where it would be two tensors."""
+        lowered, tape = self.lowered, state.tracer
+        one: Callable[[Tensor], int] = tape.identity if tape is not None and tape.emits is False else id
+        given = [one(x) for x in tensors]
+        rewritten = {one(x) for x in lowered.rewritten}
+        outside = {one(x) for x in lowered.graph.state.values()} if lowered.written else rewritten
+        for i in range(len(given)):
+            if i in lowered.written and given.count(given[i]) > 1:
+                raise errors.written_under_two_names(definition_of(named), from_outside=False)
+            if given[i] in (outside if i in lowered.written else rewritten):
+                raise errors.written_under_two_names(definition_of(named), from_outside=True)
+
+    def checked(self, call: Call) -> bool:
+        """Check what a call is given, if tensors are written in place that it may have two names for; return whether they are.
+
+        An argument may be a name of a Parameter on a tape.
+        """
+        if self._writes or (self.lowered.rewritten and state.tracer is not None):
+            self.check_written(call.named, call.tensors)
+            return True
+        return False
+
+    def may_be_hooked(self) -> bool:
+        """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
+        return any(cell is None or cell._hooks for cell in [reference() for reference in self.around])
+
+    def alive(self) -> list[Any]:
+        """Return what a run holds until its end: hooks may replace what the graph has read, which eager mode's frames keep alive."""
+        return self.lowered.guards.alive()
+
+    # -- after it --------------------------------------------------------------------------------------------------------
+    def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
+        """Return what the function returns, and write the arguments that it wrote in place."""
+        lowered, slots = self.lowered, self.slots
+        if self.fill is not None:
+            return self.fill(*results)
+        for i, value in zip(lowered.written, results[len(slots) :], strict=True):
+            tensors[i].overwrite(value)
+        leaves = [x if slot.category == "tensor" else _CONVERTING[f"{slot.category}_of"](x)
+                  for slot, x in zip(slots, results, strict=False)]
+        return filled(lowered.outline, leaves)
+
+    def changed_by(self, symbol: str) -> Why:
+        """Return why a run has left the graph at some forward hooks."""
+        host = self.lowered.graph.hosts.get(symbol)
+        cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
+        if cell is None or cell._hooks is None:
+            return Why(HOOK_CHANGES, "a forward hook")
+        found = [described(function) for function in cell._hooks.forward_functions()]
+        of = f"of {subject_of(cell)}"
+        return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
+
+    def not_whole(self, way: Way, why: Why) -> Exception:
+        """Return the error of a call that would not run whole."""
+        return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)
+
+
+def _number(kind: type, x: Any) -> Any:
+    """Return the number of a 0-d tensor; a missing value stands for a result that is None."""
+    return kind(x.item()) if isinstance(x, Tensor) else x
+
+
+_CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools.partial(_number, kind) for kind in (int, float, bool)}

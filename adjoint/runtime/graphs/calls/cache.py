@@ -1,0 +1,292 @@
+"""The cache of graphs of one function or cell, looked up by the template of the arguments and by the graphs' guards.
+
+The graphs of all functions together count towards the budget.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from adjoint.foundation.budget import Cache, budget
+from adjoint.ir.types import TensorType
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.call_functions import NOT_RUN
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.inputs.changing_numbers import ChangingNumbers
+from adjoint.runtime.graphs.inputs.changing_state import ChangingState
+from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.reports.history import CallCounts, History, MadeGraph, is_logged
+from adjoint.runtime.graphs.reports.ways import RECORDED, RECORDED_AROUND, Way, Why
+from adjoint.runtime.process.context import get_context
+
+__all__ = ["Graphs", "GraphsOfCells"]
+
+_KEPT = 64
+"""Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
+
+_QUICK = 8
+"""Kinds of arguments that are tried one after the other before a template is made."""
+
+_TEMPLATE = 1500
+"""Estimated bytes of a template and its list."""
+
+
+class _Lowered(Protocol):
+    @property
+    def guards(self) -> Guards: ...
+
+
+class _Entry(Protocol):
+    @property
+    def lowered(self) -> _Lowered: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+class _Entries(list[Any]):
+    """The graphs of a template.
+
+    used  the period of the budget in which they were last looked up
+    """
+
+    __slots__ = ("__weakref__", "used")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = budget.period
+
+
+class Graphs(dict[Template, _Entries]):
+    """A map from templates to graphs, the last used first.
+
+    A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under
+    `lowering_lock`, which must be held to add an entry.
+    """
+
+    __slots__ = (
+        "__weakref__", "_of_tensors", "any_size", "call", "calls", "constant", "count", "gradients", "history", "must_be_whole",
+        "numbers", "others", "quick", "recorded", "state",
+    )
+
+    def __init__(self, call: Callable[..., Any], count: int | None = None, must_be_whole: bool = False) -> None:
+        super().__init__()
+        self.call = call
+        """Runs the function or cell on a lowering."""
+        self.count = count
+        """How many arguments `quick` is given one by one; None: it is given `args` and `kwargs`."""
+        self.must_be_whole = must_be_whole
+        """True if a call raises that would not run whole: `fullgraph=True`."""
+        self.history = History()
+        """Why each graph was made."""
+        self.calls: CallCounts | None = None
+        """How the calls ran; None until somebody asks."""
+        self.constant: set[Any] = set()
+        """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
+        self.any_size: dict[Template, Any] = {}
+        """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
+        self.numbers = ChangingNumbers()
+        """Which numbers among the arguments are inputs."""
+        self.state = ChangingState()
+        """Which attributes and names outside of the function are read in each run."""
+        self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
+        """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
+        self.quick: Callable[..., Any] | None = None
+        """Fastest path: it runs the graph used last, or returns NOT_RUN if another is needed (`BoundPlan.call_function`)."""
+        self.recorded: Callable[..., Any] | None = None
+        """The same where calls are recorded on a tape."""
+        self.others: dict[int, Callable[..., Any]] = {}
+        """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
+        self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
+        """The same for gradients, by what is asked for (`joint_gradients`)."""
+        if is_logged():
+            self.ask()
+        _all.add(self)
+
+    def find_plain(self, types: tuple[TensorType, ...]) -> Any:
+        """Return the graph for positional tensors of these types and no other arguments, or None: then `find` may still have it."""
+        entries = self._of_tensors.get(types)
+        return None if entries is None else self._holding(entries)
+
+    def find(self, template: Template, plain: bool = False) -> Any:
+        """Return the graph for these arguments whose guards hold, or None.
+
+        plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
+        """
+        entries = self.get(template)
+        if entries is None:
+            return None
+        entries.used = budget.period
+        if plain:
+            self._of_tensors[template.types] = entries
+        return self._holding(entries)
+
+    def _holding(self, entries: _Entries) -> Any:
+        for i, entry in enumerate(entries):
+            if entry.lowered.guards.holds():
+                if i:
+                    entries[:] = [entry, *[other for other in entries if other is not entry]]
+                return entry
+        return None
+
+    def once(self, template: Template, tensors: Sequence[Any]) -> Callable[[], Any] | None:
+        """Return what makes a call with sizes that are new, without a graph of their own; None if there is to be one."""
+        seen = self.any_size.get(template.without_sizes()) if self.any_size and not get_context("save_graphs") else None
+        return None if seen is None else seen.once(template.types, tensors)
+
+    def add(self, template: Template, entry: _Entry) -> None:
+        """Add a new graph; drop those of the same template whose guards can never hold again, and the oldest if there are too many."""
+        entries = self.get(template)
+        if entries is None:
+            entries = self[template.lasting()] = _Entries()
+            budget.charge(_TEMPLATE)
+        entries[:] = [entry, *[other for other in entries if other.lowered.guards.lasts]][:_KEPT]
+        entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
+        budget.charge(entry.nbytes)
+
+    def ask(self) -> CallCounts:
+        """Count the calls from now on."""
+        if self.calls is None:
+            self.calls = CallCounts(self.history)
+            self._forget_quick()
+        return self.calls
+
+    def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
+        """Take this for the graph used last, which `made` records; `kind` is the hash of its template, and `way` how it runs."""
+        if self.calls is not None:
+            quick = self.calls.counting(quick, made, way)
+        self.quick = quick
+        if self.others.get(kind) is not quick:
+            others = {known: other for known, other in self.others.items() if known != kind}
+            self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
+
+    def use_recorded(self, recorded: Callable[..., Any] | None, made: MadeGraph) -> None:
+        """Take this for the graph used last where calls are recorded."""
+        if self.calls is not None and recorded is not None:
+            recorded = self.calls.counting(recorded, made, RECORDED, Why(RECORDED_AROUND))
+        self.recorded = recorded
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
+        """Return the result of one of the graphs used last; NOT_RUN if another may be needed."""
+        last = self.recorded if recorded else self.quick
+        if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
+            return NOT_RUN
+        given = (args, kwargs) if self.count is None else args
+        if (result := last(*given)) is not NOT_RUN or recorded:
+            return result
+        for quick in self.others.values():  # no thread changes this dict
+            if quick is not last and (result := quick(*given)) is not NOT_RUN:
+                self.quick = quick
+                return result
+        return NOT_RUN
+
+    def drop(self, entries: _Entries, entry: int) -> None:
+        """Drop a graph, given by its id, whose guards can never hold again."""
+        self._forget_quick()
+        self.any_size.clear()
+        self.history.gone = next((other.lowered.guards.gone for other in entries if id(other) == entry), "")
+        entries[:] = [other for other in entries if id(other) != entry]
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Yield (period of the last use, bytes) of each template with its graphs."""
+        return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
+
+    def evict(self, until: int) -> None:
+        """Drop the templates last used in the period `until` or before, and those whose objects have been freed."""
+        for template, entries in self.copy().items():
+            if entries.used <= until or not template.is_alive:
+                self.pop(template, None)
+        self.any_size.clear()
+        self.numbers.clear()
+        self.state.clear()
+        self._forget_quick()
+
+    def begin_period(self) -> None:
+        """Clear the fast path, so that the next use of each graph marks its template."""
+        self._of_tensors = {}
+        self._forget_quick()
+
+    def _forget_quick(self) -> None:
+        self.quick, self.recorded, self.others, self.gradients = None, None, {}, {}
+        if self.calls is not None:
+            self.calls.forget_functions()
+
+
+class GraphsOfCells(dict[int, Graphs]):
+    """The graphs of cells, by the ids of the cells, which they do not keep alive."""
+
+    def __init__(
+        self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None, must_be_whole: bool = False
+    ) -> None:
+        super().__init__()
+        self._call, self._count, self._must_be_whole = call, count, must_be_whole
+        """Returns `Graphs.call` for a cell; `Graphs.count` and `Graphs.must_be_whole`."""
+        self._asked = False
+        self._living: dict[int, weakref.ref[Cell]] = {}
+
+    def of(self, cell: Cell) -> Graphs:
+        """Return the graphs of a cell."""
+        key = id(cell)
+        found = self.get(key)
+        if found is None:
+            made = Graphs(self._call(weakref.ref(cell)), self._count, self._must_be_whole)
+            if self._asked:
+                made.ask()
+            found = self.setdefault(key, made)
+            self._living[key] = weakref.ref(cell, partial(_freed, weakref.ref(self), key))
+        return found
+
+
+    def ask(self) -> None:
+        """Count the calls from now on."""
+        self._asked = True
+        for graphs in [*self.values()]:
+            graphs.ask()
+
+
+def _freed(graphs: weakref.ref[GraphsOfCells], key: int, gone: object) -> None:
+    known = graphs()
+    if known is not None:
+        known.pop(key, None)
+        known._living.pop(key, None)
+
+
+class _All(Cache):
+    """The graphs of all existing functions and cells."""
+
+    def __init__(self) -> None:
+        super().__init__("graphs")
+        self._known: dict[int, weakref.ref[Graphs]] = {}
+
+    def add(self, graphs: Graphs) -> None:
+        known, key = self._known, id(graphs)
+        known[key] = weakref.ref(graphs, lambda _: known.pop(key, None))
+
+    def _living(self) -> Iterator[Graphs]:
+        for reference in self._known.copy().values():
+            graphs = reference()
+            if graphs is not None:
+                yield graphs
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        for graphs in self._living():
+            yield from graphs.sizes()
+
+    def evict(self, until: int) -> None:
+        for graphs in self._living():
+            graphs.evict(until)
+
+    def begin_period(self) -> None:
+        for graphs in self._living():
+            graphs.begin_period()
+
+
+_all = _All()
+
+
+def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: int) -> None:
+    known, listed = graphs(), entries()
+    if known is not None and listed is not None:
+        known.drop(listed, entry)

@@ -1,0 +1,451 @@
+"""An entry of the cache: a graph, and the object that says how calls of it run.
+
+    AsGraph     one function, in pieces, as parsed, on a tape    no hook in it may do more than look
+    Looking     with hooks that look, left the graph           its hooks are expected to look: that is compared after each
+    InTwoParts  in two parts                                   the same for each of two parts
+    AlongPath   along the path                                 hooks in it may do more, and tensors decide what runs
+    Eagerly     eagerly                                        hooks in it may do more
+
+`_way_of` chooses among these classes when a graph is called first.  `Looking` and `InTwoParts` turn to one of the last two when too many
+calls have left the graph, and where a run cannot begin.  On a tape there are the first and the last two.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+from adjoint.foundation.budget import budget
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.foundation.made import count
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
+from adjoint.runtime.graphs.calls.bound_graph import BoundGraph
+from adjoint.runtime.graphs.calls.cache import Graphs
+from adjoint.runtime.graphs.calls.call import Call
+from adjoint.runtime.graphs.calls.joint_gradients import GradientOf, JointGradient, joint_gradient
+from adjoint.runtime.graphs.graph import Unfitting
+from adjoint.runtime.graphs.guards.constants import described as described_constant
+from adjoint.runtime.graphs.guards.references import reference
+from adjoint.runtime.graphs.inputs.callables import definition_of, names_of, symbol_of
+from adjoint.runtime.graphs.inputs.templates import Template, flatten
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued
+from adjoint.runtime.graphs.reports.history import CallCounts, MadeGraph
+from adjoint.runtime.graphs.reports.ways import (
+    ALWAYS_CALLED,
+    CODE_OF_THE_USER,
+    EAGERLY,
+    FIRST,
+    FIRST_CALLS,
+    HOOKED,
+    LEFT,
+    LOOKED,
+    NOT_OBSERVABLE,
+    NOT_OPTIMISED,
+    OFTEN_LEFT,
+    ONE_FUNCTION,
+    PARSED,
+    PATH,
+    PIECES,
+    RECORDED,
+    RECORDED_AROUND,
+    RECORDED_WITH_HOOKS,
+    RESULT,
+    SHARED,
+    TWO_PARTS,
+    WAITING_HOOK,
+    WRITTEN,
+    Cause,
+    Way,
+    Why,
+)
+from adjoint.runtime.graphs.running.observed_hooks import Beginning
+from adjoint.runtime.graphs.running.observed_runs import ObservedRun, UnrecordedRun, observed
+from adjoint.runtime.graphs.running.optimised import Alone, reason
+from adjoint.runtime.graphs.running.two_parts import HeadAndTail
+from adjoint.runtime.process.announcements import graph_made
+from adjoint.runtime.process.tracer import eagerly, state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Entry", "kept", "shown", "subject_for"]
+
+_GRAPH, _NODE, _GUARD = 6000, 1200, 1800
+"""Estimated bytes of a graph, of each of its nodes, and of each guard."""
+
+
+_WhyNot = Callable[[Call], Why]
+"""Says why a call does not run as a graph."""
+
+
+class CallWay(Protocol):
+    """How calls of a graph run."""
+
+    def run(self, call: Call) -> Any:
+        """Return the result of a call."""
+        ...
+
+
+class Entry:
+    """A graph that is ready to run.
+
+    lowered  the function, lowered to a graph
+    graph    the same, bound
+    made     the record of it in the function's history
+    nbytes   an estimate of its bytes
+    _way     how calls run where nothing is recorded, and `_recorded` how they run on a tape; None before the first one
+    _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
+    """
+
+    def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None, count: int | None = None,
+                 made: MadeGraph | None = None):
+        self.lowered, self.made = lowered, made or MadeGraph(0, FIRST, "", "", 0.0)
+        self.graph = graph = BoundGraph(lowered, template, self.made, alone, count)
+        guards = lowered.guards.count() if alone is None else 0  # those of a graph for any size are its own
+        self.made.nodes = graph.nodes
+        self.nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
+        self._way: CallWay | None = None
+        self._recorded: CallWay | None = None
+        self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
+
+    def run(self, call: Call) -> Any:
+        """Return the result of a call whose guards hold."""
+        # Two threads may both choose a way: the objects are equal.
+        if state.tracer is None:
+            way = self._way
+            if way is None:
+                way = self._way = _way_of(self.graph, call)
+        else:
+            way = self._recorded
+            if way is None:
+                way = self._recorded = _way_on_tape(self.graph)
+        return way.run(call)
+
+    def gradient(self, template: Template, *asked: Any) -> JointGradient | str:
+        """Return the gradient of the graph, for arguments of this template; a text that says why a tape is needed, if it is.
+
+        `asked` is that of `GradientOf`.
+        """
+        if self.graph.may_share:
+            return "a tensor from outside is written, and an argument may be the same one"
+        of = GradientOf(*asked)
+        key = of.leaves, tuple(map(id, of.weights)), of.trained, of.has_aux, of.valued
+        if key not in self._gradients:
+            # Two threads may both make it: they are equal.
+            made = joint_gradient(self.lowered, template, of)
+            self._gradients[key] = of, made
+            if not isinstance(made, str):
+                self.nbytes += made.nbytes
+                budget.charge(made.nbytes)
+        return self._gradients[key][1]
+
+
+def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, str], arguments: str, begun: float,
+         alone: Alone | None = None) -> Entry:
+    """Return the entry of a new graph, and add it to the cache.
+
+    cause      why it was made, with what differs from the graph before
+    arguments  what it was made for, as a record shows it
+    begun      when `perf_counter` said that its lowering began
+    """
+    record = known.history.made(*cause, arguments, perf_counter() - begun)
+    entry = Entry(made, template, alone, known.count, record)
+    count("graphs")
+    graph_made(made.graph)
+    known.add(template, entry)
+    return entry
+
+
+def subject_for(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
+    """Return what a lowering needs to know of a function or a Cell."""
+    return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
+
+
+def shown(template: Template, tensors: Sequence[Tensor]) -> str:
+    """Return the arguments as a record shows them."""
+    args, kwargs = template.build([template.numbers.get(i, x) for i, x in enumerate(tensors)])
+    return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
+
+
+# -- the choice ------------------------------------------------------------------------------------------------------------
+def _way_of(graph: BoundGraph, call: Call) -> CallWay:
+    """Return how calls of a graph run where nothing is recorded; `call` is the first one."""
+    if not graph.leaves:
+        return AsGraph(graph)
+    looking = Looking(graph, call)
+    if looking.is_possible:
+        return looking
+    why = functools.partial(_why_not_observed, graph)
+    parts = graph.parts
+    return InTwoParts(graph, parts, why) if parts is not None and parts.begins_whole else _otherwise(graph, why)
+
+
+def _way_on_tape(graph: BoundGraph) -> CallWay:
+    """Return how calls of a graph run that are recorded on a tape."""
+    return _otherwise(graph, _why_recorded) if graph.leaves else AsGraph(graph)
+
+
+def _why_not_observed(graph: BoundGraph, call: Call) -> Why:
+    return graph.why_not_observed
+
+
+def _why_recorded(call: Call) -> Why:
+    return Why(RECORDED_WITH_HOOKS)
+
+
+def _why_users_code(call: Call) -> Why:
+    return Why(CODE_OF_THE_USER, "code of the user's, which may add forward hooks to a cell that is being called,")
+
+
+def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
+    """Return how calls of a graph run in which hooks may do more than look."""
+    return AlongPath(graph, why) if graph.is_decided else Eagerly(graph, why)
+
+
+# -- the ways --------------------------------------------------------------------------------------------------------------
+class AsGraph:
+    """No hook may do more than look, unless one is added to a Cell in whose call the user's code runs."""
+
+    def __init__(self, graph: BoundGraph):
+        self._graph = graph
+
+    def run(self, call: Call) -> Any:
+        graph, known, tape = self._graph, call.known, state.tracer
+        plan = graph.plan
+        if graph.is_one_call and (function := plan.call_function) is not None:
+            known.use(graph.kind, function, graph.record, ONE_FUNCTION)
+        if not graph.checked(call) and tape is not None and graph.is_one_call:
+            known.use_recorded(plan.recorded, graph.record)
+        if graph.around and graph.may_be_hooked():
+            return _otherwise(graph, _why_recorded if tape is not None else _why_users_code).run(call)
+        results = plan.run_fitting(call.tensors, Run(tape))
+        result = graph.fill(*results) if graph.fill is not None else graph.returned(results, call.tensors)
+        if known.calls is not None:
+            known.calls.took(graph.record, *self._way(known.calls, tape, call.tensors))
+        return result
+
+    def _way(self, calls: CallCounts, tape: Any, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
+        """Return how a call has run."""
+        graph = self._graph
+        if tape is not None:
+            return RECORDED, calls.on_tape(Why(RECORDED_AROUND))
+        if not graph.plan.fits(tensors):
+            return PARSED, _why_parsed(graph, tensors)
+        if graph.lowered.written:
+            return PIECES, Why(WRITTEN)
+        if graph.may_share:
+            return PIECES, Why(SHARED)
+        if graph.around:
+            return PIECES, Why(CODE_OF_THE_USER, "code of the user's")
+        return PIECES, Why(RESULT if graph.call is None else FIRST_CALLS)
+
+
+def _why_parsed(graph: BoundGraph, tensors: Sequence[Tensor]) -> Why:
+    """Return why a graph does not run optimised."""
+    if any(x._hooks for x in (*tensors, *graph.lowered.graph.state.values())):
+        return Why(WAITING_HOOK)
+    return Why(NOT_OPTIMISED, reason(graph.lowered.graph) or "it calls Python where only a tape or a run of its own knows what for")
+
+
+class Looking:
+    """Forward hooks are expected to look.  Where one has done more, the call goes on along the path (`_followed`)."""
+
+    def __init__(self, graph: BoundGraph, call: Call):
+        self._graph = graph
+        self._called_as: tuple[Callable[[], Any], ...] = (weakref.ref(call.known), reference(call.named))
+        self._observed = graph.observed = observed(graph.lowered.graph, call=graph.call, caller=weakref.ref(self))
+        # It does not refer to this object: so a graph is freed when it is let go.
+        self._otherwise: CallWay | None = None
+        if self._observed is not None:
+            self._otherwise = _otherwise(graph, functools.partial(_why_left, graph, self._observed.beginning))
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a run can be gone on with where a hook has done more."""
+        return self._observed is not None
+
+    def run(self, call: Call) -> Any:
+        graph, known, form = self._graph, call.known, self._observed
+        assert form is not None and self._otherwise is not None
+        if not form.fits(call.tensors):
+            return self._otherwise.run(call)
+        graph.checked(call)
+        if form.call_function is not None:
+            known.use(graph.kind, form.call_function, graph.record, LOOKED)
+        alive = graph.alive()
+        try:
+            run = form.begun(call.tensors, [])
+            try:
+                results = run.run()
+            except Deviation as deviation:
+                return self._left(call, run, deviation)
+            if results is None:
+                return self._left(call, run)
+            if known.calls is not None:
+                known.calls.took(graph.record, LOOKED)
+            return graph.returned(results, call.tensors)
+        finally:
+            del alive
+
+    def _left(self, call: Call, run: ObservedRun, deviation: Deviation | None = None) -> Any:
+        """Return the result of a call whose run has left the graph at the hooks that have been called last."""
+        why = self._graph.changed_by(run.called)
+        if call.known.must_be_whole:
+            if deviation is not None:
+                deviation.abandon()
+            raise self._graph.not_whole(LEFT, why)
+        return _followed(self._graph, call, lambda call: why, run.log, deviation, why)
+
+    # -- what the function of a call turns to (`observed_hooks.Caller`) ---------------------------------------------------
+    def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
+        known, named = [found() for found in self._called_as]
+        run = self._reached(*state)
+        deviation = run.leave(returned)
+        args, kwargs = given
+        result = self._left(Call(known, flatten(given)[0], named, run.arguments, args, kwargs), run, deviation)
+        if known.calls is not None:
+            known.calls.was_counted()
+        return result
+
+    def failed(self, *state: Any) -> None:
+        self._reached(*state).failed()
+
+    def alive(self) -> list[Any]:
+        return self._graph.alive()
+
+    def _reached(self, *state: Any) -> UnrecordedRun:
+        assert self._observed is not None
+        return UnrecordedRun.reached(self._observed, *state)
+
+
+def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
+    """Return why a run that is expected to stay in its graph does not begin."""
+    if beginning.any_always():
+        return Why(ALWAYS_CALLED)
+    if any("_shared" in x.__dict__ for x in call.tensors):
+        return Why(NOT_OBSERVABLE, "an argument shares its memory with a NumPy array")
+    return Why(OFTEN_LEFT, str(beginning.departures)) if beginning.departures else _why_parsed(graph, call.tensors)
+
+
+class InTwoParts:
+    """Forward hooks are expected to look, and the user's code of a first gradient to change nothing that the second was made for."""
+
+    def __init__(self, graph: BoundGraph, parts: HeadAndTail, why: _WhyNot):
+        self._graph, self._parts, self._why, self._otherwise = graph, parts, why, _otherwise(graph, why)
+
+    def run(self, call: Call) -> Any:
+        if not self._parts.fits(call.tensors):
+            return self._otherwise.run(call)
+        return _begun(self._graph, call, TWO_PARTS, self._why)
+
+
+class AlongPath:
+    """Hooks may do more than look, and tensors decide what runs."""
+
+    def __init__(self, graph: BoundGraph, why: _WhyNot):
+        self._graph, self._why = graph, why
+
+    def run(self, call: Call) -> Any:
+        return _begun(self._graph, call, PATH, self._why)
+
+
+class Eagerly:
+    """Hooks may do more than look: the function itself runs."""
+
+    def __init__(self, graph: BoundGraph, why: _WhyNot):
+        self._graph, self._why = graph, why
+
+    def run(self, call: Call) -> Any:
+        graph, calls = self._graph, call.known.calls
+        if call.known.must_be_whole:
+            raise graph.not_whole(EAGERLY, self._why(call))
+        graph.checked(call)
+        if calls is None:
+            return eagerly(call.named, *call.args, **call.kwargs)
+        why = self._why(call)
+        result = eagerly(call.named, *call.args, **call.kwargs)
+        calls.took(graph.record, EAGERLY, why)
+        return result
+
+
+# -- along the path ----------------------------------------------------------------------------------------------------------
+def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
+    """Return the result of a call that begins along the path, or in two parts."""
+    if call.known.must_be_whole:
+        raise graph.not_whole(way, why(call))
+    graph.checked(call)
+    alive = graph.alive()
+    try:
+        return _followed(graph, call, why)
+    finally:
+        del alive
+
+
+def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | None = None, deviation: Deviation | None = None,
+              left: Why | None = None) -> Any:
+    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it.
+
+    why        why the graph does not run as a whole
+    begun      the log of a run of the graph that has departed; None: it has not begun
+    deviation  how that run has left the graph
+    left       why it has left the graph; None if it has not begun
+    """
+    known, tensors = call.known, call.tensors
+    log: list[Any] = begun if begun is not None and deviation is not None else []
+    replay = unfolded(begun) if begun is not None and deviation is None else None
+    while True:
+        try:
+            if deviation is not None:
+                found, deviation = deviation, None
+                raise found
+            run = LoggedRun(state.tracer, log, replay)
+            parts = None if run.tape is not None else graph.parts
+            results = graph.plan.run_fitting(tensors, run) if parts is None else parts.run_fitting(tensors, run, log)
+            if results is None:
+                log, replay = [], unfolded(log)
+                continue
+            if run.replaying:
+                raise InternalError("the run that is replayed was longer than the graph")
+            if known.calls is not None:
+                known.calls.took(graph.record, *((LEFT, left) if left is not None else (PATH if parts is None else TWO_PARTS, why(call))))
+            return graph.returned(results, tensors)
+        except Deviation as deviated:
+            decisions, site = _decided(graph, deviated)
+            left = left or graph.changed_by(getattr(deviated.node.op, "symbol", ""))
+            try:
+                if changed := graph.lowered.guards.changed_before(site, graph.lowered.begun.addresses()):
+                    raise RuntimeError(
+                        f"The hooks that have run have changed what the graph had read before them, {changed}, and what comes after them "
+                        "takes another graph, which would be made of the new value only. Change it between two calls, or, if it is a "
+                        "number, keep it in a Parameter, whose value is read anew each time.") from None
+                with lowering_lock.current:
+                    kind = flatten((tuple(tensors), {}))[0] if call.template is None else call.template
+                    subject = subject_for(known.call, kind, call.named, known.constant)
+                    started = perf_counter()
+                    made = continued(subject, graph.lowered, decisions)
+                    graph = kept(known, kind, made, (HOOKED, str(left)), shown(kind, tensors), started).graph
+            except BaseException:
+                deviated.abandon()
+                raise
+            log, replay = [], unfolded(log)
+
+
+def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
+    """Return what is known of cells and hooks up to the node at which a run left its graph, and the site of that."""
+    lowered = graph.lowered
+    decisions = dict(lowered.decisions)
+    site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
+    if site is not None:
+        decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else outline_of(deviation.observed)
+        return decisions, site
+    called = lowered.graph.site(deviation.node) if deviation.slot else None
+    if called is not None:
+        site = called.ordinal, deviation.slot
+        # Hooks have been added since: the call is lowered anew.
+        decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
+        if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
+            decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
+    return decisions, site

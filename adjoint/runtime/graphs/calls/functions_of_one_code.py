@@ -1,0 +1,214 @@
+"""Functions that a program makes anew: a lambda in a loop, a function inside of another that is called for each epoch.
+
+    for y in rows: grad(lambda z: (z * y).sum())(x)        # in GRAPH_MODE
+
+Each of them is another object of one code.  From the second on they share graphs, in which the variables of the functions around are
+arguments by name: the graph of this lambda is that of `(z, y=y)`.  A default value that a call leaves out is one as well.
+
+That is done only where no one can see it: if the body assigns no such variable, the graph runs none of the user's code, and its result
+holds tensors, numbers and text alone.  Otherwise each function has graphs of its own.  So it has as long as the functions of a code live
+on side by side, as those of a decorator do.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import types
+import weakref
+from typing import Any
+
+from adjoint.foundation.budget import Table, budget
+from adjoint.runtime.graphs.calls.cache import Graphs
+from adjoint.runtime.process.context import get_context
+from adjoint.runtime.process.jitted import parsed_function
+
+__all__ = ["NotShared", "SharedGraphs", "shared_graphs"]
+
+_PATIENCE = 4
+"""How many graphs of a code may turn out to be of one function alone before all its functions have graphs of their own."""
+
+_DEEPEST = 8
+"""How deep functions may be closed over by others to be known by their codes."""
+
+_PATTERN = "__adjoint_pattern__"
+"""The attribute of a pattern."""
+
+_BYTES = 5000
+"""Estimated bytes of what is kept for a code, besides its graphs."""
+
+
+class NotShared(Exception):
+    """Raised where a call needs its function's own graphs, before anything of it has run.
+
+    is_lasting  True if all calls of this function do
+    """
+
+    def __init__(self, is_lasting: bool) -> None:
+        super().__init__()
+        self.is_lasting = is_lasting
+
+
+class _Code:
+    """A code of which functions are made.
+
+    pattern  a function of it, with empty variables from around: it stands for the code in the arguments of graphs
+    may_be_shared  True if variables from around can be arguments: none is assigned
+    shared   the graphs of its functions; None if they cannot have any together
+    """
+
+    __slots__ = ("may_be_shared", "nbytes", "pattern", "shared", "used")
+
+    def __init__(self, function: types.FunctionType):
+        code = function.__code__
+        self.pattern = pattern = types.FunctionType(
+            code, function.__globals__, function.__name__, None, tuple([types.CellType() for _ in code.co_freevars]))
+        pattern.__qualname__ = function.__qualname__
+        setattr(pattern, _PATTERN, True)
+        self.may_be_shared = "__class__" not in code.co_freevars and not _assigned(code, frozenset(code.co_freevars))
+        named = not code.co_flags & inspect.CO_VARKEYWORDS and not (code.co_posonlyargcount and function.__defaults__)
+        self.shared = SharedGraphs(pattern, function) if self.may_be_shared and named else None
+        self.nbytes, self.used = _BYTES, 0
+
+
+class SharedGraphs(Graphs):
+    """The graphs of all functions of a code."""
+
+    __slots__ = ("_is_anew", "_last", "_pattern", "_refused")
+
+    def __init__(self, pattern: types.FunctionType, function: types.FunctionType):
+        super().__init__(functools.partial(_call, pattern))
+        self._pattern, self._last, self._is_anew = pattern, weakref.ref(function), False
+        self._refused = 0
+
+    def shares(self, function: types.FunctionType) -> bool:
+        """Return whether a function shares these graphs: not the first one, nor one that is made while the one before still lives."""
+        last = self._last()
+        if last is function:
+            return False
+        self._last = weakref.ref(function)
+        self._is_anew |= last is None
+        return self._is_anew and self._refused < _PATIENCE and function.__globals__ is self._pattern.__globals__
+
+    def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name of a call with what the function closes over; NotShared if it needs graphs of its own now."""
+        if self._refused >= _PATIENCE:
+            raise NotShared(is_lasting=True)
+        if not kwargs.keys().isdisjoint(function.__code__.co_freevars) or get_context("save_graphs"):
+            raise NotShared(is_lasting=False)  # what is saved for people has the arguments that the program gives
+        try:
+            return {**kwargs, **_defaults(function, len(args), kwargs), **_around(function, (function,))}
+        except ValueError:
+            raise NotShared(is_lasting=False) from None  # a variable has no value yet: parsed code says which
+
+    def check(self, is_plain: bool) -> None:
+        """Raise NotShared for a new graph that may not be used for all functions of this code; drop those of objects that are gone.
+
+        is_plain  True if the graph runs no code of the user's, and its result is of tensors, numbers and text
+        """
+        if not is_plain:
+            raise self.refused()
+        for template in [template for template in self.copy() if not template.is_alive]:
+            self.pop(template, None)
+
+    def refused(self) -> NotShared:
+        """Return the exception for a function of this code that needs graphs of its own; after some, all have such."""
+        self._refused += 1
+        if self._refused >= _PATIENCE:
+            self.evict(budget.period)
+        return NotShared(is_lasting=True)
+
+
+def _call(pattern: types.FunctionType, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function whose variables from around are among the arguments by name."""
+    around = {name: kwargs[name] for name in pattern.__code__.co_freevars}
+    own = {name: value for name, value in kwargs.items() if name not in around}
+    return lowering.call(_made(lowering, pattern, around, _names(pattern)), args, own)
+
+
+def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> Any:
+    """Return a function of the graph, with values of the variables around it; functions among these are such functions, too."""
+    found = {name: _made(lowering, *value) if _is_taken_apart(value) else value for name, value in around.items()}
+    return lowering.with_around(pattern, found, names)
+
+
+def _is_taken_apart(value: Any) -> bool:
+    """Return whether a value is what `_around` has put in the place of a function: no one else has its pattern."""
+    return type(value) is tuple and len(value) == 3 and type(value[0]) is types.FunctionType and hasattr(value[0], _PATTERN)
+
+
+def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]) -> dict[str, Any]:
+    """Return the variables around a function with their values, in the place of functions defined in others their patterns and the same.
+
+    inside  the functions around whose variables lead here: one that leads to itself stays what it is
+
+    ValueError if a variable has no value.
+    """
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        value = found[name] = cell.cell_contents
+        if type(value) is not types.FunctionType:
+            continue
+        value = parsed_function(value)
+        if type(value) is types.FunctionType and value.__code__.co_flags & inspect.CO_NESTED and len(inside) < _DEEPEST:
+            pattern = None if value in inside else _pattern_of(value)
+            if pattern is not None:
+                found[name] = pattern, _around(value, (*inside, value)), _names(value)
+    return found
+
+
+def _names(function: types.FunctionType) -> tuple[str, str]:
+    return function.__name__, function.__qualname__
+
+
+def _pattern_of(function: types.FunctionType) -> types.FunctionType | None:
+    """Return the pattern that stands for a function; None if it is not known by its code and the variables around it."""
+    known = _code_of(function)
+    is_plain = not (function.__defaults__ or function.__kwdefaults__ or vars(function).keys() - {"__wrapped__"})
+    return known.pattern if is_plain and known.may_be_shared and function.__globals__ is known.pattern.__globals__ else None
+
+
+_of_codes: Table[int, _Code] = Table("functions made anew")
+"""By the id of a code, which the entry keeps alive."""
+
+
+def _code_of(function: types.FunctionType) -> _Code:
+    known = _of_codes.find(id(function.__code__))
+    if known is None:
+        known = _Code(function)
+        _of_codes.keep(id(function.__code__), known)
+    return known
+
+
+def shared_graphs(function: Any) -> SharedGraphs | None:
+    """Return the graphs that a function shares with others of its code, which is told of it; None if it has graphs of its own."""
+    if type(function) is not types.FunctionType or vars(function):
+        return None
+    shared = _code_of(function).shared
+    return shared if shared is not None and shared.shares(function) else None
+
+
+def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
+    """Return whether a code, or that of a function in it, assigns a variable of the functions around."""
+    if not names:
+        return False
+    if any(each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in names for each in dis.get_instructions(code)):
+        return True
+    return any(_assigned(inner, names.intersection(inner.co_freevars) - {*code.co_cellvars})
+               for inner in code.co_consts if isinstance(inner, types.CodeType))
+
+
+def _defaults(function: types.FunctionType, given: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the default values that a call leaves to Python.
+
+    given  how many positional arguments it has
+    """
+    code, values = function.__code__, function.__defaults__ or ()
+    first = code.co_argcount - len(values)
+    found = {name: value for i, (name, value) in enumerate(zip(code.co_varnames[first:code.co_argcount], values, strict=True), first)
+             if i >= given and name not in kwargs}
+    for name, value in (function.__kwdefaults__ or {}).items():
+        if name not in kwargs:
+            found[name] = value
+    return found

@@ -1,0 +1,164 @@
+"""Gradients of functions that run as graphs, without a tape: the graph and its gradient are one function.
+
+    grad(f)(x)      the graph of f for x     func @f(x) { R; yield y }
+                    its joint gradient       func @f(x) { x' = gradient of=1 carry (x) { R; yield y }; yield y, x' }
+
+The gradient is found by the graph that a call of `f` would run, so it is made once for all calls that this graph is right for.  It is
+optimised and run like the graph of a function that takes this gradient itself.
+
+A tape is needed, and there is no such function,
+
+    where something else is recorded              where the gradient sums in another order than eager mode does (`passes.order`)
+    where the user's code runs in the graph       where a hook waits on an argument or a parameter for its gradient
+    where arguments are written in place          where an argument to differentiate by is no Tensor by itself
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from adjoint.foundation import collector
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Region, Value, tensor_type
+from adjoint.ir.ops.control import Gradient
+from adjoint.ir.types import BOOL
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.graphs.calls.any_size import SizedGraph
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.inputs.argument_text import argument_text, filling
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, expression_of, slots_of
+from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.lowering.lowering import Lowered
+from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
+from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import RESULTS, Gap, emptied, leaves
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["GradientOf", "JointGradient", "joint_gradient"]
+
+
+class GradientOf(NamedTuple):
+    """What is asked for.
+
+    leaves   the arguments to differentiate by, as numbers among the tensors of the call
+    weights  the Parameters to differentiate by
+    trained  for each of them, whether it takes a gradient
+    has_aux  True if only the first item of the result is differentiated
+    valued   True if the result is asked for, besides the gradients
+    """
+
+    leaves: tuple[int, ...]
+    weights: tuple[Parameter, ...]
+    trained: tuple[bool, ...]
+    has_aux: bool
+    valued: bool
+
+
+class JointGradient:
+    """The gradient of a graph, ready to run.
+
+    plan  its `call_function`, once there is one, returns what `run` returns
+    nbytes    an estimate of its bytes
+    """
+
+    def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
+        given = argument_text(template)
+        call = None if given is None else given.call(result, objects, conditions)
+        self.plan = bind(graph, guarded=True, call=call, alone=Alone(optimised, True, len(optimised.body.nodes)))
+        self.nbytes = _GRADIENT + _NODE * len(optimised.body.nodes)
+        self._fill = filling(result, len(optimised.body.results), objects)
+
+    def run(self, tensors: Sequence[Tensor]) -> Any:
+        """Return the result, the gradients of the arguments and those of the weights; None if a hook waits for a gradient.
+
+        The result is None if it is not asked for.
+        """
+        return self._fill(*self.plan.run_fitting(tensors, Run(None))) if self.plan.fits(tensors) else None
+
+
+@collector.paused(lasting=False)
+def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> JointGradient | str:
+    """Return the gradient of a graph; a text that says why a tape is needed, if it is."""
+    graph, outline = lowered.graph, lowered.outline
+    general = graph.general if isinstance(graph, SizedGraph) else graph
+    result = expression_of(outline)
+    if result is None:
+        return "Python makes its result"
+    if lowered.written:
+        return "an argument is written in place"
+    if not runs_alone(general):
+        return "code of the user's runs in it"
+    values = general.function.body.results[: len(slots_of(outline))]
+    chosen = _differentiated(outline, values, of.has_aux)
+    if not chosen:
+        return "nothing of its result can be differentiated"
+    symbols = {id(tensor): symbol for symbol, tensor in graph.state.items()}
+    by = list(dict.fromkeys(symbols[id(w)] for w, takes in zip(of.weights, of.trained, strict=True) if takes and id(w) in symbols))
+    made = _made(graph, len(values), chosen, of, by)
+    if made is None:
+        return "it would be summed in another order than in eager mode"
+    joint, optimised = made
+    objects: dict[str, Any] = {"zeros": zeros}
+    numbers = count(len(values) if of.valued else 0)
+    by_leaf = [f"leaf{next(numbers)}" for _ in of.leaves]
+    by_symbol = {symbol: f"leaf{next(numbers)}" for symbol in by}
+    by_weight: list[str] = []
+    for i, (weight, takes) in enumerate(zip(of.weights, of.trained, strict=True)):
+        symbol = symbols.get(id(weight)) if takes else None
+        objects[f"weight{i}"] = weight  # this also keeps its id from being used again
+        by_weight.append(f"zeros(weight{i}.type)" if symbol is None else by_symbol[symbol])
+    text = f"({result if of.valued else None}, [{', '.join(by_leaf)}], [{', '.join(by_weight)}])"
+    return JointGradient(joint, optimised, template, text, objects, lowered.guards)
+
+
+def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> tuple[Graph, Function] | None:
+    """Return a graph with its gradient, and its optimised function; from those for any size, if the graph was made for any.
+
+    outputs  how many of the function's results are those of the user's function
+    """
+
+    def with_gradient(graph: Graph) -> Graph:
+        function = _with_gradient(graph, graph.function.body.results[:outputs], chosen, of, by)
+        return Graph(graph.module.with_function(function), graph.symbol, graph.state, graph.hosts, cells=graph.cells)
+
+    if isinstance(graph, SizedGraph):
+        found = graph.derived((of.leaves, of.valued, tuple(chosen), tuple(by)), with_gradient)
+        if found is not None:
+            return found
+    joint = with_gradient(graph)
+    optimised = optimised_alone(joint)
+    return None if optimised is None else (joint, optimised)
+
+
+_GRADIENT, _NODE = 4000, 900
+"""Estimated bytes of a gradient, and of each of its nodes."""
+
+
+def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list[int]:
+    """Return the numbers of the values that are differentiated; none if eager mode refuses the result."""
+    if has_aux and not (isinstance(outline, tuple) and len(outline) > 1):
+        return []
+    gaps = leaves(emptied(outline[0] if has_aux else outline, OutlineSlot), Gap, RESULTS)
+    return [gap.index for gap in gaps if tensor_type(values[gap.index]).dtype is not BOOL]
+
+
+def _with_gradient(graph: Graph, values: Sequence[Atom], chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> Function:
+    """Return the graph's function with the gradients of the chosen values as further results.
+
+    by  the symbols of the parameters to differentiate by
+    """
+    function, body = graph.function, graph.function.body
+    params = tuple([Value(p.type, p.hint) if i in of.leaves else p for i, p in enumerate(body.params)])
+    order = [*chosen, *(i for i in range(len(values)) if i not in chosen)]
+    region = Region(tuple([body.params[i] for i in of.leaves]), body.nodes, tuple([values[i] for i in order]))
+    b = Builder(function.loc)
+    op = Gradient(len(chosen), tuple(by), tuple([graph.state[symbol].type for symbol in by]))
+    made = b.emit_node(op, [params[i] for i in of.leaves], regions=(region,)).results
+    shown = [made[order.index(i)] for i in range(len(values))] if of.valued else []
+    return dataclasses.replace(function, body=Region(params, tuple(b.nodes), (*shown, *made[len(values):])))

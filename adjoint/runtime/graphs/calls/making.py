@@ -1,0 +1,166 @@
+"""Make graphs: for a call that has none yet, for one that is to be looked at, and from a transformed module.
+
+`jit` imports this module, and with it the frontend, when the first function is parsed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.foundation import collector
+from adjoint.foundation.diagnostics import CompileError
+from adjoint.frontend.changes.journal import AttributePlace, OutsidePlace
+from adjoint.ir.core import Module
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.run import Deviation, Run
+from adjoint.runtime.graphs.calls.any_size import SizedGraph, for_these_sizes
+from adjoint.runtime.graphs.calls.cache import Graphs
+from adjoint.runtime.graphs.calls.causes import cause_of
+from adjoint.runtime.graphs.calls.entry import Entry, kept, shown, subject_for
+from adjoint.runtime.graphs.calls.functions_of_one_code import NotShared, SharedGraphs
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.inputs.callables import cell_on, function_on, method_on, parameters_of, title_of
+from adjoint.runtime.graphs.inputs.outline import expression_of
+from adjoint.runtime.graphs.inputs.templates import Template, flatten
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered, lowered_reading
+from adjoint.runtime.graphs.reports.ways import (
+    INPUT,
+    READ,
+    READ_AGAIN,
+    SIZES,
+    VALUE,
+)
+from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
+from adjoint.runtime.process.jitted import parsed_function
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["make", "parsed", "run_instead"]
+
+
+@collector.paused(lasting=False)
+def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
+    """Make a graph for these arguments and cache it; return it with the arguments as it is given them.
+
+    It is made from one for any size, if only sizes are new, and for any number or tensor, where arguments or attributes change.
+    """
+    begun = time.perf_counter()
+    if not known.history.name:
+        known.history.name = title_of(named)
+    cause = cause_of(known, template, parameters_of(named))
+    found = known.numbers.tried(template, tensors, functools.partial(_made_for_any_number, known, named))
+    if found is not None:
+        (made, alone), template, tensors = found
+        cause = (INPUT, cause[1]) if cause[0] is VALUE else cause
+    elif (reading := known.state.tried(functools.partial(_made_reading, known, named, template))) is not None:
+        made, alone = reading
+        cause = (READ_AGAIN, cause[1]) if cause[0] is READ else cause
+    else:
+        made, alone = _lowered(known, subject_for(known.call, template, named, known.constant))
+        cause = (SIZES, cause[1]) if alone is not None else cause
+    if isinstance(known, SharedGraphs):
+        known.check(_is_plain(made))
+    known.state.saw(made.guards)
+    return kept(known, template, made, cause, shown(template, tensors), begun, alone), template, tensors
+
+
+def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph for a template with numbers as inputs; None if there is none."""
+    return _attempted(known, named, template, functools.partial(_lowered, known))
+
+
+def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph that reads these places when it runs; None if there is none, or if it compares one of them."""
+
+    def reading(subject: Subject) -> tuple[Lowered, None] | None:
+        made = lowered_reading(subject, places)
+        compares = made is None or any(
+            isinstance(place, AttributePlace) and made.guards.compares_all_of(place.holder, place.name) for place in places)
+        return None if made is None or compares else (made, None)
+
+    return _attempted(known, named, template, reading)
+
+
+def _attempted(
+    known: Graphs, named: Any, template: Template, lower: Callable[[Subject], tuple[Lowered, Alone | None] | None]
+) -> tuple[Lowered, Alone | None] | None:
+    """Return the graph for numbers that Python may not need to know; None if it cannot be made, or runs the user's code.
+
+    It could be left for another one then, which might need to know them.
+    """
+    constant = set(known.constant)
+    subject = dataclasses.replace(subject_for(known.call, template, named, constant), tries_numbers=True)
+    try:
+        found = lower(subject)
+    except Exception:
+        return None  # of the user's code as well: it raises again where the numbers are constants
+    if found is None:
+        return None
+    graph = found[0].graph
+    if not runs_alone(graph.general if isinstance(graph, SizedGraph) else graph):
+        return None
+    known.constant |= constant
+    return found
+
+
+def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
+    """Return a graph, with what runs it if it is one of those for any size."""
+    try:
+        return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
+    except Exception as raised:
+        if not isinstance(known, SharedGraphs):
+            raise
+        refused = known.refused() if isinstance(raised, CompileError) else NotShared(is_lasting=False)
+    raise refused  # what was raised is raised again where the function has graphs of its own
+
+
+def _is_plain(made: Lowered) -> bool:
+    """Return True for a graph that runs none of the user's code, and whose result is of tensors, numbers and text alone."""
+    graph = made.graph
+    return expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
+
+
+@collector.paused(lasting=False)
+def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Return a new graph, a `Lowered`, of a function (jitted or not), a method or a Cell for these arguments, without running it.
+
+    CompileError if it cannot be parsed.
+    """
+    instance = getattr(target, "__self__", None)
+    function: Any = parsed_function(target.__func__ if isinstance(target, types.MethodType) else target)
+    template, _ = flatten((args, kwargs))
+    if isinstance(function, Cell):
+        call: Callable[..., Any] = functools.partial(cell_on, weakref.ref(function))
+    elif isinstance(target, types.MethodType):
+        call = functools.partial(method_on, function, lambda: instance)
+    else:
+        call = functools.partial(function_on, function)
+    with lowering_lock.current:
+        return lowered(subject_for(call, template, function, set()))
+
+
+def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
+    """Run a transformed module in place of the one that a function was lowered to, and return the function's result.
+
+    module  the result of passes on `lowered.graph.module`; its function has the same parameters and results
+
+    RuntimeError if a forward hook returns something the function was not lowered for.
+    """
+    known = lowered.graph
+    graph = Graph(module, known.symbol, known.state, known.hosts, cells=known.cells)
+    template, tensors = flatten((tuple(args), {}))
+    transformed = Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun,
+                          lowered.rewritten)
+    entry = Entry(transformed, template)
+    try:
+        return entry.graph.returned(entry.graph.plan.run(tensors, Run(state.tracer)), tensors)
+    except Deviation as deviation:
+        deviation.abandon()
+        raise RuntimeError(str(deviation)) from None

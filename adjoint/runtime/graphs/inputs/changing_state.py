@@ -1,0 +1,85 @@
+"""Attributes and names that a function reads, and others change from call to call: after a few values they are read when the graph runs.
+
+    cell.rate = 0.1     a graph with the constant 0.1
+    cell.rate = 0.2     another one
+    cell.rate = 0.3     a graph that reads `cell.rate` in each run, as it would if the function wrote it
+
+This is done for floats, for ints up to `templates.BOUND`, and for tensors that are no Parameters (another tensor in `cell.mask`).  Such a
+graph is kept if it can be made and runs none of the user's code, as in `changing_numbers`.  Otherwise each value has a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from types import NoneType
+from typing import Any
+
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, OutsidePlace
+from adjoint.runtime.graphs.guards.constants import ignore, key
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, OwnAttribute, Place
+from adjoint.runtime.graphs.inputs.changing_values import Changing
+from adjoint.runtime.graphs.inputs.python_state import is_plain
+from adjoint.runtime.graphs.inputs.templates import BOUND
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["ChangingState"]
+
+
+class ChangingState:
+    """The attributes and names that the graphs of one function depend on: by address, those that held a number or a tensor."""
+
+    __slots__ = ("_changing", "_places")
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, Place] = {}
+        self._changing = Changing()
+
+    def tried(self, make: Callable[[Sequence[OutsidePlace]], Any]) -> Any:
+        """Return a new graph that reads some of them in each run; None if all that it depends on are constants.  The lock is held.
+
+        make  returns the graph that reads these, or None if there is none
+        """
+        now: dict[Hashable, OutsidePlace] = {}
+        for address, place in [*self._places.items()]:
+            if (found := _mutable(place)) is None:
+                del self._places[address]
+                self._changing.forget(address)
+            else:
+                now[address] = found
+                self._changing.saw(address, _key(found.held()))
+        return self._changing.tried(lambda chosen: make([place for address, place in now.items() if address in chosen]))
+
+    def clear(self) -> None:
+        """Forget all places."""
+        self._places, self._changing = {}, Changing()
+
+    def saw(self, guards: Guards) -> None:
+        """Keep which of them a new graph depends on."""
+        for place in guards.variables():
+            address = place.address()
+            if address not in self._places and (value := _key(place.read())) is not None:
+                self._places[address] = place
+                self._changing.saw(address, value)
+
+
+def _key(value: Any) -> Hashable:
+    """Return what differs for two values that a place may have, or None for one that stays a constant."""
+    if type(value) is float or (type(value) is int and abs(value) <= BOUND):
+        return key(value, ignore)
+    return id(value) if type(value) is Tensor else None
+
+
+def _mutable(place: Place) -> OutsidePlace | None:
+    """Return a place as one that can be changed while parsing; None if it has no number or tensor now, or if reading it runs code."""
+    found: OutsidePlace | None = None
+    match place:
+        case Attribute(name=name) | OwnAttribute(name=name):
+            holder = place.holder()
+            if not isinstance(holder, (type, NoneType)) and name in getattr(holder, "__dict__", ()):
+                found = AttributePlace(holder, name)
+        case Global(namespace=namespace, name=name) if name in namespace:
+            found = ItemPlace(namespace, name)
+        case ClosureVariable(cell=cell):
+            found = CellPlace(cell)
+    return found if found is not None and is_plain(found) and _key(found.held()) is not None else None

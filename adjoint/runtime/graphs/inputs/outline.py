@@ -1,0 +1,143 @@
+"""The outline of a value: its structure, with a slot in place of each tensor and run-time number.
+
+    outlined((x, {"rate": 0.1}))  ->  (OutlineSlot(f32[3]), {"rate": 0.1}),  [x]
+
+Outlines are compared by `key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
+constant, compared by identity.  An object that each run makes anew is a `Remade`: its parts, and how to build it from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.ir.types import TensorType
+from adjoint.runtime.graphs.guards import constants
+from adjoint.runtime.tensor.structure import mapped
+
+__all__ = ["Remade", "OutlineSlot", "expression_of", "filled", "outline_key", "outlined", "slots_of"]
+
+
+@dataclass(frozen=True)
+class OutlineSlot:
+    """The slot of a tensor, or of a run-time number of a Python type ("int", "float", "bool"), with its type in the IR."""
+
+    category: str
+    type: TensorType
+
+
+@dataclass(eq=False)
+class Remade:
+    """An object that each run makes anew, once for all its occurrences.
+
+    parts  its contents, a structure
+    begin  makes the object without its parts, if these may refer to it; else None
+    end    takes the result of `begin` and the parts, and returns the object
+    """
+
+    parts: Any = ()
+    begin: Callable[[], Any] = lambda: None
+    end: Callable[[Any, Any], Any] = lambda made, parts: made
+
+    def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
+        """Return the object; `made` holds the objects made so far."""
+        if id(self) not in made:
+            made[id(self)] = begun = self.begin()
+            made[id(self)] = self.end(begun, walked(self.parts))
+        return made[id(self)]
+
+
+_SlotOf = Callable[[Any], OutlineSlot | None]
+
+
+def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
+    """Return the outline of a value and the contents of its slots, in order; `slot_of` returns the slot of a leaf, None for a constant."""
+    found: list[Any] = []
+    return mapped(value, partial(_slotted, slot_of, found, {})), found
+
+
+# No nested functions: they would form a reference cycle and keep objects alive until the collector runs.
+def _slotted(slot_of: _SlotOf, found: list[Any], remade: dict[int, Remade], leaf: Any) -> Any:
+    slot = slot_of(leaf)
+    if slot is not None:
+        found.append(leaf)
+        return slot
+    walked = partial(mapped, change=partial(_slotted, slot_of, found, remade))
+    if isinstance(leaf, Remade):
+        if id(leaf) not in remade:
+            known = remade[id(leaf)] = Remade((), leaf.begin, leaf.end)
+            known.parts = walked(leaf.parts)
+        return remade[id(leaf)]
+    return leaf.mapped(walked) if isinstance(leaf, RunTimeText) else leaf
+
+
+def filled(outline: Any, leaves: Sequence[Any]) -> Any:
+    """Return the value of an outline whose slots hold `leaves`; text becomes a str."""
+    return mapped(outline, partial(_next_of, iter(leaves), {}))
+
+
+def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
+    if isinstance(leaf, OutlineSlot):
+        return next(left)
+    if not isinstance(leaf, (Remade, RunTimeText)):
+        return leaf
+    walked = partial(mapped, change=partial(_next_of, left, made))
+    return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
+
+
+def expression_of(outline: Any, *, converts: bool = False) -> str | None:
+    """Return the expression of an outline of tuples, lists, dicts, tensors, whole numbers and text, in terms of `leaf0`, `leaf1`, ...
+
+    None for any other.
+
+    converts  True: the outline may have slots of numbers as well, `int_of(leaf0)`
+    """
+    return _expression(outline, count(), converts)
+
+
+def _expression(outline: Any, numbers: Iterator[int], converts: bool) -> str | None:
+    if isinstance(outline, OutlineSlot):
+        if outline.category == "tensor":
+            return f"leaf{next(numbers)}"
+        return f"{outline.category}_of(leaf{next(numbers)})" if converts else None
+    kind = type(outline)
+    if kind in _WRITTEN or (kind is int and abs(outline) < 2**63):
+        return repr(outline)
+    if kind is dict:
+        parts = [_expression(part, numbers, converts) for part in outline.values()]
+        if None in parts or not all(type(name) is str for name in outline):
+            return None
+        return f"{{{', '.join(f'{name!r}: {part}' for name, part in zip(outline, parts, strict=True))}}}"
+    if kind not in (tuple, list):
+        return None
+    parts = [_expression(part, numbers, converts) for part in outline]
+    if None in parts:
+        return None
+    inside = "".join(f"{part}, " for part in parts)
+    return f"({inside})" if kind is tuple else f"[{inside}]"
+
+
+_WRITTEN = frozenset({bool, str, type(None)})
+"""Types of constants whose `repr` is an expression of them."""
+
+
+def slots_of(outline: Any) -> list[OutlineSlot]:
+    """The slots of an outline, in order."""
+    return outlined(outline, lambda x: x if isinstance(x, OutlineSlot) else None)[1]
+
+
+class _SlotKey(tuple[str]):
+    """The text of a slot in the key of an outline; no value of the user has this class."""
+
+
+def outline_key(outline: Any) -> Hashable:
+    """Return a key that is equal for equal outlines."""
+    return constants.key(mapped(outline, _keyed))
+
+
+def _keyed(leaf: Any) -> Any:
+    return _SlotKey((f"{leaf.category} {leaf.type}",)) if isinstance(leaf, OutlineSlot) else leaf

@@ -1,0 +1,377 @@
+"""Python state that a graph reads and writes when it runs: an attribute, a global name, a variable of an enclosing function.
+
+Of a value in such a place the graph is made for its *pattern*: slots for plain tensors, ints and floats, alone or in tuples, and constants
+for the rest.  A run takes the contents of the slots from the value that is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+import types
+from collections.abc import Callable, Hashable, Sequence
+from types import CellType
+from typing import Any
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.journal import MISSING, AttributePlace, CellPlace, ItemPlace, OutsidePlace
+from adjoint.ir.types import BOOL, F64, I64, scalar
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.constants import described, key
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.patterns import NumberPattern
+from adjoint.runtime.graphs.guards.references import Life, reference
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.memory.machine import ffi, machine
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.structure import like, mapped
+from adjoint.runtime.tensor.tensor import Tensor, wrap
+
+__all__ = [
+    "NumberSlot", "can_hold", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot",
+    "pattern_key", "pattern_of", "put_of", "reader", "stand_in", "writer",
+]
+
+_SMALL, _LARGE = 2**31, 2**53
+"""An int is an input of a graph up to one of these sizes: sums and products of numbers of a known size need no check of overflow."""
+
+_DTYPES = {"int": I64, "float": F64, "bool": BOOL}
+
+
+@dataclass(frozen=True)
+class NumberSlot(OutlineSlot):
+    """The slot of a Python number; an int is at most `bound` in size."""
+
+    bound: int = 0
+
+
+@functools.cache
+def number_slot(category: str, bound: int = _LARGE) -> NumberSlot:
+    """Return the slot of an "int", "float" or "bool"."""
+    return NumberSlot(category, scalar(_DTYPES[category]), bound if category == "int" else 0)
+
+
+def pattern_of(value: Any) -> tuple[Any, list[Any]]:
+    """Return the pattern of a value and the contents of its slots, in order."""
+    return outlined(value, _slot) if _is_of_tuples(value) else (value, [])
+
+
+def _is_of_tuples(value: Any) -> bool:
+    """Return True unless the value holds containers that can be changed in place: these are constants, compared item by item."""
+    return all(map(_is_of_tuples, value)) if isinstance(value, tuple) else not isinstance(value, (list, dict, set, slice))
+
+
+def _slot(leaf: Any) -> OutlineSlot | None:
+    if type(leaf) is Tensor:
+        return OutlineSlot("tensor", leaf.type)
+    if type(leaf) is int:
+        size = abs(leaf)
+        return number_slot("int", _SMALL) if size <= _SMALL else number_slot("int", _LARGE) if size <= _LARGE else None
+    return number_slot("float") if type(leaf) is float else None
+
+
+class _SlotKey(tuple[Hashable, ...]):
+    """The key of a slot; no value of the user's has this class."""
+
+
+def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
+    """Return a key that is equal for values of one pattern; `hold` is called with each object that it identifies by its id."""
+    kind = type(value)
+    if kind is int or kind is float or kind is Tensor:  # fast path: the commonest
+        slot = _slot(value)
+        return (number_pattern(slot) or slot) if slot is not None else (kind, value)
+    return key(mapped(pattern_of(value)[0], _keyed), hold)
+
+
+def number_pattern(pattern: Any) -> NumberPattern | None:
+    """Return the pattern of a single int or float, as guards know it; None for any other."""
+    if not isinstance(pattern, NumberSlot) or pattern.category == "bool":
+        return None
+    return NumberPattern(int, pattern.bound) if pattern.category == "int" else _FLOAT
+
+
+_FLOAT = NumberPattern(float)
+
+
+def _keyed(leaf: Any) -> Any:
+    return _SlotKey((leaf.category, str(leaf.type), getattr(leaf, "bound", 0))) if isinstance(leaf, OutlineSlot) else leaf
+
+
+def reader(pattern: Any, label: str) -> Callable[[Any], Sequence[Tensor]]:
+    """Return a function that returns the contents of a value's slots, numbers as 0-d tensors.
+
+    It raises TypeError if the value is not of the pattern: somebody has changed it while the graph ran.
+    """
+
+    def read(value: Any) -> Sequence[Tensor]:
+        found: list[Tensor] = []
+        if not _take(pattern, value, found):
+            raise TypeError(
+                f"{label} is {described(value)} now: it was changed while the graph ran, which was made for a value of another type.")
+        return found
+
+    return read
+
+
+def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
+    if isinstance(pattern, NumberSlot):
+        fits = type(value).__name__ == pattern.category and isinstance(value, (int, float)) and not 0 < pattern.bound < abs(value)
+        if fits:
+            found.append(_as_tensor(value, pattern))
+        return fits
+    if isinstance(pattern, OutlineSlot):
+        fits = isinstance(value, Tensor) and value.type is pattern.type
+        if fits:
+            found.append(value)
+        return fits
+    if isinstance(pattern, tuple):
+        alike = type(value) is type(pattern) and len(value) == len(pattern)
+        return alike and all(_take(part, held, found) for part, held in zip(pattern, value, strict=True))
+    return key(pattern) == key(value)
+
+
+def writer(outline: Any, put: Callable[[Any], None]) -> Callable[..., None]:
+    """Return a function that is given tensors and calls `put` with the value of an outline whose slots hold these."""
+    slots = slots_of(outline)
+    if isinstance(outline, OutlineSlot):
+        category = outline.category
+        return put if category == "tensor" else lambda x: put(_as_number(x, category))
+
+    def write(*tensors: Tensor) -> None:
+        leaves = [x if slot.category == "tensor" else _as_number(x, slot.category) for slot, x in zip(slots, tensors, strict=True)]
+        put(filled(outline, leaves))
+
+    return write
+
+
+# Faster than by NumPy, as a counter is read and written at each call.
+_PACKED = {"int": struct.Struct("=q"), "float": struct.Struct("=d"), "bool": struct.Struct("=?")}
+
+
+def _as_tensor(number: float, slot: NumberSlot) -> Tensor:
+    packed = _PACKED[slot.category]
+    memory = machine().allocate(packed.size)
+    ffi.memmove(memory, packed.pack(number), packed.size)
+    return wrap(slot.type, memory)
+
+
+def _as_number(x: Tensor, category: str) -> Any:
+    packed = _PACKED[category]
+    return packed.unpack(ffi.buffer(x.memory, packed.size))[0]
+
+
+def stand_in(pattern: Any) -> Any:
+    """Return a value of a pattern, with zeros in its slots."""
+    if isinstance(pattern, NumberSlot):
+        return {"int": 0, "float": 0.0, "bool": False}[pattern.category]
+    if isinstance(pattern, OutlineSlot):
+        return zeros(pattern.type)
+    return like(pattern, [stand_in(part) for part in pattern]) if isinstance(pattern, tuple) else pattern
+
+
+# -- how a run reads and writes a place --------------------------------------------------------------------------------------
+_SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, types.FunctionType, types.SimpleNamespace)),
+            Cell.__setattr__)
+"""The methods that set an attribute, and do nothing of the user's."""
+
+
+def is_plain(place: OutsidePlace) -> bool:
+    """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
+    if not isinstance(place, AttributePlace):
+        return isinstance(place, (ItemPlace, CellPlace))
+    holder, kind = place.holder, type(place.holder)
+    if isinstance(holder, Tensor) or kind.__setattr__ not in _SETTERS:
+        return False
+    if isinstance(holder, Cell) and (place.name in holder._cells or place.name in holder._params):
+        return False
+    static = next((vars(base)[place.name] for base in kind.__mro__ if place.name in vars(base)), None)
+    return isinstance(static, types.MemberDescriptorType) or not hasattr(type(static), "__set__")
+
+
+def can_hold(place: OutsidePlace, value: Any) -> bool:
+    """Return True if a place can be given a value, which changes nothing but what the place holds."""
+    if not isinstance(place, AttributePlace):
+        return True
+    holder, name = place.holder, place.name
+    if isinstance(holder, Cell):
+        if name in holder._buffers:
+            return value is None or isinstance(value, Tensor)
+        return not (isinstance(value, (Cell, Parameter, ParameterTuple)) or name.startswith("__"))
+    if isinstance(holder, type):
+        return not purity.is_in_c(holder) and not name.startswith("__")
+    return hasattr(holder, "__dict__") or hasattr(type(holder), name)
+
+
+def living_holder(held: Callable[[], Any]) -> Any:
+    """Return the object of a reference; RuntimeError if it has been freed."""
+    holder = held()
+    if holder is None:
+        raise RuntimeError("this graph belongs to an object that is gone")
+    return holder
+
+
+def get_of(place: OutsidePlace) -> Callable[[], Any]:
+    """Return the function by which runs read a place that can be written again without code of the user's; it keeps no cell alive."""
+    if isinstance(place, AttributePlace):
+        held, name = reference(place.holder), place.name
+
+        def get() -> Any:
+            return getattr(living_holder(held), name, MISSING)
+    else:
+        get = place.held
+
+    def read() -> Any:
+        before = lowering_lock.hidden
+        if lowering_lock.exposed == before:
+            value = get()
+            if lowering_lock.exposed == before:
+                return value
+        with lowering_lock.current:
+            return get()
+
+    return read
+
+
+def put_of(place: OutsidePlace) -> Callable[[Any], None]:
+    """Return the function by which runs write such a place."""
+    if isinstance(place, AttributePlace):
+        held, name = reference(place.holder), place.name
+
+        def write_attribute(value: Any) -> None:
+            holder = held()
+            # As for a counter, below.
+            if holder is not None and type(holder).__setattr__ is _set and lowering_lock.exposed == lowering_lock.hidden:
+                _set(holder, name, value)
+                return
+            with lowering_lock.current:
+                setattr(living_holder(held), name, value)
+
+        return write_attribute
+    put = place.put
+
+    def write(value: Any) -> None:
+        if lowering_lock.exposed == lowering_lock.hidden:
+            put(value)
+            return
+        with lowering_lock.current:
+            put(value)
+
+    return write
+
+
+# -- a counter ---------------------------------------------------------------------------------------------------------------
+# Python does no more for one in eager mode than read and write it.  These functions take the lock of lowering only while a lowering has put
+# values into objects.  CPython lets no other thread run between the comparison and the end of the write: there is no call of Python.
+def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
+    """Return the function by which runs read a number of a pattern.
+
+    get      reads the place under the lock
+    raising  is called with another value, and raises
+    """
+    kind, bound = pattern.kind, pattern.bound if pattern.kind is int else math.inf
+
+    def slow() -> Any:
+        value = get()
+        if not pattern.fits(value):
+            raising(value)
+        return value
+
+    if isinstance(place, ItemPlace) and type(place.holder) is dict:
+        find, name = place.holder.get, place.name
+
+        def item() -> Any:
+            value: Any = find(name) if lowering_lock.exposed == lowering_lock.hidden else None
+            return value if type(value) is kind and (kind is float or -bound <= value <= bound) else slow()
+
+        return item
+    if not isinstance(place, AttributePlace):
+        quick = place.held
+
+        def number() -> Any:
+            before = lowering_lock.hidden
+            value: Any = quick() if lowering_lock.exposed == before else None
+            if lowering_lock.exposed != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+                return slow()
+            return value
+
+        return number
+    held, name = reference(place.holder), place.name
+
+    def attribute() -> Any:
+        before = lowering_lock.hidden
+        value: Any = getattr(held(), name, None) if lowering_lock.exposed == before else None
+        if lowering_lock.exposed != before or type(value) is not kind or not (kind is float or -bound <= value <= bound):
+            return slow()
+        return value
+
+    return attribute
+
+
+def number_putter(place: OutsidePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return the function by which runs write a number.
+
+    guards  those of the graph: they hold after a number of the same pattern is written
+    slow    writes under the lock
+    """
+    match place:
+        case ItemPlace(holder=namespace) if type(namespace) is dict:
+            return _putter_of_items(namespace, place.name, slow)
+        case CellPlace(cell=variable):
+            return _putter_of_variables(variable, slow)
+        case AttributePlace(holder=Cell()):
+            return _putter_of_attributes(place, guards, slow)
+        case _:
+            return slow
+
+
+def _putter_of_items(namespace: dict[Any, Any], name: Any, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        if lowering_lock.exposed == lowering_lock.hidden:
+            namespace[name] = value
+        else:
+            slow(value)
+
+    return put
+
+
+def _putter_of_variables(variable: CellType, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        if lowering_lock.exposed == lowering_lock.hidden:
+            variable.cell_contents = value
+        else:
+            slow(value)
+
+    return put
+
+
+def _putter_of_attributes(place: AttributePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
+    held, name = reference(place.holder), place.name
+    life: Life | None = None
+    kind, bound, begun = int, -1, False
+
+    def put(value: Any) -> None:
+        nonlocal begun, life, kind, bound
+        holder = held()
+        if not begun:
+            found = guards.life_beyond(holder, name)
+            if found is not None:
+                life, kind, bound = found[0], found[1].kind, found[1].bound
+            begun = True
+        if type(value) is not kind or life is None or not (kind is float or -bound <= value <= bound):
+            slow(value)
+        elif type(holder).__setattr__ is _OF_CELLS and lowering_lock.exposed == lowering_lock.hidden:
+            # A number where a number was: no part of the cell, nor a buffer.
+            _set(holder, name, value)
+            epoch.move_with(life)
+        else:
+            slow(value)
+
+    return put
+
+
+_set, _OF_CELLS = object.__setattr__, Cell.__setattr__

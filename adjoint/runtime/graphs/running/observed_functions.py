@@ -1,0 +1,419 @@
+"""Graphs whose forward hooks are expected to change nothing: a function in which they only look at values.
+
+    y1 = apply! @relu.forward(a, y0)     observe! @relu.forward(a, y0)     y1 := y0
+
+Such a function can be differentiated as a whole, and its pieces between the hooks are optimised as those of any graph, with gradients or
+without them.  A hook that does anything else is found out when it has run, and the run goes on along its path (`departing.py`).
+
+What Python is given must be the tensor objects of eager mode, as far as it can tell them apart: it may keep one, and compute with it,
+write to it or register a hook on it later.  A tape gives tensors that it knows new names at each boundary of a cell, and knows an operand
+once it has recorded an op on it.  The walk here follows a tape through a graph by these rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import user_place
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Node, Region, Value, free_of, walk
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.control import Call, Differentiated, Gradient, RegionOp
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.conversion import NoGrad, StopGradient
+from adjoint.ir.ops.host import Apply, Attach, Hook, Observe, Outputs
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.plan import Plan
+from adjoint.passes.rebuild import Known, Rewriter, became
+from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
+from adjoint.runtime.graphs.running.optimised import faster, reason
+from adjoint.runtime.graphs.running.user_code import returning, returns_anything
+from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching", "observed_form", "observing", "places_of",
+           "why_not_observed"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """The tensor that the graph is given at a position."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class State:
+    """A tensor of the graph's state."""
+
+    symbol: str
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What is known of one `observe!`.
+
+    objects  what stands for the tensor objects that it is given: an Argument, a State, or anything else for one that the graph makes
+    plain    for each, False if no gradient can reach it and no hook can be registered on it
+    results  how many of the last ones are to be returned as they are
+    last     True for the last one of the graph
+    """
+
+    objects: tuple[Hashable, ...]
+    plain: tuple[bool, ...]
+    results: int
+    last: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Observing:
+    """A graph whose forward hooks only look at values.
+
+    graph  it
+    hooks  what is known of them, by symbol
+    results  what stands for the tensor objects that are its results
+    records  True if the hooks stand in a gradient: eager mode has a tape while they run
+    read   the symbols of the state that may have been read before the last of them
+    pre    the symbols of the `outputs` whose cells have backward pre hooks
+    again  True if all of it can be run again after it has run
+    sites  the calls of cells that have hooks
+    """
+
+    graph: Graph
+    hooks: Mapping[str, Watching]
+    results: tuple[Hashable, ...]
+    records: bool
+    read: tuple[str, ...]
+    pre: frozenset[str]
+    again: bool
+    sites: tuple[CellSite, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run without gradients keeps tensor objects: those that hooks are given, and those that are returned.
+
+    known    the place of each, by what stands for it; the arguments are first
+    made     None for each place of one that the graph makes
+    results  the positions among the results of those that hooks are given, with their places
+    """
+
+    known: Mapping[Hashable, int]
+    made: tuple[None, ...]
+    results: tuple[tuple[int, int], ...]
+
+
+def places_of(found: Observing, arguments: int) -> Places:
+    """Return the places for a graph with so many arguments."""
+    known: dict[Hashable, int] = {Argument(i): i for i in range(arguments)}
+    for hooked in found.hooks.values():
+        for key in hooked.objects:
+            if not isinstance(key, State):
+                known.setdefault(key, len(known))
+    results = tuple((i, known[key]) for i, key in enumerate(found.results) if not isinstance(key, Argument) and key in known)
+    return Places(known, (None,) * (len(known) - arguments), results)
+
+
+class ObservedForm(NamedTuple):
+    """How a graph runs as long as forward hooks change nothing.
+
+    of    the graph whose hooks only look at values
+    plan  by what it runs; `fits` is that of `Faster`
+    """
+
+    of: Observing
+    plan: Plan
+    fits: Callable[[Sequence[Tensor]], bool] | None
+
+
+def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
+    """Return how a graph runs as long as forward hooks change nothing; None if it must run as it is.  For `again` see `observing`."""
+    found = observing(graph, again=again)
+    form = None if found is None else faster(found.graph)
+    plan = None if form is None else form.plan()
+    return None if found is None or form is None or plan is None else ObservedForm(found, plan, _without_arrays(form.fits))
+
+
+def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[[Sequence[Tensor]], bool]:
+    """Return a `fits` that is False for arguments over the memory of an array: see `observing`."""
+    def fit(arguments: Sequence[Tensor]) -> bool:
+        for x in arguments:
+            if "_shared" in x.__dict__:
+                return False
+        return fits is None or fits(arguments)
+
+    return fit
+
+
+def why_not_observed(graph: Graph) -> str:
+    """Return why the user's code in a graph cannot be taken to change nothing that comes after it."""
+    found = _observing(graph, again=False) if returns_anything(graph) else ""
+    said = found if isinstance(found, str) else ""
+    return said or reason(graph) or "a forward hook is given something that is no tensor"
+
+
+def observing(graph: Graph, *, again: bool = False) -> Observing | None:
+    """Return the graph whose forward hooks only look at values; None if that is not possible, or if it has none.
+
+    again  True if it must be possible to run it again after it has run; it need not have forward hooks then
+
+    It is possible if the hooks stand in one gradient, or if there is none, outside of branches and loops, and if nothing before the last
+    of them has an effect: then what is before can be run again to go on along the path.
+    """
+    found = _observing(graph, again)
+    return None if isinstance(found, str) else found
+
+
+def _observing(graph: Graph, again: bool) -> Observing | str:
+    """Return the same; in place of None the reason."""
+    if any("_shared" in x.__dict__ for x in graph.state.values()):
+        # What comes before could not be run again: NumPy may write into the memory of such a tensor.
+        return "a tensor that it uses shares its memory with a NumPy array"
+    symbols = {node.op.symbol for node in returning(graph)}
+    body, steps = graph.function.body, list(walk(graph.function.body))
+    last = max((i for i, node in enumerate(steps) if _is_hook(node, symbols)), default=-1)
+    repeatable = all(_may_be_repeated(node, symbols) for node in steps)
+    if (not repeatable if again else last < 0) or any(isinstance(node.op, Call) for node in steps):
+        return "it cannot be run again to go on from a hook"
+    before, hooks = steps[: last + 1], [node for node in steps if _is_hook(node, symbols)]
+    gradient = _gradient_in(body)
+    if gradient is None and (again or any(isinstance(node.op, Differentiated) for node in steps)):
+        return "it takes a gradient in a branch or a loop"
+    if _in_cells(body if gradient is None else gradient.regions[0], symbols) != hooks:
+        return "a forward hook runs in a branch, in a loop or beside another gradient"
+    if not all(map(_returns_the_last, hooks)):
+        return "a forward hook is taken to return another value than it is given"
+    if effect := next((node for node in before if node is not gradient and not _may_run_again(node, symbols)), None):
+        place = user_place(effect.loc)
+        return f"before a forward hook something happens that cannot be done again{f' ({place.file}:{place.line})' if place else ''}"
+    tape = _Tape(graph, symbols)
+    known = tape.hooks(body, steps[last]) if hooks else {}
+    results = () if gradient is not None or known is None else tape.results(body)
+    if known is None or results is None:
+        return "which tensor object a hook is given is not known before the graph runs"
+    rewriter = _Observing(graph, symbols)
+    function = replace(graph.function, body=rewriter.body(body))
+    read = dict.fromkeys(node.op.symbol for node in before if isinstance(node.op, Read))
+    made = replace(graph, module=graph.module.with_function(function), sites=rewriter.sites)
+    pre = frozenset(node.op.symbol for node in steps if isinstance(node.op, Outputs) and _has_pre_hooks(graph, node.op))
+    sites = tuple(site for site in graph.sites.values() if any(site.pattern))
+    return Observing(made, known, results, gradient is not None, tuple(read), pre, repeatable, sites)
+
+
+def _is_hook(node: Node, symbols: set[str]) -> bool:
+    return isinstance(node.op, Apply) and node.op.symbol in symbols
+
+
+def _may_run_again(node: Node, symbols: set[str]) -> bool:
+    """Return True if a node before the last hook has no effect that would be seen twice."""
+    op = node.op
+    if isinstance(op, CellOp):
+        return not op.rule
+    if isinstance(op, Differentiated):
+        return False
+    seen = op.effect in (Effect.WRITES, Effect.HOST)
+    return not seen or _is_hook(node, symbols) or isinstance(op, (Attach, Check, Draw))
+
+
+def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
+    """Return True if a node does the same once more when the state is as it was, and hooks of cells answer as they did."""
+    op = node.op
+    if isinstance(op, Gradient):
+        return not any(isinstance(inner.op, Differentiated) for inner in walk(node.regions[0]))
+    return isinstance(op, Write) or (not isinstance(op, (Attach, Hook)) and _may_run_again(node, symbols))
+
+
+def _gradient_in(region: Region) -> Node | None:
+    """Return the first gradient of a region, and of the cells in it."""
+    for node in region.nodes:
+        if isinstance(node.op, Gradient):
+            return node
+        if isinstance(node.op, CellOp) and (found := _gradient_in(node.regions[0])) is not None:
+            return found
+    return None
+
+
+def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
+    """Return the hooks of a region and of the cells in it."""
+    found: list[Node] = []
+    for node in region.nodes:
+        if _is_hook(node, symbols):
+            found.append(node)
+        elif isinstance(node.op, CellOp):
+            found += _in_cells(node.regions[0], symbols)
+    return found
+
+
+def _returns_the_last(node: Node) -> bool:
+    """Return True if the results that hooks are assumed to have are like the last of what they are given."""
+    count = len(node.results)
+    given = node.operands[len(node.operands) - count :]
+    return all(isinstance(atom, Value) for atom in given) and [atom.type for atom in given] == [value.type for value in node.results]
+
+
+def _has_pre_hooks(graph: Graph, op: Outputs) -> bool:
+    """Return True if a cell has backward pre hooks now."""
+    hooks: CellHooks | None = graph.hosts[op.symbol].cell._hooks
+    return hooks is not None and bool(hooks.backward_pre)
+
+
+class _Observing(Rewriter):
+    """Copies a function; hooks only look at their operands."""
+
+    def __init__(self, graph: Graph, symbols: set[str]):
+        self._graph, self._symbols = graph, symbols
+        self.sites: dict[Value, CellSite] = {}
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if _is_hook(node, self._symbols):
+            operands = [became(atom, known) for atom in node.operands]
+            b.emit_node(Observe(node.op.symbol), operands)
+            return operands[len(operands) - len(node.results) :]
+        if isinstance(node.op, Outputs) and not _has_pre_hooks(self._graph, node.op):
+            return [became(atom, known) for atom in node.operands]  # it stands there for hooks that forward hooks may add
+        if isinstance(node.op, CellOp) and (site := self._graph.site(node)) is not None:
+            made = self.copy(b, node, known)
+            key = site_key(b.nodes[-1])
+            assert key is not None
+            self.sites[key] = site
+            return made
+        return None
+
+
+_OTHER: Final = object()
+"""Stands for an object that may be one or another."""
+
+
+class _Tape:
+    """Follows a tape through a graph whose hooks change nothing.
+
+    objects  what stands for the tensor object that a value is
+    known    the objects that the tape knows; `unsure` are those that it may know
+    freezable  the Parameters that no gradient is taken by: they may be frozen and unfrozen
+    """
+
+    def __init__(self, graph: Graph, symbols: set[str]):
+        self._graph, self._symbols = graph, symbols
+        self._objects: dict[Atom, Hashable] = {}
+        self._known: set[Hashable] = set()
+        self._unsure: set[Hashable] = {_OTHER}
+        self._without_gradient: set[Hashable] = set()
+        self._freezable: set[Hashable] = {State(symbol) for symbol, x in graph.state.items() if isinstance(x, Parameter)}
+        self._attached: set[Hashable] = set()
+        self._recording = False
+        self._found: dict[str, Watching] = {}
+        self._count = 0
+
+    def hooks(self, body: Region, last: Node) -> dict[str, Watching] | None:
+        """Return what is known of each hook; None if it is not known which objects one is given."""
+        self._objects.update((param, Argument(i)) for i, param in enumerate(body.params))
+        self._region(body, last)
+        shown = {x for hooked in self._found.values() for x in hooked.objects}
+        # A hook that the graph attaches to such a tensor, and one that a hook registers there, would be on two objects.
+        unknown = _OTHER in shown or _OTHER in self._attached
+        return None if unknown or shown & self._attached else self._found
+
+    def results(self, body: Region) -> tuple[Hashable, ...] | None:
+        """Return what stands for the objects that a function returns, after `hooks`; None if it is not known."""
+        found = tuple(map(self._object, body.results))
+        return None if _OTHER in found else found
+
+    def _new(self, values: Sequence[Value], known: bool) -> None:
+        for value in values:
+            self._count += 1
+            self._objects[value] = self._count
+            if known:
+                self._known.add(self._count)
+
+    def _object(self, atom: Atom) -> Hashable:
+        if isinstance(atom, Value):
+            return self._objects[atom]
+        self._count += 1
+        return self._count  # a constant is a new tensor each time
+
+    def _renamed(self, values: Sequence[Value], atoms: Sequence[Atom], recorded: bool) -> None:
+        """Give values of a boundary names of their own, as a tape does with those that it knows."""
+        for value, atom in zip(values, atoms, strict=True):
+            old = self._object(atom)
+            if recorded and old in self._freezable and old in self._known:
+                self._objects[value] = _OTHER  # whether its gradient can be taken is not known before it runs
+            elif recorded and old in self._known:
+                self._new([value], known=True)
+                if old in self._without_gradient:
+                    self._without_gradient.add(self._objects[value])
+            else:
+                self._objects[value] = _OTHER if recorded and old in self._unsure else old
+
+    def _region(self, region: Region, last: Node) -> None:
+        for node in region.nodes:
+            self._node(node, last)
+
+    def _node(self, node: Node, last: Node) -> None:
+        op: Any = node.op
+        match op:
+            case Apply() if _is_hook(node, self._symbols):
+                objects = tuple(map(self._object, node.operands))
+                plain = tuple(x not in self._without_gradient for x in objects)
+                self._found[op.symbol] = Watching(objects, plain, len(node.results), node is last)
+                self._objects.update(zip(node.results, objects[len(objects) - len(node.results) :], strict=True))
+            case Read():
+                self._objects[node.result] = State(op.symbol)
+            case Gradient():
+                self._gradient(node, op, last)
+            case CellOp():
+                site, (body,) = self._graph.site(node), node.regions
+                recorded = self._recording and site is not None and site.recorded
+                self._renamed(body.params, node.operands, recorded)
+                self._region(body, last)
+                self._renamed(node.results, body.results, recorded)
+            case Outputs():
+                self._renamed(node.results, node.operands, self._recording and _has_pre_hooks(self._graph, op))
+            case Attach():
+                self._attached.add(self._object(node.operands[0]))
+            case RegionOp():
+                self._uncertain(node)
+            case NoGrad():
+                self._objects[node.result] = _OTHER
+            case _:
+                self._operation(node, op)
+
+    def _gradient(self, node: Node, op: Gradient, last: Node) -> None:
+        (region,), outer = node.regions, self._recording
+        self._recording = True
+        self._new(region.params, known=True)
+        trained = [State(symbol) for symbol in op.by if self._graph.state[symbol].requires_grad]
+        self._known.update(trained)
+        self._freezable.difference_update(trained)
+        self._region(region, last)
+        self._recording = outer
+        if not outer:
+            self._known.clear()
+            self._unsure = {_OTHER}
+        self._objects.update((value, self._object(atom)) for value, atom in zip(node.results, region.results, strict=False))
+        self._new(node.results[len(region.results) :], known=outer)
+
+    def _uncertain(self, node: Node) -> None:
+        """Note what a branch or a loop may have done."""
+        used = [self._objects[value] for region in node.regions for value in free_of(region)]
+        self._unsure.update(x for x in used if x not in self._known)
+        self._objects.update(dict.fromkeys(node.results, _OTHER))
+        self._attached.update(self._objects.get(inner.operands[0], _OTHER) for region in node.regions for inner in walk(region)
+                              if isinstance(inner.op, Attach))
+
+    def _operation(self, node: Node, op: Op) -> None:
+        given = [self._object(atom) for atom in node.operands]
+        known = self._recording and not self._known.isdisjoint(given)
+        if known:
+            self._known.update(x for x in given if x is not _OTHER)
+        self._new(node.results, known)
+        made = [self._objects[value] for value in node.results]
+        if self._recording and not known and not self._unsure.isdisjoint(given):
+            self._unsure.update((*given, *made))
+        if isinstance(op, StopGradient):
+            self._without_gradient.update(made)

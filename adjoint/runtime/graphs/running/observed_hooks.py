@@ -1,0 +1,253 @@
+"""Steps of forward hooks that are expected to change nothing: `observe!`.
+
+In a gradient a hook sees a tape, which is made when it asks for it.  Without gradients there is none: then the step can be written out, and
+a call of a small graph with such hooks is one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any, Protocol
+
+from adjoint.ir.core import tensor_type
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.bound_plan import Bound
+from adjoint.runtime.execution.call_functions import RunConditions
+from adjoint.runtime.execution.run import Step
+from adjoint.runtime.execution.written_calls import Text, WrittenStep
+from adjoint.runtime.graphs.graph import Graph, HookCall, Unfitting, living
+from adjoint.runtime.graphs.running.observed_functions import Observing, Places, State
+from adjoint.runtime.hooks.handles import ids
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.location import called_at
+from adjoint.runtime.tensor.tensor import Tensor, wrap
+
+__all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
+
+
+_DEPARTURES, _RUNS = 3, 64
+"""Departures of one graph after which its runs are along the path from the beginning, and the number of runs that allows for one more."""
+
+
+class Beginning:
+    """Whether runs of a graph may begin as wholes: they are along the path where too many have departed, and where some forward hook is to
+    be called even if a cell's construct raises, which is a call that the graph lacks.
+
+    seen  the epoch and the number of the last hook for which it is known that they may
+    runs  how many have begun
+    departures  how many have departed
+    """
+
+    def __init__(self, cells: Sequence[Callable[[], Cell | None]]):
+        self._cells, self.departures = cells, 0
+        self.seen: tuple[int, int] | None = None
+        self.runs = 0
+
+    def allows(self, now: int, latest: int) -> bool:
+        """Return True if a run may begin at an epoch, after the hook of a number."""
+        if self.seen != (now, latest):
+            if self.departures >= _DEPARTURES + self.runs // _RUNS or self.any_always():
+                return False
+            self.seen = now, latest
+        return True
+
+    def has_departed(self) -> None:
+        """Count a departure."""
+        self.departures, self.seen = self.departures + 1, None
+
+    def any_always(self) -> bool:
+        """Return True if some forward hook is to be called even if a cell's construct raises."""
+        for reference in self._cells:
+            cell = reference()
+            if cell is None or (cell._hooks is not None and cell._hooks.always_called):
+                return True
+        return False
+
+
+class Caller(Protocol):
+    """What the function of a call turns to if a hook does more than look; `state` are the arguments of `UnrecordedRun.reached`."""
+
+    def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
+        """Return the result of a call with the arguments `given` in which a hook has returned something."""
+        ...
+
+    def failed(self, *state: Any) -> None:
+        """Clean up after a hook has raised."""
+        ...
+
+    def alive(self) -> list[Any]:
+        """Return what a call holds until its end."""
+        ...
+
+
+class LookConditions:
+    """What the function of a call with such hooks depends on besides its arguments.
+
+    of         what any function of the graph depends on
+    beginning  whether runs may begin
+    caller     returns what the function turns to, which it does not keep alive
+    """
+
+    def __init__(self, of: RunConditions, beginning: Beginning, caller: Callable[[], Caller | None]):
+        self._of, self._beginning, self._caller = of, beginning, caller
+
+    @property
+    def holds(self) -> Callable[[], bool]:
+        return self._of.holds
+
+    def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        statements, objects = self._of.as_text()
+        own = ["now, latest = seen = epoch.now, ids.last",
+               "if beginning.seen != seen and not beginning.allows(now, latest): return NOT_RUN",
+               "caller = caller_of()", "if caller is None: return NOT_RUN", "alive = caller.alive()", "beginning.runs += 1"]
+        return [*statements, *own], {**objects, "epoch": epoch, "ids": ids, "beginning": self._beginning, "caller_of": self._caller}
+
+
+class Look(WrittenStep):
+    """The step of forward hooks in a graph without gradients."""
+
+    run_of_its_own = True
+
+    def __init__(self, found: Observing, graph: Graph, at: Places, bound: Bound):
+        super().__init__(bound.node)
+        self._symbol, self._site, self._at = bound.node.op.symbol, bound.site, at
+        hooked, self._function = found.hooks[self._symbol], graph.hosts[self._symbol]
+        places = [(None, graph.state[key.symbol]) if isinstance(key, State) else (at.known[key], None) for key in hooked.objects]
+        types = map(tensor_type, bound.node.operands)
+        self._operands = tuple(zip(places, hooked.plain, types, bound.operands, bound.held, strict=False))
+        self._count = len(self._operands) - hooked.results
+        self._watched = [graph.state[symbol] for symbol in found.read]
+
+    def __call__(self, values: list[Any], run: Any) -> None:
+        objects, tensors = run.objects, []
+        for (place, x), plain, type_, i, held in self._operands:
+            if x is None:
+                x = objects[place]
+                if x is None:
+                    memory = values[i].memory if held else values[i]
+                    x = objects[place] = wrap(type_, memory)
+                    if not plain:
+                        x._takes_gradient = False
+                    run.watched.append(x)
+                    run.memories.append(memory)
+            tensors.append(x)
+        run.called = self._symbol
+        try:
+            returned = called_at(self._site, self._function, *tensors)
+        except Exception:
+            run.failed()
+            raise
+        if not unchanged(returned, tensors[self._count :]) or not run.is_as_it_was():
+            run.depart(returned)
+
+    def write(self, text: Text) -> Sequence[str]:
+        text.objects["unchanged"] = unchanged
+        statements, names = self._begun(text) if not text.made else [], list[str]()
+        for (place, x), plain, type_, i, held in self._operands:
+            if x is not None:
+                names.append(text.object(x))
+                continue
+            if place not in text.made:
+                name = text.made[place] = f"shown{place}"
+                statements += [f"{name} = new(Tensor)", f"{name}.type = {text.object(type_)}",
+                               f"{name}.memory = {_memory(name)} = {text.memory(i, held)}"]
+                if not plain:
+                    statements.append(f"{name}._takes_gradient = False")
+            names.append(text.made[place])
+        text.results.update((number, text.made[place]) for number, place in self._at.results if place in text.made)
+        calls, unchanged_, returned = self._calls(text, names)
+        if self._site is not None:
+            text.called.update(dict.fromkeys(calls, self._site.loc))
+        same = [f"{name}.memory is {_memory(name)}" for name in text.made.values()]
+        state_ = self._state(text)
+        return [*statements, "try:", *(f"    {call}" for call in calls), "except Exception:", f"    caller.failed({state_})", "    raise",
+                f"if not ({unchanged_} and epoch.now == now and ids.last == latest and {' and '.join(same)}):",
+                f"    return caller.departed({text.given}, {returned}, {state_})"]
+
+    def _calls(self, text: Text, names: Sequence[str]) -> tuple[list[str], str, str]:
+        """Return the statements that call the hooks on tensors, the expression of whether these changed nothing, and that of the result."""
+        given, shown, host = ", ".join(names), names[self._count :], self._function
+        if not isinstance(host, HookCall):
+            same = [f"returned[{i}] is {name}" for i, name in enumerate(shown)]
+            listed = " and ".join(["returned.__class__ is list", f"len(returned) == {len(shown)}", *same])
+            return [f"returned = {text.object(host)}({given})"], f"({listed} or unchanged(returned, {_listed(shown)}))", "returned"
+        text.objects["living"] = living
+        fire, cell, values, result, guards = map(text.object, (host.fire, host.cell, host.values, host.result, host.guards))
+        calls = [f"values = {values}({given})", f"answer = {fire}(living({cell}), *values)",
+                 f"returned = None if {host.as_it_was} and {guards}.unchanged() else {result}(answer, values)"]
+        unchanged_ = f"(returned is None or unchanged(returned, {_listed(shown)}))"
+        return calls, unchanged_, f"{_listed(shown)} if returned is None else returned"
+
+    def _begun(self, text: Text) -> list[str]:
+        """Return the statements before the first hook: they keep the memory of the tensors whose values hooks must leave as they are."""
+        for x in self._watched:
+            text.made[id(x), "watched"] = text.object(x)
+        for place, name in enumerate(text.arguments):
+            text.made[place] = name
+        return [f"{_memory(name)} = {name}.memory" for name in text.made.values()]
+
+    def _state(self, text: Text) -> str:
+        """Return the arguments of `UnrecordedRun.reached`."""
+        objects = [text.made.get(place, "None") for place in range(len(text.arguments) + len(self._at.made))]
+        memories = map(_memory, text.made.values())
+        return f"{self._symbol!r}, now, latest, {_listed(text.arguments)}, {_listed(objects)}, {_listed(memories)}"
+
+
+def _memory(name: str) -> str:
+    """Return the variable that holds what memory a tensor had when hooks were first given it."""
+    return f"{name}_memory"
+
+
+def _listed(expressions: Iterable[str]) -> str:
+    return f"[{', '.join(expressions)}]"
+
+
+def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
+    """Return the step of forward hooks."""
+    node, site, symbol = bound.node, bound.site, bound.node.op.symbol
+    hooked = found.hooks[symbol]
+    operands = tuple(zip(hooked.objects, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
+    count, last = len(operands) - hooked.results, hooked.last
+
+    def given(values: list[Any], run: Any) -> list[Tensor]:
+        found: list[Tensor] = []
+        known = run.given
+        for key, plain, type_, i, held in operands:
+            x = known.get(key)
+            if x is None:
+                x = run.tensor(key)
+                if x is None:
+                    x = wrap(type_, values[i].memory if held else values[i])
+                    if not plain:
+                        x._takes_gradient = False
+                known[key] = x
+            found.append(x)
+        return found
+
+    def observe(values: list[Any], run: Any) -> None:
+        tensors = given(values, run)
+        run.called = symbol
+        run.await_tape()
+        try:
+            returned = called_at(site, hosts[symbol], *tensors)
+        except Exception:
+            run.failed()
+            raise
+        if not unchanged(returned, tensors[count:]) or not run.is_as_it_was():
+            run.depart(returned)
+        if last:
+            run.hooks_are_done()
+
+    return observe
+
+
+def unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
+    """Return True if hooks have returned these very tensors."""
+    if isinstance(returned, Tensor):
+        return len(tensors) == 1 and returned is tensors[0]
+    if type(returned) is list and len(returned) == 1 == len(tensors):  # fast path
+        return returned[0] is tensors[0]
+    if returned is None:
+        return not tensors
+    return not isinstance(returned, Unfitting) and len(returned) == len(tensors) and all(map(is_, returned, tensors))

@@ -1,0 +1,383 @@
+"""Runs of a graph whose forward hooks are expected to change nothing, and how a run goes on if one has changed something.
+
+After each hook it is known whether what comes next is still what the graph was made for: the hook has returned what it was given, no tape
+was asked for, and no cell, hook or value that was read has changed.  Otherwise the run *departs*: what it has computed up to the hook is
+computed again on a tape, with the same bits, which leaves a log as if the run had been along its path from the beginning.  The tensors that
+hooks have been given become names of those on the tape.  No hook is called again, and no random number is drawn again.
+
+A hook that asks for the tape while it runs gets one that is recorded up to there in the same way (`gradients/awaited.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.ir.core import walk
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.host import Apply, Observe
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.state import Read, Write
+from adjoint.runtime.execution.bound_plan import BoundPlan, Faster, Maker
+from adjoint.runtime.execution.call_functions import CallText
+from adjoint.runtime.execution.run import Deviation, Run, unfolded
+from adjoint.runtime.gradients.awaited import AwaitedTape
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import CellCall
+from adjoint.runtime.graphs.graph import Graph, Unfitting
+from adjoint.runtime.graphs.running.binding import makers_of, plan_of
+from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
+from adjoint.runtime.graphs.running.observed_functions import Argument, ObservedForm, State, observed_form, places_of
+from adjoint.runtime.graphs.running.observed_hooks import Beginning, Caller, Look, LookConditions, observed_step
+from adjoint.runtime.graphs.running.repetition import Answers, Repetition, answering, drawing, repeated
+from adjoint.runtime.hooks.handles import ids
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.tracer import set_tracer, state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Observed", "ObservedRun", "RecordableRun", "UnrecordedRun", "observed"]
+
+_CallerOf = Callable[[], Caller | None]
+
+
+class _Departed(Exception):
+    """A hook has changed something."""
+
+
+class Observed:
+    """A graph that is differentiated as a whole, with forward hooks that are expected to change nothing.
+
+    watched  the tensors whose values hooks must leave as they are
+    repeats  True if runs keep what is needed to run them again after they have run; `kept` are the tensors of the state that this takes
+    trained  the parameters that gradients are taken by
+    places   where a run without gradients keeps the tensors that hooks are given
+    types    of the tensors at these places
+    beginning  whether runs may begin
+    """
+
+    def __init__(self, graph: Graph, form: ObservedForm, again: bool, call: CallText | None, caller: _CallerOf):
+        found, plan = form.of, form.plan
+        nodes = [*walk(graph.function.body)]
+        self.graph, self.found, self.state = graph, found, graph.state
+        self.watched = [graph.state[symbol] for symbol in found.read]
+        used = dict.fromkeys(node.op.symbol for node in nodes if again and isinstance(node.op, (Read, Write)))
+        self.repeats, self.kept = again, [graph.state[symbol] for symbol in used]
+        self.places = places_of(found, len(graph.function.params))
+        types: dict[Hashable, Any] = {Argument(i): value.type for i, value in enumerate(graph.function.params)}
+        for node in nodes:
+            if isinstance(node.op, Apply) and node.op.symbol in found.hooks:
+                types.update(zip(found.hooks[node.op.symbol].objects, [atom.type for atom in node.operands], strict=True))
+        self.types = [types[key] for key in self.places.known]
+        self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
+        self.beginning = Beginning([site.reference for site in found.sites if site.pattern.forward])
+        positions, hosts = hosts_of_runs(found.graph)
+        # The steps do not refer to this object: so a graph is freed when it is let go.
+        of_hooks: Maker = functools.partial(observed_step, found, graph.hosts)
+        if not found.records:
+            of_hooks = functools.partial(Look, found, graph, self.places)
+        makers = {**makers_of(found.graph, positions), Draw: drawing, Observe: of_hooks}
+        if again:
+            makers = {**makers, **answering(makers, positions)}
+        if found.records or call is None:
+            of_call = None
+        else:
+            of_call = replace(call, conditions=LookConditions(call.conditions, self.beginning, caller))
+        self._plan = BoundPlan(
+            functools.partial(plan_of, found.graph), makers, graph.state, explanations=graph.hosts,
+            faster=Faster(lambda: plan, form.fits), hosts=hosts, call=of_call)
+        self._again: BoundPlan | None = None
+
+    @property
+    def call_function(self) -> Callable[..., Any] | None:
+        """Return the function of a call, once there is one (`BoundPlan.call_function`)."""
+        return self._plan.call_function
+
+    def fits(self, arguments: Sequence[Tensor]) -> bool:
+        """Return True if a run may begin now."""
+        return self.beginning.allows(epoch.now, ids.last) and self._plan.fits(arguments)
+
+    def run(self, arguments: Sequence[Tensor], log: list[Any]) -> list[Tensor] | None:
+        """Return the results; None if the run has departed: it is then to be replayed from the log.
+
+        Deviation if what a hook has returned does not fit the graph; the log ends with that.
+        """
+        return self.begun(arguments, log).run()
+
+    def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
+        """Return a run."""
+        self.beginning.runs += 1
+        return RecordableRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
+
+    def run_plan(self, run: ObservedRun) -> list[Tensor]:
+        """Return the results of a run, unless it departs."""
+        return self._plan.run_fitting(run.arguments, run)
+
+    def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
+        """Run the graph once more, on a tape; Deviation where the repetition ends."""
+        if self._again is None:
+            # Two threads may both make it: they are equal.
+            self._again = repeated(self.graph, self.found)
+        self._again.run_fitting(arguments, run)
+
+
+def observed(
+    graph: Graph, *, again: bool = False, call: CallText | None = None, caller: _CallerOf = lambda: None
+) -> Observed | None:
+    """Return a graph with its forward hooks observed; None if it cannot be differentiated as a whole.
+
+    again   True if runs are to be run again after they have run
+    call    how it is called: where nothing is differentiated there is then a `call_function`
+    caller  returns what that turns to if a hook does more than look
+    """
+    form = observed_form(graph, again=again)
+    return None if form is None else Observed(graph, form, again, call, caller)
+
+
+class ObservedRun(Run):
+    """One run.
+
+    of, arguments  what is run on what
+    log      gets the log of the path if the run departs
+    called   the symbol of the hooks that have been called last, which may be running
+    keys     the keys of random numbers that have been drawn
+    answers  those of backward hooks
+    watched  the tensors whose memory, in `memories`, hooks must leave as it is
+    epoch    the one at which the run has begun; `latest` is the number of the last hook then
+    """
+
+    __slots__ = ("answers", "arguments", "called", "epoch", "keys", "latest", "log", "memories", "of", "watched")
+
+    def __init__(self, of: Observed, arguments: Sequence[Tensor], log: list[Any], watched: list[Tensor]):
+        super().__init__(None)
+        self.of, self.arguments, self.log = of, arguments, log
+        self.called = ""
+        self.keys: list[Tensor] = []
+        self.answers: Answers = {}
+        self.watched, self.memories = watched, [x.memory for x in watched]
+        self.epoch, self.latest = epoch.now, ids.last
+
+    def run(self) -> list[Tensor] | None:
+        """Return the results; None if the run has departed."""
+        try:
+            return self.of.run_plan(self)
+        except _Departed:
+            self.of.beginning.has_departed()
+            return None
+
+    def tensor(self, key: Hashable) -> Tensor | None:
+        """Return the tensor that stands for an object; None if there is none yet."""
+        raise NotImplementedError
+
+    def is_as_it_was(self) -> bool:
+        """Return True if no hook has changed anything."""
+        return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
+
+    def depart(self, returned: Any) -> None:
+        """Leave the run after a hook has run: _Departed, or Deviation if what it has returned does not fit."""
+        deviation = self._left()
+        node, types = deviation.node, [value.type for value in deviation.node.results]
+        made = () if returned is None else (returned,) if isinstance(returned, Tensor) else tuple(returned)
+        fits = len(made) == len(types) and all(isinstance(x, Tensor) and x.type is t for x, t in zip(made, types))
+        if isinstance(returned, Unfitting) or not fits:
+            observed = returned if isinstance(returned, Unfitting) else made
+            self.log.append(observed)
+            left = Deviation(node, observed)
+            left.unwind = deviation.unwind
+            self.of.beginning.has_departed()
+            raise left
+        self.log.append(made)
+        raise _Departed
+
+    def failed(self) -> None:
+        """Clean up after a hook has raised: close the cells that are being called."""
+        raise NotImplementedError
+
+    def _left(self) -> Deviation:
+        """Fill the log up to the hook that has run last, and return the exception that ended this."""
+        raise NotImplementedError
+
+    def _until_here(self) -> Repetition:
+        """Return the repetition that ends at the hook that has run last."""
+        return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
+
+    def _repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
+        """Repeat this run with tensors from outside as they were: `before` has what may have changed, with types and memory."""
+        now = [(x, x.type, x.memory) for x, _, _ in before]
+        hooks = [(x, x._hooks) for x in (*self.arguments, *self.of.state.values()) if x._hooks is not None]
+        frozen = [x for x in self.of.trained if not x.requires_grad]
+        around, no_grad = state.tracer, state.no_grad
+        try:
+            state.tracer, state.no_grad = None, []
+            _set(before)
+            for x, _ in hooks:
+                x._hooks = None
+            for x in frozen:
+                x.requires_grad = True
+            self.of.again(self.arguments, run)
+        finally:
+            _set(now)
+            for x, own in hooks:
+                x._hooks = own
+            for x in frozen:
+                x.requires_grad = False
+            state.tracer, state.no_grad = around, no_grad
+
+
+class RecordableRun(ObservedRun):
+    """One run of a graph whose hooks stand in a gradient: a hook may ask for the tape.
+
+    given    by object the tensor that stands for it
+    before   the tensors to keep, with their types and memory
+    awaited  the tape while hooks of the gradient may still run
+    """
+
+    __slots__ = ("_again", "awaited", "before", "given")
+
+    def __init__(self, of: Observed, arguments: Sequence[Tensor], log: list[Any]):
+        super().__init__(of, arguments, log, of.watched)
+        self.given: dict[Hashable, Tensor] = {}
+        self.before = [(x, x.type, x.memory) for x in (*of.kept, *arguments)] if of.repeats else []
+        self.awaited: AwaitedTape | None = None
+        self._again: tuple[Tape, Deviation] | None = None
+
+    def run(self) -> list[Tensor] | None:
+        try:
+            return super().run()
+        finally:
+            if self.awaited is not None:
+                set_tracer(None)
+                state.tracer = None
+
+    def again(self) -> list[Any]:
+        """Return the log of a run that has run, as if it had been along the path."""
+        log: list[Any] = []
+        self._repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
+        return log
+
+    def forget(self) -> None:
+        """Drop what is needed to run this again."""
+        self.before = []
+        self.answers.clear()
+
+    def hooks_are_done(self) -> None:
+        """Drop what only hooks need, after the last one: they see no tape any more."""
+        self.watched, self.memories = [], []
+        self.given.clear()
+        self.awaited = state.tracer = None
+
+    def tensor(self, key: Hashable) -> Tensor | None:
+        if isinstance(key, Argument):
+            return self.arguments[key.position]
+        return self.of.state[key.symbol] if isinstance(key, State) else self.given.get(key)
+
+    def await_tape(self) -> None:
+        """Let hooks see a tape."""
+        if self.awaited is None:
+            self.awaited = AwaitedTape(self._recorded)
+            state.tracer = self.awaited  # pyright: ignore[reportAttributeAccessIssue] - passes on everything to a tape
+
+    def is_as_it_was(self) -> bool:
+        return self._again is None and super().is_as_it_was()
+
+    def failed(self) -> None:
+        if self._again is not None or ids.last != self.latest:  # hooks that are always called may have been added to these cells
+            tape, deviation = self._tape()
+            tape.depth -= 1
+            deviation.abandon()
+
+    def _left(self) -> Deviation:
+        tape, deviation = self._tape()
+        tape.depth -= 1
+        state.tracer = None
+        return deviation
+
+    def _recorded(self) -> Tape:
+        return self._tape()[0]
+
+    def _tape(self) -> tuple[Tape, Deviation]:
+        """Return the tape, recorded up to the hook that is running or has run last, and the exception that ended its recording there."""
+        if self._again is None:
+            run = self._until_here()
+            try:
+                self._repeat(run, [(x, x.type, memory) for x, memory in zip(self.watched, self.memories, strict=True)])
+            except Deviation as deviation:
+                tape = run.left
+                assert tape is not None
+                for call in (*tape.calls, *tape.hosts):
+                    if isinstance(call, CellCall):
+                        call.latest = self.latest
+                tape.depth += 1
+                self._again = tape, deviation
+            else:
+                raise InternalError("a hook was not reached again")
+        return self._again
+
+
+class UnrecordedRun(ObservedRun):
+    """One run of a graph without gradients: while hooks run there is no tape.
+
+    What a hook computes with the tensors that it is given is no part of the graph.  A tensor that hooks have been given is the one that the
+    function returns.
+
+    objects  the tensors at their places, None for one that is not made yet
+    """
+
+    __slots__ = ("objects",)
+
+    def __init__(self, of: Observed, arguments: Sequence[Tensor], log: list[Any]):
+        super().__init__(of, arguments, log, [*of.watched, *arguments])
+        self.objects: list[Tensor | None] = [*arguments, *of.places.made]
+
+    @staticmethod
+    def reached(of: Observed, called: str, now: int, latest: int, arguments: list[Tensor], objects: list[Tensor | None],
+                memories: list[Any]) -> UnrecordedRun:
+        """Return a run as it is after the hooks of a symbol: `now` and `latest` are its epoch and its number of the last hook."""
+        run = UnrecordedRun(of, arguments, [])
+        run.called, run.epoch, run.latest, run.objects, run.memories = called, now, latest, objects, memories
+        return run
+
+    def run(self) -> list[Tensor] | None:
+        results = super().run()
+        if results is not None:
+            for i, place in self.of.places.results:
+                x = self.objects[place]
+                if x is not None:
+                    results[i] = x
+        return results
+
+    def leave(self, returned: Any) -> Deviation | None:
+        """Fill the log after a hook has done more than look; return the exception if what it has returned does not fit the graph."""
+        try:
+            self.depart(returned)
+        except Deviation as deviation:
+            return deviation
+        except _Departed:
+            self.of.beginning.has_departed()
+        return None
+
+    def tensor(self, key: Hashable) -> Tensor | None:
+        return self.of.state[key.symbol] if isinstance(key, State) else self.objects[self.of.places.known[key]]
+
+    def failed(self) -> None:
+        if ids.last != self.latest:
+            self._left().abandon()
+
+    def _left(self) -> Deviation:
+        of, begin, run = self.of, len(self.log), self._until_here()
+        # Arguments and those that hooks have been given: the memory of these is in the order of their places.
+        shown = [(x, type_) for x, type_ in zip(self.objects, of.types, strict=True) if x is not None]
+        before = [*((x, x.type) for x in of.watched), *shown]
+        try:
+            self._repeat(run, [(x, type_, memory) for (x, type_), memory in zip(before, self.memories, strict=True)])
+        except Deviation as deviation:
+            self.log[begin:] = [run.shown_in(entry) for entry in unfolded(self.log[begin:])]
+            return deviation
+        raise InternalError("a hook was not reached again")
+
+
+def _set(tensors: Sequence[tuple[Tensor, Any, Any]]) -> None:
+    for x, type_, memory in tensors:
+        x.type, x.memory = type_, memory

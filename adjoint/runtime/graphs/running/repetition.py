@@ -1,0 +1,208 @@
+"""Running a graph once more on a tape, without the user's code: what it returned the first time is the answer.
+
+So a run that began as a whole gets the log of a run along the path, with the same bits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from adjoint.ir.core import Literal, tensor_type
+from adjoint.ir.op import Op
+from adjoint.ir.ops.host import Apply, Callback, CellCallback, Outputs
+from adjoint.ir.ops.random import Draw
+from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker
+from adjoint.runtime.execution.run import Deviation, Entered, LoggedRun, Run, Step
+from adjoint.runtime.gradients.adjoints import program_for
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import TrieStep
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.binding import makers_of, plan_of
+from adjoint.runtime.graphs.running.cells import CellAsItWas, cell_makers
+from adjoint.runtime.graphs.running.gradients import gradient_makers
+from adjoint.runtime.graphs.running.hosts import apply
+from adjoint.runtime.graphs.running.observed_functions import Observing
+from adjoint.runtime.hooks.handles import TensorHooks
+from adjoint.runtime.tensor.random_keys import next_key
+from adjoint.runtime.tensor.tensor import Tensor, wrap
+
+__all__ = ["Answers", "Repetition", "answer_of", "answering", "drawing", "repeated"]
+
+Answers = dict[Hashable, list[list[Any]]]
+"""By kind of hooks and cell what they have answered in the backward passes of a run, in order: the memory of the gradients."""
+
+
+class Repetition(LoggedRun):
+    """A run that repeats another one.
+
+    given    returns the tensor that stands for an object; None: it is not known any more, nor needed
+    until    the hooks at which the run ends, by a Deviation; None: it does not
+    keys     the keys of random numbers
+    answers  those of backward hooks
+    left     the tape where the run ended
+    shown    without a tape: the tensors that stand for others, by their ids
+    """
+
+    __slots__ = ("answers", "given", "keys", "left", "shown", "until")
+
+    def __init__(self, log: list[Any], given: Callable[[Hashable], Tensor | None] | None, until: str | None, keys: Iterable[Tensor],
+                 answers: Answers):
+        super().__init__(None, log)
+        self.given, self.until, self.keys = given, until, iter(keys)
+        self.answers = {key: deque(found) for key, found in answers.items()}
+        self.left: Tape | None = None
+        self.shown: dict[int, Tensor] = {}
+
+    def shown_in(self, entry: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return an entry of the log with the tensors that hooks were given in place of those that they stand for."""
+        made: Any = type(entry)(self.shown.get(id(x), x) for x in entry)
+        if not isinstance(entry, Entered):
+            return made
+        made.rule, made.hooked = entry.rule, entry.hooked
+        return made
+
+    def same(self, shown: Tensor, recorded: Tensor) -> None:
+        """Make a tensor that a hook was given another name of the one on the tape; without a tape it stands for that one."""
+        tape = self.tape
+        if tape is None:
+            self.shown[id(recorded)] = shown
+            return
+        if shown is recorded or tape.slots.get(id(shown)) is not None:
+            return
+        slot = tape.slots.get(id(recorded))
+        if slot is not None:
+            tape.slots[id(shown)] = slot
+        tape.keep[id(shown)] = shown
+        tape.named.append((shown, recorded))
+        if shown._hooks is None:
+            shown._hooks = TensorHooks()
+        recorded._hooks = shown._hooks
+
+
+def repeated(graph: Graph, found: Observing) -> BoundPlan:
+    """Return the bound plan that repeats runs of a graph."""
+    makers = {**makers_of(graph, {}), **cell_makers(graph, CellAsItWas), **gradient_makers(graph.state, _answered), Draw: _drawn,
+              Outputs: functools.partial(_outputs, graph, found), Apply: functools.partial(_hooks, graph, found)}
+    return BoundPlan(functools.partial(plan_of, graph), makers, graph.state, explanations=graph.hosts)
+
+
+# -- forward hooks and random numbers ---------------------------------------------------------------------------------------
+def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
+    """Return the step of forward hooks that have been called before."""
+    node, symbol, operands, results = bound.node, bound.node.op.symbol, bound.operands, bound.results
+    hooked = found.hooks.get(symbol)
+    if hooked is None:
+        return apply(bound, graph.hosts)
+    literal, last = [isinstance(atom, Literal) for atom in node.operands], operands[len(operands) - hooked.results :]
+
+    def hooks(values: list[Any], run: Any) -> None:
+        if run.given is None:
+            values[results.start : results.stop] = [values[i] for i in last]
+            return
+        tensors = [run.given(key) for key in hooked.objects]
+        for x, i, constant in zip(tensors, operands, literal, strict=True):
+            if not constant:
+                run.same(x, values[i])
+        if symbol == run.until:
+            run.left = run.tape
+            raise Deviation(node, ())
+        values[results.start : results.stop] = tensors[len(tensors) - hooked.results :]
+
+    return hooks
+
+
+def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
+    """Return the step of backward pre hooks, as far as there were any."""
+    operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
+
+    def outputs(values: list[Any], run: Run) -> None:
+        given: Sequence[Tensor] = [values[i] for i in operands]
+        if run.tape is not None and symbol in found.pre:
+            run.tape.site = site
+            given = run.tape.outputs(hosts[symbol].cell, given)
+            run.tape.site = None
+        values[results.start : results.stop] = given
+
+    return outputs
+
+
+def drawing(bound: Bound) -> Step:
+    """Return the step of a key of the random stream, which is kept."""
+    op, out = bound.node.op, bound.results.start
+    assert isinstance(op, Draw)
+    seed = op.seed or None
+
+    def draw(values: list[Any], run: Any) -> None:
+        values[out] = key = next_key(seed)
+        run.keys.append(key)
+
+    return draw
+
+
+def _drawn(bound: Bound) -> Step:
+    """Return the step of a key that was drawn before."""
+    out = bound.results.start
+
+    def drawn(values: list[Any], run: Any) -> None:
+        values[out] = next(run.keys)
+
+    return drawn
+
+
+# -- backward hooks ---------------------------------------------------------------------------------------------------------
+def answer_of(op: Op, called: Any) -> Hashable:
+    """Return the key of the answers of a cell's backward hooks, or of its backward pre hooks."""
+    return type(op), id(called.cell)
+
+
+def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:
+    """Return the makers of the hosts of expanded gradients, whose answers are kept by the run."""
+
+    def make(bound: Bound) -> Step | None:
+        op, results, step = bound.node.op, bound.results, makers[type(bound.node.op)](bound)
+        held, position = bound.held[len(bound.operands) :], positions[op.symbol]
+        assert step is not None
+
+        def answered(values: list[Any], run: Any) -> None:
+            step(values, run)
+            made = [x.memory if is_tensor else x for x, is_tensor in zip(values[results.start : results.stop], held)]
+            run.answers.setdefault(answer_of(op, run.hosts[position]), []).append(made)
+
+        return answered
+
+    return {Callback: make, CellCallback: make}
+
+
+def _answered(
+    run: Any, tape: Tape, start: TrieStep, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]
+) -> list[Tensor]:
+    """Return the gradients of the wanted slots, with the answers that hooks gave before."""
+    program = program_for(tape, start, tuple(outputs), tuple(wanted))
+    inner = _Pulled(run.answers, tape.hosts)
+    return program.repeated(tape, wanted, cotangents, lambda positions: functools.partial(_answer, positions), inner)
+
+
+class _Pulled(Run):
+    """The run of an adjoint in a repetition."""
+
+    __slots__ = ("answers",)
+
+    def __init__(self, answers: Mapping[Hashable, deque[list[Any]]], hosts: Sequence[Any]):
+        super().__init__(None, hosts)
+        self.answers = answers
+
+
+def _answer(positions: dict[str, int], bound: Bound) -> Step:
+    """Return the step of a host of an adjoint: it gives the next answer."""
+    op, results, types = bound.node.op, bound.results, list(map(tensor_type, bound.node.results))
+    held, position = bound.held[len(bound.operands) :], positions[op.symbol]
+
+    def answer(values: list[Any], run: Any) -> None:
+        made = run.answers[answer_of(op, run.hosts[position])].popleft()
+        values[results.start : results.stop] = [
+            wrap(type_, memory) if is_tensor else memory for type_, memory, is_tensor in zip(types, made, held)]
+
+    return answer

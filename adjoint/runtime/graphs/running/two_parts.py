@@ -1,0 +1,154 @@
+"""The tail of a graph: what comes after some of the user's code, as a graph of its own.
+
+The user's code may change hooks and parameters and return anything, so a graph with it may have to run along its path, with a log.  What
+comes after it may need neither: an update of parameters, or the training of a second network with hooks of its own.  It is optimised as
+any graph is, and runs so if the user's code before has changed nothing that it was made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import TensorType
+from adjoint.passes.optimising import parameters_among
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.bound_plan import BoundPlan
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
+from adjoint.runtime.graphs.graph import Graph, Slots
+from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.observed_runs import Observed, RecordableRun, observed
+from adjoint.runtime.graphs.running.optimised import faster
+from adjoint.runtime.graphs.running.user_code import returns_anything, runs_user_code
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["HeadAndTail", "head_and_tail"]
+
+_WORTH_IT: Final = 8
+"""Nodes of a tail for which it is made a graph of its own."""
+
+
+class HeadAndTail:
+    """A graph in two parts.
+
+    head  the nodes up to some of the user's code; its results are the values that the others use
+    tail  the others
+    first  what runs in the place of the head, if it need not run along its path
+    last  what runs in the place of the tail: as a whole, or as long as forward hooks change nothing
+    """
+
+    def __init__(self, head: Graph, tail: Graph, first: Observed | None, last: BoundPlan | Observed):
+        self.head, self.tail = head, tail
+        self._head, self._tail, self._first, self._last = bind(head), bind(tail), first, last
+        nodes = [*walk(tail.function.body)]
+        sites = [tail.site(node) for node in nodes if isinstance(node.op, CellOp)]
+        self._cells = [(site.reference, site.pattern) for site in sites if site is not None]
+        types = {node.op.symbol: (*node.results, *node.operands)[0].type for node in nodes if isinstance(node.op, (Read, Write))}
+        self._trained = [tail.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
+        self._types = [value.type for value in tail.function.params]
+        self._state = [(tail.state[symbol], type_) for symbol, type_ in types.items()]
+
+    @property
+    def begins_whole(self) -> bool:
+        """True if the head, too, need not run along its path."""
+        return self._first is not None
+
+    def fits(self, arguments: Sequence[Tensor]) -> bool:
+        """Return True if that is so now."""
+        return self._first is not None and self._first.fits(arguments)
+
+    def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
+        """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
+        first, last = self._first, self._last
+        if first is not None and not run.replaying and self.fits(arguments):
+            begun = first.begun(arguments, log)
+            assert isinstance(begun, RecordableRun)
+            return self._run_observed(begun, log)
+        between = self._head.run_fitting(arguments, run)
+        if run.replaying or not self._is_as_it_was(between) or not last.fits(between):
+            return self._tail.run_fitting(between, run)
+        if isinstance(last, Observed):
+            return last.run(between, log)
+        run.forget()
+        return last.run_fitting(between, Run(None))
+
+    def _run_observed(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
+        """Return the same where the head is not run along its path: its log is made when it is needed."""
+        between, last, rest = begun.run(), self._last, list[Any]()
+        if between is None:
+            return None
+        if self._is_as_it_was(between) and last.fits(between):
+            if not isinstance(last, Observed):
+                begun.forget()
+                return last.run_fitting(between, Run(None))
+            try:
+                results = last.run(between, rest)
+            except Deviation:
+                log += [*begun.again(), *rest]
+                raise
+            if results is not None:
+                return results
+        begun.of.beginning.has_departed()
+        log += [*begun.again(), *rest]
+        return None
+
+    def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
+        """Return True if the user's code has changed nothing that the tail was made for."""
+        return (all(_has_hooks(reference, pattern) for reference, pattern in self._cells)
+                and all(x.type is type_ for x, type_ in self._state) and all(x.requires_grad for x in self._trained)
+                and [x.type for x in between] == self._types)
+
+
+def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
+    """Return True if just these slots of a cell are filled."""
+    cell = reference()
+    return cell is not None and Slots.of(cell) == pattern
+
+
+def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
+    """Return a graph in two parts; None if it has no tail that is worth it.
+
+    Both run as wholes if that is possible and `first` is True.  Otherwise the tail is as long as possible.
+    """
+    nodes = graph.function.body.nodes
+    with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
+    begins = sorted({*with_code[1:], *(i + 1 for i in with_code)})
+    for begin in reversed(begins) if first and len(with_code) > 1 else ():
+        found = _parted(graph, begin, first=True)
+        if found is not None:
+            return found
+    return next((found for begin in begins if (found := _parted(graph, begin, first=False)) is not None), None)
+
+
+def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
+    """Return a graph in two parts, the second of which begins with a node; with `first` only if both may run as wholes."""
+    function = graph.function
+    nodes, results = function.body.nodes, function.body.results
+    after = Region((), nodes[begin:], results)
+    between = tuple(free_values(after.nodes, results))
+    if sum(1 for _ in walk(after)) < _WORTH_IT or not all(isinstance(x.type, TensorType) for x in between):
+        return None
+    head, tail = _part(graph, function.params, nodes[:begin], between), _part(graph, between, after.nodes, results)
+    written = {node.op.symbol for node in walk(after) if isinstance(node.op, Write)}
+    if not written.isdisjoint(parameters_among(head.function)):
+        return None  # such a value changes with the parameter
+    last = observed(tail) if returns_anything(tail) else _optimised(tail)
+    before = observed(head, again=True) if first and last is not None else None
+    return None if last is None or (first and before is None) else HeadAndTail(head, tail, before, last)
+
+
+def _optimised(graph: Graph) -> BoundPlan | None:
+    """Return a graph that runs as a whole; None if it must run as it is."""
+    form = faster(graph)
+    return None if form is None or form.plan() is None else bind(graph, guarded=True)
+
+
+def _part(graph: Graph, params: tuple[Value, ...], nodes: tuple[Node, ...], results: Sequence[Atom]) -> Graph:
+    """Return a graph of some of a graph's nodes, with the same state, calls of cells and functions of Python."""
+    function = Function(graph.symbol, Region(params, nodes, tuple(results)), loc=graph.function.loc)
+    return replace(graph, module=Module(graph.module.params, graph.module.hosts, {graph.symbol: function}))

@@ -1,0 +1,189 @@
+"""Observation: look at each operator that has been computed while that is wanted, in eager mode, in gradients and in graphs alike.
+
+The run-time library calls an observer after each launch of a kernel.  While nothing observes, a launch only tests a pointer.  Kernels and
+tables are described when they are made, so that an observer is told what a launch computed.  An op that is computed without a kernel, by
+its NumPy reference, is reported by its plan.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.locking import Lock
+from adjoint.ir.core import Node
+from adjoint.ir.op import Op
+from adjoint.ir.storage import to_compute
+from adjoint.ir.types import TensorType
+from adjoint.runtime.memory.machine import array_of, ffi, machine
+
+__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing", "report"]
+
+_STOPPED = 0x7F000000
+"""The status of a launch after which the observer raised an exception."""
+
+
+class _Kernel(NamedTuple):
+    """What a bound kernel computes.
+
+    last  True for the last kernel of its op, after which the results are complete
+    node  the node for which alone it is launched by itself
+    """
+
+    op: Op
+    operands: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    last: bool
+    node: Node | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A launch of a kernel that has run, or an op that was computed without kernels.
+
+    op           what it belongs to; None for what a loop does between launches
+    node         its node in a graph or an adjoint; None in eager mode
+    last         True if the results of the op are complete
+    nanoseconds  the time that it took
+    buffers      the memory of the operands, then of the results
+    """
+
+    op: Op | None
+    node: Node | None
+    operand_types: tuple[TensorType, ...]
+    result_types: tuple[TensorType, ...]
+    last: bool
+    nanoseconds: int
+    buffers: Any
+
+    @property
+    def operands(self) -> list[np.ndarray[Any, Any]]:
+        """Return the operands as arrays, in the dtypes in which they are computed; valid until the observer returns."""
+        return self._arrays(0, self.operand_types)
+
+    @property
+    def results(self) -> list[np.ndarray[Any, Any]]:
+        """Return the results likewise."""
+        return self._arrays(len(self.operand_types), self.result_types)
+
+    def _arrays(self, first: int, types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
+        buffers = [ffi.cast("char *", self.buffers[first + i]) for i in range(len(types))]
+        return [to_compute(array_of(buffer, type_), type_.dtype) for buffer, type_ in zip(buffers, types, strict=True)]
+
+
+_Observer = Callable[[Observation], None]
+
+_kernels: weakref.WeakKeyDictionary[Any, _Kernel] = weakref.WeakKeyDictionary()
+_tables: weakref.WeakKeyDictionary[Any, tuple[Node, ...]] = weakref.WeakKeyDictionary()
+
+
+def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results: Sequence[TensorType], *, last: bool,
+                    node: Node | None) -> None:
+    """Note what a bound kernel computes, for as long as it exists."""
+    _kernels[bound] = _Kernel(op, tuple(operands), tuple(results), last, node)
+
+
+def copy_for(node: Node, bound: Any) -> Any:
+    """Return a copy of a bound kernel that is launched by itself, for a node of a graph."""
+    made = machine().copy_of(bound)
+    _kernels[made] = _kernels[bound]._replace(node=node)
+    return made
+
+
+def describe_table(table: Any, nodes: Sequence[Node]) -> None:
+    """Note the node of each step of a table, for as long as it exists."""
+    _tables[table] = tuple(nodes)
+
+
+class _Thread(threading.local):
+    """The observers of a thread, and the exception that one of them raised."""
+
+    def __init__(self) -> None:
+        self.observers: tuple[_Observer, ...] = ()
+        self.raised: BaseException | None = None
+
+
+_thread = _Thread()
+_lock = Lock()
+_observing = 0
+_called: Any = None
+"""The C function that calls `_launched`; it is kept, since other threads may be about to call it."""
+
+
+def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int) -> int:
+    observers = _thread.observers
+    if not observers:
+        return 0
+    try:
+        nodes = _tables.get(table)
+        kernel = _kernels.get(bound)
+        op, operands, results, last, node = kernel or (None, (), (), False, None)
+        launched = Observation(op, node if nodes is None else nodes[step], operands, results, last, nanoseconds, buffers)
+        for observer in observers:
+            observer(launched)
+    except BaseException as raised:
+        _thread.raised = raised
+        return _STOPPED
+    return 0
+
+
+def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], nanoseconds: int,
+           buffers: Sequence[Any]) -> None:
+    """Call the observers of this thread after an op that was computed without kernels; raises what they raise."""
+    made = Observation(op, node, operands, results, True, nanoseconds, buffers)
+    for observer in _thread.observers:
+        observer(made)
+
+
+@contextmanager
+def observed(observer: _Observer) -> Iterator[None]:
+    """Call a function after each op that this thread computes; an exception from it stops the run and is raised there."""
+    before = _thread.observers
+    with _launches_observed():
+        _thread.observers = (*before, observer)
+        try:
+            yield
+        finally:
+            _thread.observers = before
+
+
+@contextmanager
+def _launches_observed() -> Iterator[None]:
+    """Have the run-time library report launches; without a compiler there is none, and ops are reported by their plans."""
+    global _observing, _called
+    library = machine().library
+    if library is None:
+        yield
+        return
+    with _lock:
+        if _called is None:
+            _called = machine().callback("adjoint_observer", _launched)
+        _observing += 1
+        library.adjoint_observe(_called)
+    try:
+        yield
+    finally:
+        with _lock:
+            _observing -= 1
+            if not _observing:
+                library.adjoint_observe(ffi.NULL)
+
+
+def observing() -> bool:
+    """Return True if a function is called after each op that this thread computes."""
+    return bool(_thread.observers)
+
+
+def failure(of_status: Callable[[int], BaseException], status: int) -> BaseException:
+    """Return the exception for the status of a launch: that of an observer, or what `of_status` returns."""
+    raised = _thread.raised
+    if status != _STOPPED or raised is None:
+        return of_status(status)
+    _thread.raised = None
+    return raised
