@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint.codegen.emit import lower, plain_form
+from adjoint.codegen.emit import lower, plain_form, shown
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Literal, Node, Value, tensor_type
 from adjoint.ir.interpret import interpret
@@ -222,6 +222,15 @@ def test_the_plain_form() -> None:
             assert not differences(node, operands_of(node, 6, 0.01))
         finally:
             ms.set_context(background_compile=before)
+
+
+def test_it_is_shown_with_the_names_of_its_values() -> None:
+    """What is shown differs from what is compiled in names alone, so it has as many statements, and it is C."""
+    node, kernels = node_of(gradient(SIZES[0])), machine().kernels
+    text, own = shown(node), lower(kernel_op(node), [x.type for x in node.operands], [x.type for x in node.results])
+    assert "float *restrict q, " in text.text and "const float s_bar = x_bar * scale_value;" in text.text
+    assert text.text.count(";") == own.text.count(";") and (text.stages, text.scratch) == (own.stages, own.scratch)
+    assert kernels is not None and len(kernels.get(text)) == len(text.stages)
 
 
 def test_what_it_means() -> None:

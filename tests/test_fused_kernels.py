@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,12 +18,13 @@ from op_cases import Case
 import adjoint as ms
 from adjoint.codegen import recipes
 from adjoint.codegen.c_print import INDEPENDENT
-from adjoint.codegen.emit import KernelText, lower
+from adjoint.codegen.emit import KernelText, lower, shown
 from adjoint.codegen.recipes import form_of, recorded, resized
 from adjoint.foundation.budget import Budget, Table
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
+from adjoint.ir.kernel.names import KEYWORDS
 from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, FusedKernel, is_map, is_reduction, kernel_op
@@ -488,3 +491,84 @@ def test_recipes_make_the_same_kernels() -> None:
             assert found is None or found == lower(op, operands, results)
             made += found is not None
     assert made > len(nodes)
+
+
+# Their names ------------------------------------------------------------------------------------------------------------------
+
+
+HARD = ("x'", "for", "size", "operand", "exp", "tanh", "NAN", "INT64_MAX", "adjoint_tanh_f32", "größe", "m", "n", "row", "lane", "value",
+        "x_value", "out", "unit", "main", "j", "", "float", "int64_t", "fused_f32", "2x", "*/", "isnan", "full", "computed", "y.1'")
+"""Hints that are no names in C, or that mean something else there or in a kernel."""
+
+
+def renamed(node: Node, hints: Sequence[str]) -> Node:
+    """Return a fused node whose values have other names."""
+    names, inner, (region,) = itertools.cycle(hints), Builder(), node.regions
+    known: dict[Any, Any] = {param: Value(param.type, next(names)) for param in region.params}
+    for each in region.nodes:
+        made = inner.emit_node(each.op, [known.get(x, x) for x in each.operands])
+        known.update(zip(each.results, made.results, strict=True))
+        for value in made.results:
+            value.hint = next(names)
+    body = inner.finish([known[x] for x in region.results], [known[x] for x in region.params])
+    return Builder().emit_node(node.op, node.operands, regions=[body])
+
+
+def without_names(text: KernelText) -> str:
+    """Return the text without comments and spaces, with one name for all but those of C and of our functions."""
+    code = re.sub(r"/\*.*?\*/|\s+", " ", text.text, flags=re.DOTALL).replace("( ", "(")
+    return re.sub(r"\b(?!adjoint_)(?!0x)[A-Za-z_]\w*", lambda found: found[0] if found[0] in KEYWORDS else "name", code)
+
+
+def launched(text: KernelText, arrays: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    """Return what a kernel computes of these arrays."""
+    kernels, ffi = machine().kernels, FFI()
+    assert kernels is not None
+    scratch = [np.empty(size, np.uint8) for size in text.scratch]
+    outs = [np.empty(type_.sizes, type_.dtype.array) for type_ in types]
+    given = [np.ascontiguousarray(array) for array in arrays]
+    pointers: Any = ffi.new("void *[]", [ffi.cast("void *", array.ctypes.data) for array in (*given, *outs, *scratch)])
+    for function, stage in zip(kernels.get(text), text.stages, strict=True):
+        assert function(pointers, ffi.new("int64_t[]", stage.sizes), 0, stage.units) == 0
+    return outs
+
+
+def test_a_kernel_is_shown_with_the_names_of_its_values() -> None:
+    b, x, bias = Builder(), Value(tensor(F32, (3, 7)), "x"), Value(tensor(F32, (7,)), "bias")
+    shifted = b.add(x, bias, hint="shifted")
+    (node,) = fused(Function("f", b.finish([b.mul(shifted, shifted, hint="y'"), shifted], [x, bias]))).body.nodes
+    text = shown(node)
+    assert "const float *restrict bias, " in text.text and "float *restrict y_bar_out" in text.text
+    shifted_at = text.text[: text.text.index("const float shifted = ")].count("\n")
+    assert (shifted_at + 1, 0) in text.places and "const float y_bar = shifted * shifted;" in text.text
+    assert "shifted_out[row * m + j] = shifted;" in text.text
+
+
+def test_names_are_no_part_of_a_kernel() -> None:
+    """Programs that differ in names share a kernel; what is shown of it differs in names alone, whatever these are."""
+    nodes = [node for _, function in (*functions(), *broadcasts().values(), *rows(), *steps().values())
+             for node in function.body.nodes if isinstance(node.op, Fused)]
+    for at, node in enumerate(nodes):
+        other = renamed(node, (*HARD[at % len(HARD) :], *HARD[: at % len(HARD)]))
+        compiled_as, seen = text_of(node), shown(other)
+        assert text_of(other) == compiled_as
+        assert without_names(seen) == without_names(compiled_as)
+        assert (seen.stages, seen.scratch, seen.headers) == (compiled_as.stages, compiled_as.scratch, compiled_as.headers)
+
+
+@functools.cache
+def with_hard_names() -> list[tuple[Node, KernelText]]:
+    pairs = [*functions()[:COUNT:9], *[*broadcasts().values()][::11], *rows()[::8], *[*steps().values()][::5]]
+    nodes = [node for _, function in pairs for node in function.body.nodes if isinstance(node.op, Fused)]
+    found = [(node, shown(renamed(node, HARD))) for node in nodes]
+    compiled([text for _, text in found])
+    return found
+
+
+def test_what_is_shown_is_c_with_the_same_bits() -> None:
+    for node, text in with_hard_names():
+        arrays = inputs(Function("f", node.regions[0]), 0)
+        expected = run(kernel_op(node), arrays, [tensor_type(x) for x in node.operands])
+        found = launched(text, arrays, [tensor_type(x) for x in node.results])
+        assert [bits(x, y.type) for x, y in zip(found, node.results, strict=True)] == \
+            [bits(x, y.type) for x, y in zip(expected, node.results, strict=True)]

@@ -70,7 +70,8 @@ Show a program at its stages:
   plan       what is run, in order: launches of kernels, calls of Python, control flow, and the slots that each reads, fills and frees;
              of the graph as it runs while no gradient of it is taken, or of what --passes leave; it is for reading, and not among all
   adjoint    the gradient: a forward copy and the reverse pass, by the arguments and parameters in --wrt, hooks standing in it
-  c          one kernel for each different computation of both, with the lines that it serves
+  c          one kernel for each different computation of both, with the lines that it serves; a fused one has the names of the first
+             values that it computes, where what is compiled has general ones
   forward    with --trace, in the place of parsed: what one run on example inputs did, the branch that it took and what its
              forward hooks computed
   all        all of them but the plan (the default)

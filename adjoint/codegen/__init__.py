@@ -6,6 +6,7 @@ Each module imports from those before it.
     accuracy          the largest errors of the elementary functions in `c/`
     c_print           the text of a tree of C (`adjoint.ir.kernel.c_ast`)
     headers           the C that kernels share; its files are in `c/`
+    user_names        names of the user's that C leaves free
     emit              an op with operand types to the text of a kernel
     recipes           kernels for other sizes, without emitting them again
     packs             which kernels are compiled together

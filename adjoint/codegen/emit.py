@@ -18,13 +18,16 @@ from typing import Final
 
 from adjoint.codegen import headers
 from adjoint.codegen.c_print import INDEPENDENT, WIDTH, comment, function_text
+from adjoint.codegen.user_names import local_name
 from adjoint.foundation.dataclass import dataclass
+from adjoint.ir.core import Node
 from adjoint.ir.kernel import Kernel
 from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
+from adjoint.ir.ops.fused import FusedKernel, kernel_op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "plain_form", "unit_text"]
+__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "plain_form", "shown", "unit_text"]
 
 
 PLAIN_WORK: Final = 2**27
@@ -108,16 +111,17 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
 
 def lower(
     op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False,
-    plain_work: float = 0,
+    plain_work: float = 0, values: Sequence[str] = (),
 ) -> KernelText:
     """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     `specialized` writes the sizes into the text, for a kernel of these shapes only.  `name` replaces the name made of op and dtypes;
     a `private` kernel is visible in its file only, and has only the stages that these types need.  With `plain_work` it is plain,
-    that is quick to compile, unless the op has a tuned form and does more multiply-adds than that.
+    that is quick to compile, unless the op has a tuned form and does more multiply-adds than that.  `values` are names for the values
+    of a fused kernel: see `shown`.
     """
-    kernel = Kernel(specialized=specialized, plain_work=plain_work)
-    names = _names(op, len(operands), len(results))
+    kernel = Kernel(specialized=specialized, plain_work=plain_work, values=values)
+    names = op.buffer_names(values) if values and isinstance(op, FusedKernel) else _names(op, len(operands), len(results))
     types = [*operands, *results]
     first_result = len(operands)
     buffers = [
@@ -160,6 +164,21 @@ def lower(
         kernel.plain,
         kernel.two_forms,
     )
+
+
+def shown(node: Node) -> KernelText:
+    """Return the kernel of a node as people are shown it: that of a fused node with the names that its values have in the program.
+
+    What is compiled has general names, `x_0`, `mul_3`: its text is its identity, and programs that differ in names share kernels.  Nothing
+    but names differs.
+    """
+    operands, results = [x.type for x in node.operands], [x.type for x in node.results]
+    op = kernel_op(node)
+    if op is node.op:
+        return lower(op, operands, results)
+    (region,) = node.regions
+    values = [*region.params, *(value for inner in region.nodes for value in inner.results)]
+    return lower(op, operands, results, values=[local_name(value.hint) for value in values])
 
 
 def plain_form(tuned: KernelText, op: Op, operands: Sequence[Type], results: Sequence[Type]) -> KernelText:

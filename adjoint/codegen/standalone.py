@@ -14,7 +14,6 @@ What such a file cannot contain raises a CompileError: control flow, Python, sta
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, count
 from textwrap import wrap
@@ -26,10 +25,11 @@ from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
+from adjoint.codegen.user_names import TAKEN, free, function_name
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Literal, Node
 from adjoint.ir.kernel.c_ast import literal
-from adjoint.ir.kernel.names import KEYWORDS, identifier
+from adjoint.ir.kernel.names import identifier
 from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import HostCall, Launch, Plan, Straight
 from adjoint.ir.print import Listing, listing
@@ -37,24 +37,6 @@ from adjoint.ir.storage import from_compute
 from adjoint.ir.types import TensorType, Type
 
 __all__ = ["ExportedFunction", "standalone_text"]
-
-_MATH: Final = """acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2
-    logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round lround llround
-    trunc fmod remainder remquo copysign nan nextafter nexttoward fdim fmax fmin fma"""
-_LIBRARY: Final = "abs calloc div exit free labs ldiv llabs main malloc memcmp memcpy memmove memset printf putchar puts realloc strlen"
-_TAKEN: Final = frozenset({
-    *KEYWORDS, *_LIBRARY.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l")), "status",
-})
-"""Names with another meaning in C, or in each of our functions."""
-_MACROS: Final = re.compile(
-    "NAN|INFINITY|NULL|HUGE_VAL[FL]?|unix|linux|(ADJOINT|FP|M|MATH|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_[A-Z0-9_]*[A-Z0-9]|U?INT.*_(C|MAX|MIN)"
-    "|is(finite|inf|nan|normal|(greater|less)(equal)?|lessgreater|unordered)|fpclassify|signbit|u?int.*_t|(double|float|size)_t")
-"""Names that C's headers define as macros or types; none ends with `_`."""
-_DECLARED: Final = re.compile(
-    "(drem|finite|gamma|j[01n]|scalb|significand|y[01n])[fl]?|lgamma[fl]?_r|exp10[fl]?|pow10[fl]?|bcmp|bcopy|bzero|ffsl{0,2}|r?index"
-    "|mem(ccpy|chr)|stpn?cpy|str(n?(cat|cmp|casecmp|cpy|dup|len)|r?chr|coll|c?spn|error|pbrk|sep|signal|str|tok|xfrm)(_[lr])?|adjoint_.*")
-"""Names of functions declared in the headers of many systems, or in our own."""
-
 
 @dataclass(frozen=True)
 class ExportedFunction:
@@ -67,8 +49,7 @@ class ExportedFunction:
     @property
     def name(self) -> str:
         """Return the name of the function in C."""
-        name = _free(identifier(self.plan.function.symbol), _TAKEN)
-        return name + "_" if _DECLARED.fullmatch(name) else name
+        return function_name(self.plan.function.symbol)
 
 
 def standalone_text(entries: Sequence[ExportedFunction], *, plain: bool = False) -> str:
@@ -134,7 +115,7 @@ class _FunctionText:
         self.listing = listing(self.plan.function)
         self.launches = list(_launches(self.plan))
         self.names: dict[int, str] = {}
-        self.taken = {*_TAKEN, self.name}
+        self.taken = {*TAKEN, self.name}
         self.declared: list[str] = []
         self.body: list[str] = []
         self.bytes = 0
@@ -194,7 +175,7 @@ class _FunctionText:
             self.names[slot] = self._free(identifier(name))
 
     def _free(self, name: str) -> str:
-        name = _free(name, self.taken)
+        name = free(name, self.taken)
         self.taken.add(name)
         return name
 
@@ -238,13 +219,6 @@ def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
             if not isinstance(each, Launch) or not node.op.can_lower or not known:
                 raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight-line code on tensors of known size")
             yield each
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    """Return a similar name that is not taken."""
-    while name in taken or _MACROS.fullmatch(name):
-        name += "_"
-    return name
 
 
 def _plain(shown: Listing, node: Node) -> str:

@@ -206,8 +206,10 @@ _SIZE: Final = Name("size", I64)
 class Kernel:
     """Records what an op's `lower` describes.  `codegen.emit.lower` makes it, and reads it out."""
 
-    def __init__(self, *, specialized: bool = False, plain_work: float = 0):
+    def __init__(self, *, specialized: bool = False, plain_work: float = 0, values: Sequence[str] = ()):
         self.specialized = specialized
+        self.values = values
+        """Names for the values of a fused kernel, by their numbers; none for a kernel that is compiled: see `emit.shown`."""
         self.plain_work = plain_work
         """Multiply-adds up to which the kernel is to be plain, that is ready soon, rather than to run fast."""
         self.plain = plain_work > 0
@@ -263,6 +265,14 @@ class Kernel:
         self.two_forms = True
         self.plain = 0 < self.plain_work >= work
         return self.plain
+
+    def value_name(self, number: int, general: str) -> str:
+        """Return the name for a value of a fused kernel: its own, or a general one where kernels of equal form must have equal texts."""
+        return self.values[number] if self.values else general
+
+    def element_name(self, number: int) -> str:
+        """Return the name for an element that is read of a value of a fused kernel."""
+        return f"{self.values[number]}_value" if self.values else "value"
 
     def describe(self, buffer: Buffer, shape: str) -> None:
         """Set how the comment over the function shows a buffer's shape, such as `m, k`.  It is part of the kernel's text."""

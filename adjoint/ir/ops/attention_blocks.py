@@ -267,7 +267,7 @@ class _Blocks:
         for number, _, given in loop:
             for x in given:
                 if not isinstance(x, tuple) and x not in values:
-                    values[x] = k.let(self.held_in(x)[index] if x in self.parts.scores else read[x], "value")
+                    values[x] = k.let(self.held_in(x)[index] if x in self.parts.scores else read[x], k.element_name(x))
             values[number] = self.kernel.element(k, number, values, self.types)
         for number, _, _ in loop:
             if number in self.parts.array:

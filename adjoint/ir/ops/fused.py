@@ -187,6 +187,11 @@ class FusedKernel(Op):
             return {}
         return {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
 
+    def buffer_names(self, values: Sequence[str]) -> list[str]:
+        """Return names for operands and results, from those of its values."""
+        results = ("number" if isinstance(x, tuple) else values[x] for x in self.results)
+        return [*values[: self.operands], *(f"{name}_out" for name in results)]
+
     @property
     def uniform(self) -> bool:
         """Return whether loops over a single number may name it: see `Elementwise.uniform`."""
@@ -247,7 +252,7 @@ class FusedKernel(Op):
 
     def _elements(self, k: Kernel, operands: Mapping[int, Expr], types: Sequence[Type]) -> dict[int, Expr]:
         """Return by its number each value of the maps for one element, from that element of each operand that they use."""
-        values = {number: x if isinstance(x, Name) else k.let(x, "value") for number, x in operands.items()}
+        values = {number: x if isinstance(x, Name) else k.let(x, k.element_name(number)) for number, x in operands.items()}
         for number, (op, _) in enumerate(self.steps, self.operands):
             if op is not self.end:
                 values[number] = self.element(k, number, values, types)
@@ -266,7 +271,7 @@ class FusedKernel(Op):
         value = op.scalar(k, *scalars)
         if type_.dtype in (F16, BF16):
             value = k.cast(value, type_.dtype)
-        value = k.let(value, op.name)
+        value = k.let(value, k.value_name(number, op.name))
         k.step = None
         return value
 

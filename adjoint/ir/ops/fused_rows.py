@@ -152,7 +152,7 @@ class _Rows:
                 elif self.whole(x) and x not in self.kept:
                     apart = isinstance(op, Reduction) and self.joined.get(self.known[x]) != number
                     if apart or (not isinstance(op, Reduction) and self.known[x] < self.known[number]):
-                        name = self.kernel.steps[x - self.kernel.operands][0].name
+                        name = k.value_name(x, self.kernel.steps[x - self.kernel.operands][0].name)
                         self.kept[x] = k.array(self.types[x].dtype, LONGEST_ROW, f"{name}_kept")
         start = k.let(row * n, "start")
         for turn in range(max(self.known.values()) + 1):
@@ -203,7 +203,7 @@ class _Rows:
                 total = op.row(k, self.operands[x], self.bases[x][0], n)
             if self.types[number].dtype in (F16, BF16):
                 total = k.cast(total, self.types[number].dtype)
-            self.values[number] = k.let(total, op.name)
+            self.values[number] = k.let(total, k.value_name(number, op.name))
             self.store(number, row, self.values[number])
 
     def element(self, numbers: Sequence[int], start: Expr, j: Any) -> dict[int, Expr]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjoint.codegen.emit import lower, unit_text
+from adjoint.codegen.emit import lower, shown, unit_text
 from adjoint.codegen.standalone import ExportedFunction, standalone_text
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import user_place
@@ -155,10 +155,12 @@ def _written(module: Module, symbol: str) -> set[str]:
 def kernels(*modules: Module) -> list[dict[str, Any]]:
     """Return each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it.
 
-    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.  For the lines of their C,
-    counted from 1, `lines` has the nodes that they compute.
+    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.  They have the names of the
+    values that they compute for the first of the nodes that use them.  For the lines of their C, counted from 1, `lines` has the nodes that
+    they compute.
     """
     found: dict[str, dict[str, Any]] = {}
+    places: dict[str, tuple[tuple[int, int], ...]] = {}
     together = [Fuse().on_module(Attend().on_module(module)) for module in modules] if background_compile() else []
     for module in (*modules, *together):
         for function in module.functions.values():
@@ -167,13 +169,16 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
                 op = kernel_op(node)
                 if not op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
                     continue
-                lowered = lower(op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
-                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "lines": {}, "c": lowered.text}
-                entry = found.setdefault(lowered.text, fresh)
+                text = lower(op, [x.type for x in node.operands], [x.type for x in node.results]).text
+                if text not in found:
+                    first = shown(node)
+                    found[text] = {"name": first.name, "headers": list(first.headers), "serves": [], "lines": {}, "c": first.text}
+                    places[text] = first.places
+                entry = found[text]
                 served = _served(node)
                 if served not in entry["serves"]:
                     entry["serves"].append(served)
-                for line, step in lowered.places:
+                for line, step in places[text]:
                     inner = node.regions[0].nodes[step]
                     entry["lines"].setdefault(line, {})[inner.op.name + _place(inner)] = None
     for entry in found.values():
