@@ -3,6 +3,7 @@
     packages  from the docstrings of the packages, in the order that tests/test_layers.py enforces
     arrows    that order
     gates     from the same test
+    passes    from the schedule in adjoint/passes/schedule.py
     journeys  from runs of docs/journeys.py
 """
 
@@ -20,6 +21,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from adjoint.passes.schedule import PARTS, SCHEDULES
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "adjoint"
 LAYERS = runpy.run_path(str(ROOT / "tests" / "test_layers.py"))
@@ -30,7 +33,8 @@ _LISTED = re.compile(r"^ {4}(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
 
 def page() -> str:
     """Return the text of architecture.md with its generated parts as they should be; AssertionError if the page lacks one."""
-    parts = {"packages": packages(), "arrows": arrows(), "gates": gates(), **{f"journey {name}": text for name, text in journeys().items()}}
+    parts = {"packages": packages(), "arrows": arrows(), "gates": gates(), "passes": passes(),
+             **{f"journey {name}": text for name, text in journeys().items()}}
     written = Path(__file__).with_name("architecture.md").read_text(encoding="utf-8")
     text = _PART.sub(lambda found: f"{found[1]}\n{parts.pop(found['name'])}\n\n{found[3]}", written)
     assert not parts, f"architecture.md has no place for {', '.join(parts)}"
@@ -104,6 +108,23 @@ def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
     listed = [each for row in _LISTED.findall(_doc(path)) for each in row.split(", ") if each in inner]  # in the order of their imports
     for each in listed or sorted(inner):
         yield from _rows(path / each, f"{indent}&emsp;")
+
+
+# -- passes -------------------------------------------------------------------------------------------------------------
+def passes() -> str:
+    """Return a table of the schedules, and one of the steps that are taken alone."""
+    schedules: list[str] = []
+    for each in SCHEDULES:
+        in_order = ", ".join(f"`{step}`" for step in each.pipeline().passes)
+        schedules.append(f"| {each.purpose} | {in_order} | {each.when} | {each.why} |")
+    parts: list[str] = []
+    for part in PARTS:
+        file = part.function.__module__.removeprefix("adjoint.").replace(".", "/")
+        parts.append(f"| `{file}.py::{part.function.__name__}` | {part.when} | {part.why} |")
+    return "\n".join([
+        "| for | passes, in order | who runs them, and when | why these, in this order |", "|---|---|---|---|", *schedules, "",
+        "These steps work on part of a function, or are asked for more than their result, so they are taken alone:", "",
+        "| step | taken by | why alone |", "|---|---|---|", *parts])
 
 
 # -- journeys -----------------------------------------------------------------------------------------------------------

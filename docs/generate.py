@@ -5,7 +5,7 @@
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
     how-a-call-runs.md  by ways.py: from the lists of ways, reasons and causes, and from runs of a program for each way
-    architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
+    architecture.md   in part, by architecture.py: packages, their order, the schedule of passes, and the functions that three calls pass
     declarations.py   by declarations.py: how Python calls the run-time library
     *.pyi             by stubs.py: the functions, Primitives and methods that are made from the classes of ops
 """

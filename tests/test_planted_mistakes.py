@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from test_ops import needs_compiler
 
 from adjoint.ir.ops.fused import FusedKernel
 from adjoint.passes import dce, fuse, optimising, order
+from adjoint.passes.schedule import UNRECORDED
 from adjoint.runtime.execution import bound_plan, buffers, tables, tiers
 from adjoint.runtime.graphs.guards.objects import HookSlots
 from tests.made_up.forms import TIERS, Comparison, Differs, compile_fused, forget
@@ -193,12 +195,14 @@ def late_hooks_ignored(patch: Patch) -> None:
 
 def hooks_inlined(patch: Patch) -> None:
     """Cells are inlined before their gradient is taken, whatever hooks they have."""
-    patch.setattr(optimising, "UNRECORDED", "inline{cells=true},differentiate,unhook,simplify,cse,dce{failing=true}")
+    passes = "inline{cells=true},differentiate,unhook,simplify,cse,dce{failing=true}"
+    patch.setattr(optimising, "UNRECORDED", replace(UNRECORDED, passes=passes))
 
 
 def hooks_on_values_dropped(patch: Patch) -> None:
     """Hooks on values go before their gradient is taken."""
-    patch.setattr(optimising, "UNRECORDED", "inline,unhook,differentiate,inline{cells=true},simplify,cse,dce{failing=true}")
+    passes = "inline,unhook,differentiate,inline{cells=true},simplify,cse,dce{failing=true}"
+    patch.setattr(optimising, "UNRECORDED", replace(UNRECORDED, passes=passes))
 
 
 def given_as_a_parameter(patch: Patch) -> None:

@@ -34,14 +34,14 @@ from adjoint.ir.print import listing, print_module
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import PassDiffs, Pipeline
-from adjoint.passes.optimising import OPTIMISING
+from adjoint.passes.schedule import EXPANDED, OPTIMISED
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed, run_instead
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.jit import jit
-from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, plan_of, plans, standalone, wanted
+from adjoint.runtime.inspection.stages import adjoint_of, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -65,7 +65,7 @@ Show a program at its stages:
 
   parsed     the graph that `jit` and GRAPH_MODE run: the source is parsed for inputs of the types in --args; control flow that depends
              on tensors is in it, prints and hooks stand where they run
-  optimised  the same after {OPTIMISING}: the same values and effects.
+  optimised  the same after {OPTIMISED.passes}: the same values and effects.
              It is what runs while nothing is recorded and none of the user's code runs in it; gradients are taken of the parsed one
   plan       what is run, in order: launches of kernels, calls of Python, control flow, and the slots that each reads, fills and frees;
              of the graph as it runs while no gradient of it is taken, or of what --passes leave; it is for reading, and not among all
@@ -185,7 +185,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
         if chosen.stage in (first, "all"):
             yield first, module, []
         if chosen.stage in ("optimised", "all"):
-            after, changes = _after(Pipeline.parse(OPTIMISING), module, chosen)
+            after, changes = _after(OPTIMISED.pipeline(), module, chosen)
             yield from changes or [("optimised", after, [])]
             if chosen.stage == "optimised":
                 shown = after
@@ -219,7 +219,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     if chosen.standalone:
         yield "c", standalone(module, symbol, gradient, names, plain=chosen.plain), []
     elif chosen.stage != "adjoint":
-        yield "c", kernels(expanded(module), *([gradient] if gradient is not None else [])), []
+        yield "c", kernels(EXPANDED.run(module), *([gradient] if gradient is not None else [])), []
     if mistake is not None:
         raise mistake
 

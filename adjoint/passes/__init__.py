@@ -34,8 +34,9 @@ Gradients:
 
 Before a graph runs:
 
+    schedule          for each purpose, which passes run in which order
     order             whether gradients that are expanded are summed as in eager mode
-    optimising        the passes that make a graph fast
+    optimising        the schedule that makes a graph fast, where eager mode gives the same
 """
 
 from adjoint.passes import (

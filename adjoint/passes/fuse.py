@@ -32,7 +32,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
@@ -439,9 +439,13 @@ def is_written_out(literal: Literal) -> bool:
 
 @dataclass(frozen=True)
 class Fuse(Pass):
-    """`fuse`: elementwise nodes over the same elements, and a reduction or optimiser's step that reads them, become one node."""
+    """`fuse`: elementwise nodes over the same elements, and a reduction or optimiser's step that reads them, become one node.
+
+    accept  returns False for a fused node whose nodes are to stay as they are
+    """
 
     name: ClassVar[str] = "fuse"
+    accept: Accept = field(default=lambda node: True, repr=False)
 
     def on_function(self, function: Function, module: Module) -> Function:
-        return fused(function)
+        return fused(function, self.accept)

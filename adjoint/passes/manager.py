@@ -3,8 +3,8 @@
     p = Pipeline.parse("inline,grad{wrt=[x, @w]},simplify,cse,dce")
     after = p.run(module, observers=[verifying, Timing()])
 
-A pass is a frozen dataclass: its fields are its options, written `name{option=value}` in text.  Its input verifies and its
-output verifies; observers between the passes check that, dump, compare, measure the time.
+A pass is a frozen dataclass: its fields are its options, written `name{option=value}` in text; one that has no text has `repr=False`.  Its
+input verifies and its output verifies; observers between the passes check that, dump, compare, measure the time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Pass:
         changed = [
             f"{f.name}={_option_text(value)}"
             for f in dataclasses.fields(self)
-            if (value := getattr(self, f.name)) != f.default
+            if f.repr and (value := getattr(self, f.name)) != f.default
         ]
         return f"{self.name}{{{', '.join(changed)}}}" if changed else self.name
 
@@ -238,7 +238,7 @@ class _Reader:
             self._next()
             while self._peek() != "}":
                 option = self._next()
-                known = [f.name for f in dataclasses.fields(cls)]
+                known = [f.name for f in dataclasses.fields(cls) if f.repr]
                 if option not in known:
                     raise _mistake(f"the pass {name} has no option `{option}`", ", ".join(known))
                 self._expect("=")

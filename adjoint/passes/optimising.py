@@ -1,4 +1,4 @@
-"""The passes that make a graph fast without changing what it means.
+"""The function that a graph runs while nothing is recorded: after the passes that make it fast, if it still means the same.
 
 Values stay the same to the bit, and effects stay in their order.  The passes run last: a gradient of their result would be summed in
 another order.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final
 
 from adjoint.foundation.diagnostics import CompileError
@@ -20,35 +19,13 @@ from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
-from adjoint.passes.manager import Observer, Pipeline
 from adjoint.passes.order import calls_alike, reads_survive, sums_alike
+from adjoint.passes.schedule import UNRECORDED, WITHOUT_ALGEBRA
 
-__all__ = ["OPTIMISING", "UNRECORDED", "optimised", "optimised_alike", "parameters_among", "why_not_alike"]
-
-OPTIMISING: Final = "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}"
-
-UNRECORDED: Final = "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true},early-steps"
-"""The same for a function of which no gradient is taken any more: cells with hooks are unpacked, after `differentiate`; large steps of
-optimisers come early."""
-
-
-_WITHOUT_ALGEBRA: Final = UNRECORDED.replace("simplify,cse,", "")
-"""The same where algebra would make one tensor of two, and a branch decides which of them Python is given."""
-
-
-@cache
-def _pipeline(text: str) -> Pipeline:
-    """Parse a text above: once, since small graphs take little longer to be optimised."""
-    return Pipeline.parse(text)
-
-
-def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
-    """Return the module after the passes of `OPTIMISING`."""
-    return _pipeline(OPTIMISING).run(module, observers)
-
+__all__ = ["optimised_alike", "parameters_among", "why_not_alike"]
 
 def optimised_alike(function: Function, module: Module) -> Function | None:
-    """Return a function of a module after these passes, if eager mode gives the same bits, the same errors and the same new tensors.
+    """Return a function of a module after the passes of `UNRECORDED`, if eager mode gives the same bits, errors and new tensors.
 
     None if a gradient could be summed in another order, if a hook could be called that is not called there, if a parameter would be
     written while its old value is still needed, if Python would be given an argument or a parameter in place of a new tensor, or if there
@@ -74,9 +51,9 @@ def _optimised_alike(function: Function, module: Module) -> Function | str:
         return "a hook or a 'bprop' would be called on a path where eager mode does not call it"
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     choices = _choices(flat)
-    for passes in (UNRECORDED, _WITHOUT_ALGEBRA) if choices is not None else (_WITHOUT_ALGEBRA,):
+    for schedule in (UNRECORDED, WITHOUT_ALGEBRA) if choices is not None else (WITHOUT_ALGEBRA,):
         try:
-            made = _pipeline(passes).run(whole).functions[function.symbol]
+            made = schedule.run(whole).functions[function.symbol]
         except CompileError as mistake:
             return f"it takes a gradient that cannot be taken: {mistake.diagnostic.label or mistake.diagnostic.title}"
         if not reads_survive(made):

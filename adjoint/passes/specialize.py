@@ -175,6 +175,9 @@ class Specialize(Pass):
         functions = {symbol: specialized(function, sizes) for symbol, function in module.functions.items()}
         return Module(params, module.hosts, functions)
 
+    def on_function(self, function: Function, module: Module) -> Function:
+        return specialized(function, dict(map(_size, self.sizes)))
+
 
 def _size(text: str) -> tuple[str, int]:
     name, _, number = text.partition(":")

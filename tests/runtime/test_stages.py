@@ -13,10 +13,10 @@ from adjoint import Parameter, Tensor, nn, ops
 from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import walk
 from adjoint.ir.print import print_module
-from adjoint.passes.optimising import optimised
+from adjoint.passes.schedule import EXPANDED, OPTIMISED
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.graphs.calls.making import parsed
-from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, wanted
+from adjoint.runtime.inspection.stages import adjoint_of, kernels, wanted
 
 
 class LeNet(nn.Cell):
@@ -174,7 +174,7 @@ def test_the_optimised_program_computes_what_the_parsed_one_does(name, capsys):
     given = tensors(made, arguments)
     before = run_text(print_module(made.graph.module), made.graph, given)
     printed = capsys.readouterr().out
-    after = run_text(print_module(optimised(made.graph.module)), made.graph, given)
+    after = run_text(print_module(OPTIMISED.run(made.graph.module)), made.graph, given)
     assert capsys.readouterr().out == printed
     for a, b in zip(before[0], after[0], strict=True):
         assert a.dtype == b.dtype and np.array_equal(a, b), name
@@ -185,7 +185,7 @@ def test_the_optimised_program_computes_what_the_parsed_one_does(name, capsys):
 def test_the_optimised_program_computes_what_python_does(name, capsys):
     target, arguments, made = lowered(name)
     given = tensors(made, arguments)
-    got, _ = run_text(print_module(optimised(made.graph.module)), made.graph, given)
+    got, _ = run_text(print_module(OPTIMISED.run(made.graph.module)), made.graph, given)
     result = target(*arguments)
     leaves: list = []
 
@@ -207,7 +207,7 @@ def test_every_line_leads_back_to_the_user(name):
     """Every node of every stage stands at a line of this file, and of the function that was parsed."""
     target, _, made = lowered(name)
     graph = made.graph
-    stages = [graph.module, optimised(graph.module), expanded(graph.module)]
+    stages = [graph.module, OPTIMISED.run(graph.module), EXPANDED.run(graph.module)]
     if name != "hooked":
         stages.append(adjoint_of(graph.module, graph.symbol, wanted(graph.module, graph.symbol)).module)
     lines = [range(start, start + len(text)) for text, start in map(inspect.getsourcelines, (LeNet, WithLoss, Hooked))]
@@ -234,7 +234,7 @@ def test_hooks_stand_in_the_adjoint():
     for line in ("callback! @h.hook(", "backward! @fc(", 'kind="output"', "callback! @clip("):
         assert line in text, text
     assert "attach!" not in text and "write!" not in text and adjoint.notes
-    used = kernels(expanded(graph.module), adjoint.module)
+    used = kernels(EXPANDED.run(graph.module), adjoint.module)
     assert len({kernel["c"] for kernel in used}) == len(used) and {"matmul_f32", "tanh_f32"} <= {kernel["name"] for kernel in used}
 
 

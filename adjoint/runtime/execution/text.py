@@ -83,9 +83,9 @@ class Loaded:
             function = self.module.functions[symbol]
             if sizes:
                 # Imported only for a text with named sizes.
-                from adjoint.passes.specialize import specialized
+                from adjoint.passes.schedule import SIZED
 
-                function = specialized(function, sizes)
+                function = SIZED.on(function, sizes=[f"{name}:{number}" for name, number in sizes.items()])
             # Two threads may both make it: they make equal bound plans.
             bound = self._bound_plans[key] = BoundPlan(planned(function, identities=True), self._makers, explanations=self.hosts)
         return bound
@@ -173,14 +173,14 @@ def load_ir(
     verify_module(module)
     if any(isinstance(node.op, Differentiated) for function in module.functions.values() for node in walk(function.body)):
         # Imported only for a text that takes gradients.
-        from adjoint.passes.differentiate import Differentiate
+        from adjoint.passes.schedule import EXPANDED
 
-        module = Differentiate().on_module(module)
+        module = EXPANDED.run(module)
     if any(isinstance(node.op, Fused) for function in module.functions.values() for node in walk(function.body)):
         # Imported only for a text with fused nodes, which are fused again where it runs.
-        from adjoint.passes.inline import Inline
+        from adjoint.passes.schedule import UNFUSED
 
-        module = Inline().on_module(module)
+        module = UNFUSED.run(module)
     values: dict[str, Tensor] = {}
     given = state or {}
     for symbol, type_ in module.params.items():

@@ -152,7 +152,7 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
 
     # Imported with the first plan that ran several times.
     from adjoint.codegen.recipes import kernel_of
-    from adjoint.passes.fuse import fused
+    from adjoint.passes.schedule import FUSED
 
     texts: dict[Any, KernelText] = {}
 
@@ -161,13 +161,13 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
         texts[kernel_op(node), *types] = kernel_of(kernel_op(node), types, [x.type for x in node.results])
         return True
 
-    function = fused(plan.function, wanted)
+    function = FUSED.on(plan.function, accept=wanted)
     if function is plan.function:
         return None
     kernels.prepare(texts.values(), waited_for=waited_for)
     refused = {key for key, text in texts.items() if not _is_ready(kernels, text)}
     if refused:
-        function = fused(plan.function, lambda node: (kernel_op(node), *(x.type for x in node.operands)) not in refused)
+        function = FUSED.on(plan.function, accept=lambda node: (kernel_op(node), *(x.type for x in node.operands)) not in refused)
     return None if function is plan.function else planned(function, identities=plan.identities, accesses=plan.accesses)
 
 

@@ -20,13 +20,13 @@ from typing import Any
 from adjoint.foundation.files import put_new, write_file
 from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.print import print_module
-from adjoint.passes.optimising import optimised
+from adjoint.passes.schedule import EXPANDED, OPTIMISED
 from adjoint.runtime.gradients.assembly import Assembled
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trace import host_text
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.inspection.stages import expanded, kernels
+from adjoint.runtime.inspection.stages import kernels
 from adjoint.runtime.process import context
 
 __all__ = ["save_adjoint", "save_graph"]
@@ -60,8 +60,8 @@ def _stages_of_graph(module: Module, level: int) -> _Files:
         if step is not None and level > 1:
             parts.append((step.name, after))
 
-    parts.append(("optimised", optimised(module, [observe])))
-    return _files(parts, level, lambda: [expanded(module)])
+    parts.append(("optimised", OPTIMISED.run(module, [observe])))
+    return _files(parts, level, lambda: [EXPANDED.run(module)])
 
 
 def _stages_of_adjoint(tape: Tape, assembled: Assembled, results: Sequence[Atom], adjoint: Function, level: int) -> _Files:

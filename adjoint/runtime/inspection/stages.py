@@ -1,7 +1,7 @@
 """The stages of a program, from the parsed graph to the C: `adjoint dump-ir` shows them and `save_graphs` writes them.
 
     parsed      the graph from the frontend
-    optimised   the graph after `passes.optimising`, with the same values and effects
+    optimised   the graph after the passes of `OPTIMISED`, with the same values and effects
     plan        what runs while no gradient is taken: launches of kernels, calls of Python, control flow, and the slots of values
     adjoint     the forward copy and the reverse pass, with its hooks
     c           one kernel for each different computation, with the lines that use it
@@ -23,13 +23,8 @@ from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
 from adjoint.ir.types import TensorType
-from adjoint.passes.attention import Attend
-from adjoint.passes.autodiff import Grad
-from adjoint.passes.differentiate import Differentiate
-from adjoint.passes.fuse import Fuse, fused
-from adjoint.passes.lift_state import LiftState
-from adjoint.passes.manager import Observer, Pipeline
-from adjoint.passes.optimising import OPTIMISING
+from adjoint.passes.manager import Observer
+from adjoint.passes.schedule import FUSED, GRADIENT, LATER_KERNELS, LIFTED_GRADIENT, STANDALONE
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.observed_functions import observed_form, why_not_observed
@@ -38,7 +33,7 @@ from adjoint.runtime.graphs.running.two_parts import head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, is_decided, may_leave
 from adjoint.runtime.process.context import background_compile
 
-__all__ = ["Adjoint", "adjoint_of", "expanded", "kernels", "plan_of", "plans", "standalone", "wanted"]
+__all__ = ["Adjoint", "adjoint_of", "kernels", "plan_of", "plans", "standalone", "wanted"]
 
 
 def plans(module: Module) -> str:
@@ -73,7 +68,7 @@ def _plan_of(graph: Graph, decided: bool) -> str:
 def _text(plan: Plan) -> str:
     """Return a plan as text; after that of the first runs that with fused nodes, if there are any and fusing is not off."""
     text = plan_text(plan) + _own_memory(plan)
-    together = fused(plan.function) if background_compile() else plan.function
+    together = FUSED.on(plan.function) if background_compile() else plan.function
     if together is plan.function:
         return text
     later = planned(together, identities=plan.identities, accesses=plan.accesses)
@@ -93,11 +88,6 @@ def _own_memory(plan: Plan) -> str:
     return f"bytes that kernels need for themselves while they run: {said}\n" if said else ""
 
 
-def expanded(module: Module) -> Module:
-    """Return the module with the gradients inside of functions expanded."""
-    return Differentiate().on_module(module)
-
-
 def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = None) -> tuple[str, ...]:
     """Return the default names to differentiate a function by: its floating arguments and the floating parameters that it reads.
 
@@ -111,9 +101,8 @@ def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = Non
 
 @dataclass(frozen=True)
 class Adjoint:
-    """A gradient: the passes that made it, the module, and its description."""
+    """A gradient: the module, and its description."""
 
-    pipeline: Pipeline
     module: Module
     notes: tuple[str, ...]
 
@@ -128,14 +117,13 @@ def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Seq
     written = _written(module, symbol)
     lifted = tuple(name for name in names if name.startswith("@") and name[1:] in written)
     notes: list[str] = []
-    first: list[Any] = []
     if lifted:
-        first.append(LiftState(symbols=lifted))
         notes.append(f"{', '.join(lifted)}: written, and differentiated by. lift-state makes it an argument, and what is written a result; "
                      "give that result zeros as its cotangent for the gradient of the other results alone")
     by = tuple(name[1:] if name in lifted else name for name in names)
-    pipeline = Pipeline((*first, Grad(wrt=by, of=symbol), *Pipeline.parse("dce").passes))
-    return Adjoint(pipeline, pipeline.run(module, observers), tuple(notes))
+    made = LIFTED_GRADIENT.run(module, observers, symbols=lifted, wrt=by, of=symbol) if lifted \
+        else GRADIENT.run(module, observers, wrt=by, of=symbol)
+    return Adjoint(made, tuple(notes))
 
 
 def _written(module: Module, symbol: str) -> set[str]:
@@ -161,7 +149,7 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
     """
     found: dict[str, dict[str, Any]] = {}
     places: dict[str, tuple[tuple[int, int], ...]] = {}
-    together = [Fuse().on_module(Attend().on_module(module)) for module in modules] if background_compile() else []
+    together = [LATER_KERNELS.run(module) for module in modules] if background_compile() else []
     for module in (*modules, *together):
         for function in module.functions.values():
             for node in walk(function.body):
@@ -196,19 +184,14 @@ def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequ
     straight-line code.  `plain`: its kernels are simple loops."""
     results = module.functions[symbol].body.results
     called = [x.hint if isinstance(x, Value) else "result" for x in results]
-    entries = [_entry(_straight(module), symbol, called)]
+    entries = [_entry(STANDALONE.run(module), symbol, called)]
     if gradient is not None:
-        entries.append(_entry(_straight(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
+        entries.append(_entry(STANDALONE.run(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
     return standalone_text(entries, plain=plain)
 
 
 def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunction:
     return ExportedFunction(planned(module.functions[symbol], identities=False), module.params, results)
-
-
-def _straight(module: Module) -> Module:
-    """Return the module with its calls and cells inlined: no gradient is taken of it any more."""
-    return Pipeline.parse(f"inline{{cells=true, rules=true}},{OPTIMISING}").run(module)
 
 
 def _few(lines: list[str]) -> list[str]:

@@ -23,7 +23,8 @@ from adjoint.ir.core import Function, Module, Region, Value, walk
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.types import NamedSizes, Poly, TensorType, substituted, symbol, tensor
-from adjoint.passes.specialize import Inferences, specialized
+from adjoint.passes.schedule import SIZED
+from adjoint.passes.specialize import Inferences
 from adjoint.runtime.graphs.graph import Graph, site_key
 from adjoint.runtime.graphs.inputs.argument_text import filling
 from adjoint.runtime.graphs.inputs.outline import OutlineSlot, Remade, expression_of, slots_of
@@ -264,7 +265,7 @@ def _specialised(graph: Graph, sizes: Mapping[str, int]) -> tuple[Module, dict[V
 
 def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
     """Return a function for some sizes, whose types are those for any size; ValueError if that is not so."""
-    made = specialized(function, sizes)
+    made = SIZED.on(function, sizes=[f"{name}:{number}" for name, number in sizes.items()])
     for old, new in zip(_values(function.body), _values(made.body), strict=True):
         if substituted(old.type, sizes) is not new.type:
             raise ValueError(f"{old.type} is {new.type} for {dict(sizes)}")

@@ -20,10 +20,10 @@ from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.host import Apply, Attach, Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
-from adjoint.passes.attention import attending
 from adjoint.passes.inline import inlined
 from adjoint.passes.optimising import optimised_alike, why_not_alike
 from adjoint.passes.order import reads_survive
+from adjoint.passes.schedule import SCORES
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.bound_plan import Faster
 from adjoint.runtime.execution.planning import planned
@@ -171,6 +171,6 @@ def _optimised(graph: Graph, user: UserCode) -> Function | None:
 
 def _planned(function: Function) -> Plan:
     """Return the plan of an optimised function, where the sizes are known by now."""
-    smaller = attending(function)
+    smaller = SCORES.on(function)
     # What computes scores again reads its operands again, later.
     return planned(smaller if smaller is function or reads_survive(smaller) else function, identities=True, accesses=True)

@@ -1,0 +1,188 @@
+"""The schedule: for each purpose, which passes run, in which order, and why.  Whoever runs passes takes them from here.
+
+    OPTIMISED.run(module)                      a module after the passes
+    FUSED.on(function, accept=accept)          a function; an option that only a program can give goes to the pass that has it
+    GRADIENT.pipeline(wrt=("x",), of="f")      the pipeline itself
+
+Gradients come before all that merges or moves computations: a gradient of their result would be summed in another order.  Cells with hooks
+keep their regions until gradients are expanded; then their callbacks are nodes of the adjoint.  `docs/architecture.md` prints the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, Final
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.ir.core import Function, Module
+from adjoint.passes.autodiff import pullback
+from adjoint.passes.escapes import with_escapes
+from adjoint.passes.inline import inlined
+from adjoint.passes.manager import Observer, Pass, Pipeline
+from adjoint.passes.specialize import Inferences
+
+__all__ = [
+    "EXPANDED", "FUSED", "GRADIENT", "LATER_KERNELS", "LIFTED_GRADIENT", "OPTIMISED", "PARTS", "SCHEDULES", "SCORES", "SIZED", "STANDALONE",
+    "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "Part", "Schedule",
+]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The passes for one purpose.
+
+    purpose  what comes out
+    passes   as `Pipeline.parse` reads them
+    when     who runs them, and when
+    why      why these, in this order
+    """
+
+    purpose: str
+    passes: str
+    when: str
+    why: str
+
+    def pipeline(self, **options: Any) -> Pipeline:
+        """Return the passes; each option goes to the passes that have it.  TypeError for one that none has."""
+        pipeline = _parsed(self.passes)
+        if not options:
+            return pipeline
+        left = set(options)
+        passes: list[Pass] = []
+        for step in pipeline.passes:
+            own = {f.name: options[f.name] for f in fields(step) if f.name in options}
+            left -= own.keys()
+            passes.append(replace(step, **own))
+        if left:
+            raise TypeError(f"none of the passes {self.passes} has the option {', '.join(sorted(left))}")
+        return Pipeline(tuple(passes))
+
+    def run(self, module: Module, observers: Sequence[Observer] = (), **options: Any) -> Module:
+        """Return the module after the passes."""
+        return self.pipeline(**options).run(module, observers)
+
+    def on(self, function: Function, **options: Any) -> Function:
+        """Return a function after the passes, which need no module: itself if none of them changes anything."""
+        for step in self.pipeline(**options).passes:
+            function = step.on_function(function, _NO_MODULE)
+        return function
+
+
+@cache
+def _parsed(text: str) -> Pipeline:
+    """Parse passes: once, since small graphs take little longer to be optimised."""
+    return Pipeline.parse(text)
+
+
+_NO_MODULE: Final = Module({}, {}, {})
+
+OPTIMISED: Final = Schedule(
+    "the optimised graph, as it is shown",
+    "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}",
+    "`dump-ir --stage optimised`, `save_graphs`",
+    "Calls first, so that a gradient finds all that it goes through. Then gradients. Then cells without hooks, since algebra and merging "
+    "find more in one body. What may fail stays.",
+)
+UNRECORDED: Final = Schedule(
+    "a graph that runs while nothing is recorded",
+    "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true},early-steps",
+    "`optimising.optimised_alike`, when a graph is first run, if it decides that eager mode gives the same; for any size as well",
+    "As above. No gradient is taken any more: cells with hooks are unpacked, and marks for gradients go, so that they hide nothing from "
+    "algebra. Optimisers' steps move last, over what is left.",
+)
+WITHOUT_ALGEBRA: Final = Schedule(
+    "the same where a branch decides which tensor Python is given",
+    UNRECORDED.passes.replace("simplify,cse,", ""),
+    "`optimising.optimised_alike`, if algebra makes one tensor of two, or choices are too many to be listed",
+    "Without the passes that may make one value of two.",
+)
+SCORES: Final = Schedule(
+    "its plan, and for a new size that plan again",
+    "attend",
+    "`runtime/graphs/running/`, when an optimised graph is planned; left out if a parameter is written before it is read again",
+    "Last, when all sizes are numbers: it depends on them whether scores are large.",
+)
+SIZED: Final = Schedule(
+    "a graph for some sizes, from one for any size",
+    "specialize",
+    "`runtime/graphs/` and loaded texts, for sizes that come for the first time",
+    "A graph for any size is parsed, differentiated and optimised already. Of its optimised form `Inferences` makes the same, faster.",
+)
+FUSED: Final = Schedule(
+    "the fused tier",
+    "fuse",
+    "`runtime/execution/tiers.py`, after three runs of a graph, an adjoint or a text; `dump-ir --stage plan`",
+    "On the function of a plan, after all else: what is fused is not taken apart again. A kernel that the compiler refuses is not accepted "
+    "in a second run.",
+)
+GRADIENT: Final = Schedule(
+    "a gradient as a function",
+    "grad,dce",
+    "`dump-ir --stage adjoint`, and what it shows of the C",
+    "The forward copy keeps only what the adjoint and the results use.",
+)
+LIFTED_GRADIENT: Final = Schedule(
+    "the same by a parameter that the function writes",
+    f"lift-state,{GRADIENT.passes}",
+    "the same",
+    "A parameter that is written has several values; as an argument it has one, by which the gradient is taken.",
+)
+EXPANDED: Final = Schedule(
+    "a module without gradients inside of its functions",
+    "differentiate",
+    "loaded texts that take gradients; the kernels of `dump-ir --stage c` and `save_graphs`",
+    "The rest stays as it was written.",
+)
+LATER_KERNELS: Final = Schedule(
+    "the kernels that come after some runs",
+    f"{SCORES.passes},{FUSED.passes}",
+    "`dump-ir --stage c`, `save_graphs`",
+    "In the order in which a graph meets them: scores when it is planned, fusing after some runs.",
+)
+UNFUSED: Final = Schedule(
+    "a module without fused nodes",
+    "inline",
+    "loaded texts that have some",
+    "They are fused again where the text runs, once it has run some times.",
+)
+STANDALONE: Final = Schedule(
+    "one C file",
+    f"inline{{cells=true, rules=true}},{OPTIMISED.passes}",
+    "`dump-ir --stage c --standalone`: the function, and its gradient after the passes above",
+    "No gradient is taken of it any more, so cells and functions with gradients of their own are inlined first of all.",
+)
+
+SCHEDULES: Final = (
+    OPTIMISED, UNRECORDED, WITHOUT_ALGEBRA, SCORES, SIZED, FUSED, GRADIENT, LIFTED_GRADIENT, EXPANDED, LATER_KERNELS, UNFUSED, STANDALONE,
+)
+"""All of them, in the order of the printed table."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A step that is taken alone, since it works on part of a function or is asked for more than its result.
+
+    function  what takes it
+    when      who calls it, and when
+    why       why it is no pass there
+    """
+
+    function: Callable[..., Any]
+    when: str
+    why: str
+
+
+PARTS: Final = (
+    Part(with_escapes, "a graph when it is parsed (`runtime/graphs/lowering/`), and a recorded path (`runtime/gradients/assembly.py`)",
+         "It completes a region before there is a function: what is used outside of a cell becomes a result of it."),
+    Part(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
+         "A path is straight-line code in the order of eager mode, and its values stay as they are: it is swept backwards, and dead code "
+         "goes."),
+    Part(inlined, "a graph before `optimised_alike` (`runtime/graphs/running/`)",
+         "The user's code is looked for in the function with its calls inlined, and sums and hooks are judged in it."),
+    Part(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
+         "It does what `specialize` does for each size, without walking the function each time."),
+)
+"""Those outside of this package, in the order of the printed table.  Nothing else of it is called there but what decides and what shows."""
