@@ -151,7 +151,7 @@ class SequentialCell(_Numbered):
         return super().__getitem__(index)
 
     def construct(self, input_data: Any) -> Any:
-        for cell in self._cells.values():
+        for cell in list(self._cells.values()):  # as in MindSpore, what a hook replaces or appends is called from the next call on
             input_data = cell(input_data)
         return input_data
 

@@ -185,6 +185,33 @@ def test_what_is_read_before_stays_and_what_is_read_after_is_new(
             assert not any(isinstance(each, RuntimeError) for each in found[2:]), (change, form)
 
 
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
+@pytest.mark.parametrize("change", [
+    lambda net: net.__setitem__(1, Twice()), lambda net: net.append(Twice()), lambda net: net.__delitem__(1),
+    lambda net: net.__setitem__(0, Twice()),
+])
+def test_a_sequence_whose_own_cell_changes_it_goes_on_with_its_cells(change: Callable[[Any], Any], register: str) -> None:
+    """As in MindSpore, whose sequence makes a new list of cells when it is changed, and goes on with the one that it has begun."""
+    results = list[Any]()
+    for form in ("eager", "jit", "graph mode"):
+        net, calls = nn.SequentialCell(Thrice(), Thrice()), list[int]()
+
+        def hook(cell: nn.Cell, *given: Any, net: Any = net, calls: list[int] = calls) -> None:
+            calls.append(1)
+            if len(calls) == 2:
+                change(net)
+
+        getattr(net[0], register)(hook)
+        ms.set_context(mode=ms.GRAPH_MODE if form == "graph mode" else ms.PYNATIVE_MODE)
+        try:
+            run = jit(net) if form == "jit" else net
+            results.append([run(Tensor([1.0])).item() for _ in range(3)])
+        finally:
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert results[0][:2] == [9.0, 9.0] and results[0][2] != 9.0
+    assert results == [results[0]] * 3
+
+
 def test_what_a_hook_replaces_is_freed_after_the_run() -> None:
     for form in ("jit", "graph mode"):
         net = Net(BODIES["read before its argument"])
