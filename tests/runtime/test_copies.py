@@ -66,8 +66,11 @@ OTHERS = ("_", "set_", "reset_", "load", "save", "jit", "ms_", "constexpr", "lau
 
 
 def _copies(text: str) -> bool:
-    """Return whether an expression makes of two different tensors copies of them, and writes neither."""
-    for numbers in (NUMBERS, (7.5, 0.25)):
+    """Return whether an expression makes of different tensors copies of them, and writes none.
+
+    There are many: a function that draws random numbers, such as `shuffle`, gives the tensor itself now and then.
+    """
+    for numbers in (NUMBERS, *((7.5 + i, 0.25) for i in range(20))):
         t = Parameter(Tensor(list(numbers)), name="t")
         try:
             made = eval(text, {**SPACE, "t": t})
