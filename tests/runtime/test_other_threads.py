@@ -12,6 +12,7 @@ import functools
 import sys
 import threading
 import types
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -74,6 +75,10 @@ class Net(nn.Cell):
         self.queue: deque[Any] = deque([1.0])
         self.ordered: Any = OrderedDict(rate=1.0)
         self.array: Any = np.array([1.0], np.float32)
+        self.arrays: Any = {"all": [np.array([1.0], np.float32)]}
+        self.bytes = bytearray([1])
+        self.numbers = array("f", [1.0])
+        self.seen = memoryview(bytearray([1]))
         self.tensor: Any = Tensor(1.0)
         self.weight = Parameter(Tensor([1.0]), name="weight")
         self.times = Times(1.0)
@@ -149,6 +154,14 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Net, float], Any]]]
     "tensor_that_python_reads": (lambda net, x: x * float(net.tensor.asnumpy()), lambda net, v: setattr(net, "tensor", Tensor(v))),
     "parameter": (lambda net, x: x * net.weight, lambda net, v: net.weight.set_data(Tensor([v]))),
     "array": (lambda net, x: x * Tensor(net.array), lambda net, v: setattr(net, "array", np.array([v], np.float32))),
+    "array_written": (lambda net, x: x * Tensor(net.array), lambda net, v: net.array.__setitem__(0, v)),
+    "item_of_an_array": (lambda net, x: x * float(net.array[0]), lambda net, v: net.array.__setitem__(0, v)),
+    "array_in_a_list_in_a_dict": (lambda net, x: x * float(net.arrays["all"][0][0]), lambda net, v: net.arrays["all"][0].__setitem__(0, v)),
+    "another_array_in_a_list": (lambda net, x: x * float(net.arrays["all"][0][0]),
+                                lambda net, v: net.arrays["all"].__setitem__(0, np.array([v], np.float32))),
+    "item_of_a_bytearray": (lambda net, x: x * net.bytes[0], lambda net, v: net.bytes.__setitem__(0, int(v))),
+    "item_of_an_array_of_python": (lambda net, x: x * net.numbers[0], lambda net, v: net.numbers.__setitem__(0, v)),
+    "item_of_a_memoryview": (lambda net, x: x * net.seen[0], lambda net, v: net.seen.__setitem__(0, int(v))),
     "item_of_a_list": (lambda net, x: x * net.items[0], lambda net, v: net.items.__setitem__(0, v)),
     "items_of_a_list": (_summed, lambda net, v: net.items.__setitem__(0, v)),
     "sum_of_a_list": (lambda net, x: x * sum(net.items), lambda net, v: net.items.__setitem__(0, v)),

@@ -135,7 +135,8 @@ class PythonCalls:
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a class of the library."""
         self.objects.outside.unparsed.given(args, tuple(kwargs.values()))
-        return self.world.convert(cls, args, kwargs)
+        numbers = self.objects.steady_numbers
+        return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Call this before Python is called with these arguments: it may use what is in them."""

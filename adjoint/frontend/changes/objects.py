@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
@@ -56,6 +58,17 @@ class Objects:
                 or ContentsPlace(x).key in self.journal.touched:
             return x
         return self.workspace.contents(x)
+
+    def steady_item(self, container: Any, index: Any) -> Any:
+        """Return `container[index]`; a number in an array or the like that other threads may change is that which was found first."""
+        found = self.steady_numbers(container)
+        item = container[index] if found is container else found[index]
+        return item if found is container or isinstance(item, (int, float, np.generic)) else container[index]
+
+    def steady_numbers(self, x: Any) -> Any:
+        """Return an array or the like that other threads may change as it was found first; `x` itself if parsed code has changed it."""
+        found = self.workspace.numbers(x)
+        return x if found is x or self.journal.has_made(x) or ContentsPlace(x).key in self.journal.touched else found
 
     def steady_items(self, x: Any) -> Iterator[Any]:
         """Return an iterator over a container that parsed code may change meanwhile; changes by other threads are not seen."""

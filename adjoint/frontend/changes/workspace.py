@@ -15,9 +15,12 @@ from __future__ import annotations
 import inspect
 import sys
 import types
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from adjoint.frontend.changes.journal import (
     CONTAINERS,
@@ -36,6 +39,9 @@ __all__ = ["COPIED", "Workspace"]
 
 COPIED: Mapping[type, Callable[[Any], Any]] = {list: list, dict: dict, set: set, deque: lambda x: deque(x, x.maxlen)}
 """Containers, and how Python copies one at once: no other thread runs meanwhile.  Others, such as arrays, may have views."""
+
+_NUMBERS: Mapping[type, Callable[[Any], Any]] = {np.ndarray: np.ndarray.copy, bytearray: bytearray, array: lambda x: x[:]}
+"""Containers of numbers, and how one is copied."""
 
 Key = tuple[Any, ...]
 
@@ -67,8 +73,8 @@ class Workspace:
         """The places with what they held before, and with what was put there."""
         self._contents: dict[int, tuple[Any, Any]] = {}
         """By the id of a container, the container and a copy of what was read in it."""
-        self._compared: dict[int, tuple[Any, Any]] = {}
-        """By its id, a container of another kind, and what was in it when it was found."""
+        self._compared: dict[int, tuple[Any, Any, Any]] = {}
+        """By its id, a container of another kind, such as an array, a copy of it as it was found if it has numbers, and what was in it."""
         self._open: set[Key] = set()
         """The keys of places that code which is not parsed may read from now on."""
         self._open_holders: dict[int, Any] = {}
@@ -190,9 +196,32 @@ class Workspace:
         if stored is not None:
             self._found[place.key] = place, found
             self._world.saw(place, found, stored)
-            if isinstance(found, CONTAINERS) and type(found) not in COPIED:
-                self._compared.setdefault(id(found), (found, ContentsPlace(found).get()))
+            self._watch(found)
         return found
+
+    def _watch(self, value: Any) -> None:
+        """Keep what is in the containers of other kinds in a value: `compare` finds whether another thread has written them since."""
+        pending, seen = [value], set[int]()
+        while pending:
+            x = pending.pop()
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            if type(x) in COPIED or type(x) is tuple:
+                pending += COPIED.get(type(x), tuple)(x).values() if type(x) is dict else COPIED.get(type(x), tuple)(x)
+            elif isinstance(x, memoryview):
+                pending.append(x.obj)
+            elif isinstance(x, CONTAINERS):
+                self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, ContentsPlace(x).get()))
+
+    def numbers(self, container: Any) -> Any:
+        """Return an array or the like as it was when it was found; only for code that neither changes it nor takes a view of it."""
+        found = self._compared.get(id(container), (None, MISSING))[1]
+        return container if found is MISSING else found
+
+    def compare(self) -> None:
+        """Find out whether another thread has written an array or the like since it was found; to be called when the guards are firm."""
+        self.is_disturbed |= any(not is_as_before(before, ContentsPlace(x).get()) for x, _, before in self._compared.values())
 
     def _is_plain(self, kind: type) -> bool:
         """Return True if `getattr` of an object of this class looks the attribute up as Python does by itself."""
@@ -204,13 +233,14 @@ class Workspace:
         known = self._contents.get(id(container))
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
+            self._watch(known[1])
         return known[1]
 
     def as_found(self, value: Any, around: tuple[int, ...] = ()) -> Any:
         """Return a value with the containers in it as they have been read; `around` holds the ids of those that contain it."""
         if id(value) in self._compared:
-            self.is_disturbed |= not is_as_before(self._compared[id(value)][1], ContentsPlace(value).get())
-        if not self._contents or id(value) in around or not (type(value) in COPIED or type(value) is tuple):
+            return self.numbers(value)
+        if not (self._contents or self._compared) or id(value) in around or not (type(value) in COPIED or type(value) is tuple):
             return value
         around = (*around, id(value))
         read = self._contents.get(id(value), (None, value))[1]

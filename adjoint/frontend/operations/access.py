@@ -70,7 +70,7 @@ class MemberAccess:
                 return container[self.world.index(index)]
             if isinstance(index, slice) and self.world.is_cells(container):
                 return self.world.part_of_cells(container, index)
-            return self.operators.called_special(container, "__getitem__", (index,), lambda: container[index])
+            return self.operators.called_special(container, "__getitem__", (index,), lambda: self.objects.steady_item(container, index))
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
         """Set an attribute that is no Parameter, by the property or the `__setattr__` of the user's class if there is one."""

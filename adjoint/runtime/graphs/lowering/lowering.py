@@ -305,6 +305,7 @@ class Lowering:
             self.python.end()
             self.guards.end()
         self.guards.freeze(self.frontend.workspace.as_found)
+        self.frontend.workspace.compare()
         return made
 
     @property
