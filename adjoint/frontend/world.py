@@ -268,6 +268,10 @@ class World(Protocol):
         """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
         ...
 
+    def read_contents(self, container: object) -> None:
+        """Record that the body looks at what is in a container from outside: hooks may have changed it since it was found."""
+        ...
+
     def read_count(self) -> int:
         """Return how many reads have been recorded."""
         ...

@@ -147,6 +147,111 @@ def test_what_is_read_before_a_hook_and_after_it_must_stay(kind: Callable[[], Tw
         assert found[4] == steps(eager, "eager", gradient)[4]
 
 
+class Containers(nn.Cell):
+    """Containers from outside that a hook of `inner` changes, and a body that has found them before the hook runs."""
+
+    def __init__(self, body: Callable[[Containers, Tensor], Any]) -> None:
+        super().__init__()
+        self.inner, self.body = Inner(), body
+        self.numbers, self.named, self.cells = [2.0, 3.0, 4.0], {"a": 2.0, "b": 3.0}, [Inner(), Inner()]
+
+    def construct(self, x: Tensor) -> Any:
+        return self.body(self, x)
+
+    def change(self) -> None:
+        self.numbers[1], self.named["b"], self.cells[1] = 5.0, 5.0, self.inner
+
+
+def of_a_list(net: Containers, x: Tensor) -> Any:
+    numbers = net.numbers
+    return net.inner(x) * numbers[1]
+
+
+def of_a_tuple_with_a_list(net: Containers, x: Tensor) -> Any:
+    numbers, named = (net.numbers, 1), net.named
+    y = net.inner(x)
+    return y * numbers[0][1] + named["b"]
+
+
+def of_a_loop(net: Containers, x: Tensor) -> Any:
+    for number in net.numbers:
+        x = net.inner(x) * number
+    return x
+
+
+def of_a_view(net: Containers, x: Tensor) -> Any:
+    for _, number in net.named.items():
+        x = net.inner(x) * number
+    return x
+
+
+def of_two_loops(net: Containers, x: Tensor) -> Any:
+    for cell, number in zip(net.cells, reversed(net.numbers)):
+        x = cell(net.inner(x)) * number
+    return x
+
+
+def of_an_iterator(net: Containers, x: Tensor) -> Any:
+    numbers = iter(net.numbers)
+    x = net.inner(x) * next(numbers)
+    return net.inner(x) * next(numbers)
+
+
+def of_a_comprehension(net: Containers, x: Tensor) -> Any:
+    return sum(cell(net.inner(x)) for cell in net.cells)
+
+
+def of_a_question(net: Containers, x: Tensor) -> Any:
+    numbers = net.numbers
+    y = net.inner(x)
+    return y if 3.0 in numbers and sum(numbers) == 9.0 else y * 7
+
+
+BODIES = [of_a_list, of_a_tuple_with_a_list, of_a_loop, of_a_view, of_two_loops, of_an_iterator, of_a_comprehension, of_a_question]
+
+
+def calls_of(body: Callable[[Containers, Tensor], Any], form: str) -> list[Any]:
+    """Return what five calls give, in the third of which a hook changes the containers, or the errors that they end with."""
+    net, calls = Containers(body), list[int]()
+    net.cells[1].scale = 4.0
+
+    def hook(cell: Inner, args: Any, output: Tensor) -> None:
+        if len(found) == 2 and not calls:
+            calls.append(1)
+            net.change()
+
+    net.inner.register_forward_hook(hook)
+    step, found = jit(net) if form == "jit" else net, list[Any]()
+    ms.set_context(mode=ms.GRAPH_MODE if form == "graph mode" else ms.PYNATIVE_MODE)
+    try:
+        for _ in range(5):
+            try:
+                found.append(step(Tensor([0.1, 0.2, 0.3])).asnumpy().tobytes())
+            except RuntimeError as raised:
+                found.append(str(raised))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    return found
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_container_that_was_found_before_a_hook_and_is_looked_into_after_it(body: Callable[[Containers, Tensor], Any]) -> None:
+    """Eager mode sees the change in the same call; a graph says that it cannot, and does not go on with what was there before."""
+    eager = calls_of(body, "eager")
+    assert eager[1] != eager[2]
+    for form in ("jit", "graph mode"):
+        found = calls_of(body, form)
+        assert "have changed what the graph reads both before and after them" in found.pop(2)
+        assert found == [*eager[:2], *eager[3:]]
+
+
+def test_a_container_that_is_looked_into_before_a_hook_only() -> None:
+    def body(net: Containers, x: Tensor) -> Any:
+        return net.inner(x * net.numbers[1])
+
+    assert calls_of(body, "jit") == calls_of(body, "graph mode") == calls_of(body, "eager")
+
+
 def test_a_property_that_makes_an_object_each_time_has_not_been_changed() -> None:
     class Options:
         @property

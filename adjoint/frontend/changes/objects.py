@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,10 @@ from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import World
 
 __all__ = ["Objects"]
+
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(reversed([])), type(iter({})), type(iter(set())),
+          type(iter({}.values())), type(iter({}.items())), enumerate, zip, map, filter)
+"""Types of views and iterators: what they give is in containers, or is given by other iterators."""
 
 _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
 """Fast path: types whose methods are all Python's own."""
@@ -54,10 +59,22 @@ class Objects:
 
         It is for code that only looks at what is in it.
         """
+        self.look_into(x)
         if not self.workspace.is_shared or type(x) not in COPIED or self.journal.has_made(x) \
                 or ContentsPlace(x).key in self.journal.touched:
             return x
         return self.workspace.contents(x)
+
+    def look_into(self, x: Any) -> None:
+        """Record that parsed code looks at what is in a container from outside, or in those that a view or an iterator gives items of."""
+        if isinstance(x, CONTAINERS):
+            x = self.workspace.original(x)
+            if not self.journal.has_made(x):
+                self.world.read_contents(x)
+        elif isinstance(x, _VIEWS):
+            for held in gc.get_referents(x):
+                for part in held if type(held) is tuple else (held,):  # `zip` has a tuple of iterators
+                    self.look_into(part)
 
     def steady_item(self, container: Any, index: Any) -> Any:
         """Return `container[index]`; a number in an array or the like that other threads may change is that which was found first."""
@@ -67,13 +84,23 @@ class Objects:
 
     def steady_numbers(self, x: Any) -> Any:
         """Return an array or the like that other threads may change as it was found first; `x` itself if parsed code has changed it."""
+        self.look_into(x)
         found = self.workspace.numbers(x)
         return x if found is x or self.journal.has_made(x) or ContentsPlace(x).key in self.journal.touched else found
 
     def steady_items(self, x: Any) -> Iterator[Any]:
         """Return an iterator over a container that parsed code may change meanwhile; changes by other threads are not seen."""
         steady = self.steady(x)
-        return iter(x) if steady is x else self._until_changed(x, steady)
+        items = iter(x) if steady is x else self._until_changed(x, steady)
+        looks = isinstance(x, _VIEWS) or (isinstance(x, CONTAINERS) and not self.journal.has_made(x))
+        return self._looking(x, items) if looks else items
+
+    def _looking(self, x: Any, items: Iterator[Any]) -> Iterator[Any]:
+        """Yield items of a container, and record each time that it is looked at: hooks may run between two of them."""
+        for item in items:
+            self.look_into(x)
+            yield item
+        self.look_into(x)  # whether there is one more
 
     def _until_changed(self, x: Any, steady: Any) -> Iterator[Any]:
         """Yield the items of `steady`, a copy of `x`; of `x` itself from where parsed code has changed it."""

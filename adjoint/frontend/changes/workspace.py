@@ -73,6 +73,8 @@ class Workspace:
         """The places with what they held before, and with what was put there."""
         self._contents: dict[int, tuple[Any, Any]] = {}
         """By the id of a container, the container and a copy of what was read in it."""
+        self._originals: dict[int, Any] = {}
+        """By the id of such a copy, the container."""
         self._compared: dict[int, tuple[Any, Any, Any]] = {}
         """By its id, a container of another kind, such as an array, a copy of it as it was found if it has numbers, and what was in it."""
         self._open: set[Key] = set()
@@ -233,8 +235,15 @@ class Workspace:
         known = self._contents.get(id(container))
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
+            self._originals[id(known[1])] = container
             self._watch(known[1])
         return known[1]
+
+    def original(self, container: Any) -> Any:
+        """Return the container of which this is a copy, or a copy of a copy, that `contents` has made; `container` itself if it is none."""
+        while id(container) in self._originals:
+            container = self._originals[id(container)]
+        return container
 
     def as_found(self, value: Any, around: tuple[int, ...] = ()) -> Any:
         """Return a value with the containers in it as they have been read; `around` holds the ids of those that contain it."""
@@ -289,7 +298,8 @@ class Workspace:
 
     def end(self) -> None:
         """Drop all objects: nothing is run any more."""
-        self._written, self._attributes, self._found, self._contents, self._compared, self._open_holders = {}, {}, {}, {}, {}, {}
+        self._written, self._attributes, self._found, self._contents, self._originals = {}, {}, {}, {}, {}
+        self._compared, self._open_holders = {}, {}
 
 
 _NOT_WRITTEN: Any = object()

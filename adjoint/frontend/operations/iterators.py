@@ -93,4 +93,4 @@ class Iterators:
                 return self.objects.steady_items(x)
             self.check(x)
             method = self.operators.special(x, "__iter__")
-            return iter(x) if method is None else self.iterated(self.run.call(method, (x,), {}), node)
+            return self.objects.steady_items(x) if method is None else self.iterated(self.run.call(method, (x,), {}), node)

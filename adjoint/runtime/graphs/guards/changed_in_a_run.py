@@ -17,8 +17,9 @@ from adjoint.runtime.graphs.guards.objects import CellState, HookSlots
 from adjoint.runtime.graphs.guards.patterns import Pattern
 from adjoint.runtime.graphs.guards.places import Place
 from adjoint.runtime.graphs.guards.references import Life, Watched
+from adjoint.runtime.tensor.structure import items
 
-__all__ = ["ReadPlace", "difference", "difference_before", "is_held", "may_be_changed", "none_has_changed"]
+__all__ = ["ReadPlace", "difference", "difference_before", "is_held", "last_look", "may_be_changed", "none_has_changed"]
 
 
 def may_be_changed(place: Place) -> bool:
@@ -48,6 +49,21 @@ class ReadPlace:
     def at(self, first: int, last: int) -> None:
         """Add reads from the first to the last one."""
         self.first, self.last = first if self.first < 0 else min(self.first, first), max(self.last, last)
+
+
+def last_look(value: Any, looked: Mapping[int, int]) -> int:
+    """Return when a container in a value was looked into last; -1 if none was.
+
+    looked  by the id of a container, what the clock showed then
+    """
+    pending, seen, last = [value], set[int](), -1
+    while pending:
+        x = pending.pop()
+        if id(x) not in seen:
+            seen.add(id(x))
+            last = max(last, looked.get(id(x), -1))
+            pending += items(x) or ()
+    return last
 
 
 def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watched: Watched) -> Callable[[], bool]:

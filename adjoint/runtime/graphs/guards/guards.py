@@ -34,6 +34,7 @@ from adjoint.runtime.graphs.guards.changed_in_a_run import (
     difference,
     difference_before,
     is_held,
+    last_look,
     may_be_changed,
     none_has_changed,
 )
@@ -85,6 +86,8 @@ class Guards:
         self.clock = 0
         self._read: dict[Hashable, tuple[int, int]] = {}
         """By address, what the clock showed at the first and at the last read of a place."""
+        self._looked: dict[int, tuple[object, int]] = {}
+        """By id, containers that were looked into, and what the clock showed at the last time."""
         self._reads: list[ReadPlace] = []
         """What the user's code may change in the middle of a run."""
         self._called: int | None = None
@@ -180,6 +183,11 @@ class Guards:
             self._recorded[address], self._read_at[address] = place, self._where()
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
 
+    def look_into(self, container: object) -> None:
+        """Record that something in a container from outside is looked at, which has been found in some place before."""
+        self.clock += 1
+        self._looked[id(container)] = container, self.clock
+
     def count(self) -> int:
         """Return the number of places that have been recorded."""
         return len(self._recorded)
@@ -210,6 +218,7 @@ class Guards:
         parts: dict[Hashable, Place] = {}
         seen: dict[Hashable, Any] = {}
         reads: dict[Hashable, ReadPlace] = {}
+        looked = {i: at for i, (_, at) in self._looked.items() if self._called is not None and at > self._called}
         for recorded, place in self._recorded.items():
             given, found = seen_parts(place, *self._seen[recorded]) if recorded in self._seen else (place.parts(), {})
             for part in given:
@@ -222,7 +231,10 @@ class Guards:
                         self.is_disturbed = True
                     seen[address] = value
                 if self._called is not None and may_be_changed(place):
-                    reads.setdefault(address, ReadPlace(part)).at(*self._read[recorded])
+                    first, last = self._read[recorded]
+                    if looked:
+                        last = max(last, last_look(self._seen[recorded][0] if recorded in self._seen else part.read(), looked))
+                    reads.setdefault(address, ReadPlace(part)).at(first, last)
         self._reads = [*reads.values()]
         if self._called is not None:
             held = {address_of(part.held): part.held for part in parts.values() if isinstance(part, Held) and is_held(part.held())}
@@ -245,7 +257,7 @@ class Guards:
                 watched.add(holder)
         self._life, self._watched = life, watched
         self._read_at = {address: self._read_at[address] for address in parts}
-        self._seen, self._disturbances, self._where = {}, None, _nowhere  # they keep objects alive
+        self._seen, self._looked, self._disturbances, self._where = {}, {}, None, _nowhere  # they keep objects alive
         self._compile()
 
     @property

@@ -131,6 +131,10 @@ class Reads:
         """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
         self._guards.of_identity(x)
 
+    def read_contents(self, container: object) -> None:
+        """Record that the body looks at what is in a container from outside: hooks may have changed it since it was found."""
+        self._guards.look_into(container)
+
     def read_numbers(self, x: Tensor) -> None:
         """Record that Python reads the values of a tensor while parsing: the graph depends on those of an outside tensor."""
         if not isinstance(x, GraphTensor):

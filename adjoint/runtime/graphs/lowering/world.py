@@ -53,6 +53,7 @@ class GraphWorld:
 
         self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
         self.read_object, self.read_identity, self.read_outcome = reads.read_object, reads.read_identity, reads.read_outcome
+        self.read_contents = reads.read_contents
         self.can_write, self.can_keep, self.write_later = python.can_write, python.can_keep, python.write
         self.keep_attributes, self.expose, self.saw = python.keep_attributes, lowering_lock.expose, reads.saw
         self.is_written_later, self.refuse_write = python.is_written, python.refuse
