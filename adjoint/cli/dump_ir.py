@@ -39,8 +39,8 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed, run_instead
-from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.jit import jit
+from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.inspection.stages import adjoint_of, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -190,7 +190,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             if chosen.stage == "optimised":
                 shown = after
     if chosen.stage == "plan":
-        yield "plan", plan_of(program.graph) if program.graph is not None and shown is program.module else plans(shown), []
+        yield "plan", plan_of(program.lowered) if program.lowered is not None and shown is program.module else plans(shown), []
     if chosen.run:
         yield "results", program.run(shown, symbol), []
     if chosen.stage not in ("adjoint", "c", "all"):
@@ -248,14 +248,14 @@ class _Program:
     symbol   of its function
     run      runs a module that passes have made of it on the example inputs; returns as text what its function prints and returns
     trained  for each parameter of the module, whether it is trained
-    graph    the graph of a parsed function
+    lowered  a parsed function, lowered to a graph
     """
 
     module: Module
     symbol: str
     run: Callable[[Module, str], str]
     trained: Mapping[str, bool] = field(default_factory=dict)
-    graph: Graph | None = None
+    lowered: Lowered | None = None
 
 
 def _program(chosen: argparse.Namespace) -> _Program:
@@ -303,7 +303,7 @@ def _program(chosen: argparse.Namespace) -> _Program:
                         "`adjoint dump-ir FILE.ir --run`")
         return _printed(lambda *given: run_instead(made, module, given), inputs)
 
-    return _Program(graph.module, graph.symbol, run_graph, trained, graph)
+    return _Program(graph.module, graph.symbol, run_graph, trained, made)
 
 
 def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:

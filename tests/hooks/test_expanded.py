@@ -418,22 +418,23 @@ ALONG_THE_PATH = [printed_in_between, printed_argument, printed_by_the_users_cod
                   of_the_second_order, of_a_value_until_it_is_removed, of_a_value_made_before, of_a_value_made_before_in_a_cell]
 
 
-def test_a_plan_without_gradients_says_nothing() -> None:
+def test_the_plan_of_a_hook_that_waits_for_a_tape() -> None:
     def watched(x: Tensor) -> Tensor:
         y = x * 2
         y.register_hook(lambda gradient: gradient * 2)
         return y
 
-    assert plan_of(ms.jit(watched).graph_of(X).graph).startswith("plan @watched")
+    assert plan_of(ms.jit(watched).graph_of(X)).startswith(
+        "as parsed: it calls Python where only a tape or a run of its own knows what for\nplan @watched")
 
 
 @pytest.mark.parametrize(("function", "why"), [
-    (printed_by_the_users_code, "along its path: apply! @print runs code of the user's while a gradient's forward pass runs"),
+    (printed_by_the_users_code, "as parsed: apply! @print runs code of the user's while a gradient's forward pass runs"),
     (of_a_later_cell, "eagerly: cell comes after code of the user's that may change what it uses"),
-    (of_a_value_until_it_is_removed, "along its path: apply! @remove runs code of the user's while a gradient's forward pass runs"),
+    (of_a_value_until_it_is_removed, "as parsed: apply! @remove runs code of the user's while a gradient's forward pass runs"),
 ])
 def test_the_plan_says_why_a_graph_does_not_run_as_a_whole(function: Callable[[Tensor], Tensor], why: str) -> None:
-    first, *_ = plan_of(ms.jit(function).graph_of(X).graph).splitlines()
+    first, *_ = plan_of(ms.jit(function).graph_of(X)).splitlines()
     assert first.startswith(f"{why} (")
     assert "test_expanded.py:" in first
 

@@ -209,7 +209,7 @@ def test_memory_grows_with_the_length(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_plan_shows_it() -> None:
     """With the nodes inside, and the memory that the kernel needs for itself."""
     net = Block(BETWEEN["causal"])
-    text = plan_of(jit(lambda x: net(x)).graph_of(numbers(4, BATCH, LENGTH, SIZE)).graph)
+    text = plan_of(jit(lambda x: net(x)).graph_of(numbers(4, BATCH, LENGTH, SIZE)))
     assert "= attention carry (" in text and "softmax(" in text
     rows = HEADS * BATCH * LENGTH * LENGTH * 4
     assert f"bytes that kernels need for themselves while they run: attention {rows}\n" in text

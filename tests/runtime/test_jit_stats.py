@@ -12,9 +12,11 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, jit_stats, nn, ops
 from adjoint.foundation.diagnostics import CompileError
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.jit import graphs_of_calls
 from adjoint.runtime.graphs.jit_stats import JitStats
 from adjoint.runtime.graphs.reports import ways
+from adjoint.runtime.inspection.stages import plan_of
 
 CALLS = 8
 """After so many calls all functions of calls are made."""
@@ -78,7 +80,7 @@ def with_a_hook_on_a_value(x: Tensor) -> Tensor:
     return y.sum()
 
 
-def parsed() -> JitStats:
+def as_parsed() -> JitStats:
     run = jit(with_a_hook_on_a_value)
     return called(run, lambda: run(ones(3)))
 
@@ -249,8 +251,9 @@ def dropped() -> JitStats:
     return called(run, lambda: run(ones(3)))
 
 
-PROVOKED = [whole, looked, gradient, parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code, waiting,
-            needs_tape, always, not_observable, recorded_with_hooks, arguments, attributes, objects, floats, sizes, hook_results, dropped]
+PROVOKED = [whole, looked, gradient, as_parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code,
+            waiting, needs_tape, always, not_observable, recorded_with_hooks, arguments, attributes, objects, floats, sizes, hook_results,
+            dropped]
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +299,61 @@ def test_names_are_different() -> None:
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_the_way_of_a_call(make: Callable[[], JitStats], way: str, why: str) -> None:
     assert (way, why) in {(each.way, each.why) for graph in make().graphs for each in graph.ways}
+
+
+def look(cell: Any, inputs: Any, output: Any) -> None:
+    """A forward hook that returns nothing."""
+
+
+def watched_net() -> Net:
+    net = Net()
+    net.layer.register_forward_hook(look)
+    return net
+
+
+def in_a_branch() -> Callable[[Tensor], Tensor]:
+    net = watched_net()
+    return lambda x: net(x) if x.sum() > 0 else net(x) * 2
+
+
+def printing_before_a_hook() -> Callable[[Tensor], Any]:
+    net = watched_net()
+
+    def body(x: Tensor) -> Any:
+        print("begins")
+        return ms.grad(lambda x: net(x))(x)
+
+    return body
+
+
+def in_two_gradients() -> Callable[[Tensor], Any]:
+    first, second = watched_net(), watched_net()
+
+    def body(x: Tensor) -> Any:
+        a = ms.grad(lambda x: first(x))(x)
+        return a, ms.grad(lambda x: second(ops.tanh(second.layer(x) @ Tensor(np.ones((2, 3), np.float32)))) + second(x * x))(x)
+
+    return body
+
+
+def with_a_waiting_hook() -> Callable[[Tensor], Any]:
+    weight = Parameter(ones(2, 3), name="w")
+    weight.register_hook(lambda grad: None)
+    return lambda x: ms.grad(lambda x: (x * weight).sum())(x)
+
+
+@pytest.mark.parametrize(("make", "way"), [
+    (lambda: lambda x: (x * 2).sum(), ways.WHOLE), (watched_net, ways.LOOKED), (in_a_branch, ways.PATH),
+    (printing_before_a_hook, ways.EAGERLY), (in_two_gradients, ways.TWO_PARTS), (with_a_waiting_hook, ways.PARSED),
+    (lambda: with_a_hook_on_a_value, ways.PARSED),
+], ids=lambda value: getattr(value, "name", ""))
+def test_the_plan_names_the_way_that_calls_take(make: Callable[[], Any], way: ways.Way) -> None:
+    run = jit(function := make())
+    said, _, _ = plan_of(parsed(function, ones(2, 3))).partition("\n")
+    assert said.startswith("plan @" if way is ways.WHOLE else way.name), said
+    taken = {each.way: each.why for each in called(run, *[lambda: run(ones(2, 3))] * CALLS).graphs[0].ways}
+    assert way.name in taken
+    assert not taken[way.name] or said == f"{way.name}: {taken[way.name]}"
 
 
 def test_the_hook_is_named_that_makes_calls_leave_the_graph() -> None:

@@ -26,11 +26,13 @@ from adjoint.ir.types import TensorType
 from adjoint.passes.manager import Observer
 from adjoint.passes.schedule import FUSED, GRADIENT, LATER_KERNELS, LIFTED_GRADIENT, STANDALONE
 from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.graphs.calls.entry import AsGraph, Eagerly, Looking, way_of, why_parsed
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.running.observed_functions import observed_form, why_not_observed
+from adjoint.runtime.graphs.lowering.lowering import Lowered
+from adjoint.runtime.graphs.reports.ways import EAGERLY, LOOKED, PARSED, PATH, TWO_PARTS
+from adjoint.runtime.graphs.running.binding import plan_of as parsed_plan
+from adjoint.runtime.graphs.running.observed_functions import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
-from adjoint.runtime.graphs.running.two_parts import head_and_tail
-from adjoint.runtime.graphs.running.user_code import UserCode, is_decided, may_leave
 from adjoint.runtime.process.context import background_compile
 
 __all__ = ["Adjoint", "adjoint_of", "kernels", "plan_of", "plans", "standalone", "wanted"]
@@ -41,28 +43,35 @@ def plans(module: Module) -> str:
     return "\n".join(_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
 
 
-def plan_of(graph: Graph) -> str:
+def plan_of(lowered: Lowered) -> str:
     """Return the plan as text by which a graph runs while no gradient is taken of it.
 
-    It begins with a line that says how long it runs so, and why it takes gradients along their paths, if it does, or may do so.  Of a graph
-    in two parts each is shown so.  Where the function runs eagerly there is that line alone.
+    It begins with a line that names the way, as docs/how-a-call-runs.md lists them, if that is not a whole call, and says why.  Of a graph
+    in two parts each is shown.  Where the function runs eagerly there is that line alone.
     """
-    return _plan_of(graph, is_decided(graph))
+    graph = lowered.graph
+    way, bound = way_of(lowered)
+    if isinstance(way, Looking):
+        return _part(graph, bound.is_decided)
+    if isinstance(way, Eagerly):
+        return f"{EAGERLY.name}: {bound.why_not_observed}\n"
+    if isinstance(way, AsGraph):
+        if bound.plan.fits(()):
+            return _text(quiet_plan(graph))
+        return f"{PARSED.name}: {why_parsed(bound)}\n{_text(parsed_plan(graph))}"
+    if (parts := bound.parts) is None:
+        return f"{PATH.name}: {bound.why_not_observed}\n{_text(parsed_plan(graph))}"
+    return (f"{TWO_PARTS.name}: {bound.why_not_observed}\n\nthe first part, {_part(parts.head, bound.is_decided)}\n\n"
+            f"the second part, as long as the first changes nothing that it was made for, {_part(parts.tail, bound.is_decided)}")
 
 
-def _plan_of(graph: Graph, decided: bool) -> str:
-    """Return the same; `decided` is True if tensors decide what runs in it, or in the graph that it is a part of."""
+def _part(graph: Graph, decided: bool) -> str:
+    """Return the plan of a graph, or of a part of one; `decided` is True if tensors decide what runs in it, or in what it is a part of."""
     why, observed = reason(graph), observed_form(graph)
     if observed is not None:
-        otherwise = "along its path" if decided else "eagerly"
-        return f"as long as forward hooks change nothing; then {otherwise}{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
-    parts = head_and_tail(graph) if why is not None else None
-    if not decided and (parts is None or not parts.begins_whole) and may_leave(graph, UserCode(graph)):
-        return f"eagerly: {why_not_observed(graph)}\n"
-    if parts is not None:
-        return (f"in two parts: {why}\n\nthe first part, {_plan_of(parts.head, decided)}\n\n"
-                f"the second part, as long as the first changes nothing that it was made for, {_plan_of(parts.tail, decided)}")
-    return ("" if why is None else f"along its path: {why}\n") + _text(quiet_plan(graph))
+        otherwise = PATH.name if decided else EAGERLY.name
+        return f"{LOOKED.name}; if these change something often, {otherwise}{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
+    return ("" if why is None else f"{PATH.name}: {why}\n") + _text(quiet_plan(graph))
 
 
 def _text(plan: Plan) -> str:

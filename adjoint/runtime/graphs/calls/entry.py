@@ -71,7 +71,7 @@ from adjoint.runtime.process.announcements import graph_made
 from adjoint.runtime.process.tracer import eagerly, state
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Entry", "kept", "shown", "subject_for"]
+__all__ = ["AsGraph", "CallWay", "Eagerly", "Entry", "Looking", "kept", "shown", "subject_for", "way_of", "why_parsed"]
 
 _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 """Estimated bytes of a graph, of each of its nodes, and of each guard."""
@@ -171,6 +171,13 @@ def shown(template: Template, tensors: Sequence[Tensor]) -> str:
 
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
+def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
+    """Return how calls of a graph run where nothing is recorded, without calling it, and the graph bound for that."""
+    template, known = flatten(((), {}))[0], Graphs(way_of)
+    graph = BoundGraph(lowered, template, MadeGraph(0, FIRST, "", "", 0.0))
+    return _way_of(graph, Call(known, template, way_of, (), (), {})), graph
+
+
 def _way_of(graph: BoundGraph, call: Call) -> CallWay:
     """Return how calls of a graph run where nothing is recorded; `call` is the first one."""
     if not graph.leaves:
@@ -233,7 +240,7 @@ class AsGraph:
         if tape is not None:
             return RECORDED, calls.on_tape(Why(RECORDED_AROUND))
         if not graph.plan.fits(tensors):
-            return PARSED, _why_parsed(graph, tensors)
+            return PARSED, why_parsed(graph, tensors)
         if graph.lowered.written:
             return PIECES, Why(WRITTEN)
         if graph.may_share:
@@ -243,7 +250,7 @@ class AsGraph:
         return PIECES, Why(RESULT if graph.call is None else FIRST_CALLS)
 
 
-def _why_parsed(graph: BoundGraph, tensors: Sequence[Tensor]) -> Why:
+def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
     """Return why a graph does not run optimised."""
     if any(x._hooks for x in (*tensors, *graph.lowered.graph.state.values())):
         return Why(WAITING_HOOK)
@@ -327,7 +334,7 @@ def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
         return Why(ALWAYS_CALLED)
     if any("_shared" in x.__dict__ for x in call.tensors):
         return Why(NOT_OBSERVABLE, "an argument shares its memory with a NumPy array")
-    return Why(OFTEN_LEFT, str(beginning.departures)) if beginning.departures else _why_parsed(graph, call.tensors)
+    return Why(OFTEN_LEFT, str(beginning.departures)) if beginning.departures else why_parsed(graph, call.tensors)
 
 
 class InTwoParts:
