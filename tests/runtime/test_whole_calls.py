@@ -6,13 +6,13 @@ import gc
 import sys
 import threading
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import CompileError, Parameter, Tensor, jit, nn, ops
+from adjoint import CompileError, Parameter, Tensor, jit, jit_stats, nn, ops
 from adjoint.foundation.budget import budget
 from adjoint.runtime.execution import call_functions
 from adjoint.runtime.execution.bound_plan import BoundPlan
@@ -82,6 +82,43 @@ def test_results_with_names_and_constants(general: list[int]) -> None:
         assert [*result] == [name, "of", "minus"] and result["of"] == [{"n": 3, "": None}, True, (name, {})]
         assert list(result[name].asnumpy()) == [4, 6] and list(result["minus"][0].asnumpy()) == [-2, -2] and result["minus"][1] == -2
     assert first["of"] is not second["of"] and first["of"][0] is not second["of"][0]
+
+
+class Part(NamedTuple):
+    value: Any
+    rate: float = 0.5
+
+
+class Reversed(Part):
+    """Iterates over something else than it holds."""
+
+    def __iter__(self) -> Any:
+        return iter((self.rate,))
+
+
+@pytest.mark.parametrize("kind", [Part, Reversed])
+def test_named_tuples_are_arguments_and_results(general: list[int], kind: Any) -> None:
+    function = jit(lambda part: kind(part.value * part.rate, 0.25))
+    x = floats(1, 2)
+    warm(function, kind(x))
+    general.clear()
+    result = function(kind(x))
+    assert not general and type(result) is kind
+    assert result[0].asnumpy().tolist() == [0.5, 1] and result[1] == 0.25
+    with pytest.raises(AttributeError):
+        function((x, 0.5))
+
+
+@pytest.mark.parametrize("what", ["grad", "value_and_grad"])
+def test_named_tuples_of_losses_need_no_tape(what: str) -> None:
+    def losses(x: Tensor) -> Part:
+        return Part((x * x).sum(), 0.5)
+
+    run, x = jit(losses), floats(1, 2)
+    jit_stats(run)
+    found, expected = getattr(ms, what)(run)(x), getattr(ms, what)(losses)(x)
+    assert repr(found) == repr(expected)
+    assert jit_stats(run).ways == {"whole gradient": 1}
 
 
 def test_a_function_without_a_result_runs_once_for_each_call(general: list[int]) -> None:

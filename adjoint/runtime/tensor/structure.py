@@ -21,8 +21,8 @@ from operator import is_
 from typing import Any
 
 __all__ = [
-    "CONTAINERS", "GAPS", "Gap", "RESULTS", "arranged", "emptied", "endless", "items", "keys", "leaves", "like", "made", "mapped",
-    "refilled", "replaced",
+    "CONTAINERS", "GAPS", "Gap", "RESULTS", "arranged", "emptied", "endless", "is_named", "items", "keys", "leaves", "like", "made",
+    "mapped", "refilled", "replaced",
 ]
 
 _ITERATED = (tuple, list, collections.deque)
@@ -33,6 +33,11 @@ RESULTS = (tuple, list, dict)
 
 _SAME: Mapping[type, type] = {}
 _PLAIN = frozenset({tuple, list, dict, slice, collections.OrderedDict})
+
+
+def is_named(kind: Any) -> bool:
+    """Return True for a class of named tuples."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make")
 
 
 def items(value: Any) -> Sequence[Any] | None:

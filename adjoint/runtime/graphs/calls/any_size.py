@@ -148,8 +148,9 @@ class AnySize:
         self._derived: _Derived = {}
         self._ran: set[tuple[int, ...]] = set()
         shared = any(not isinstance(x, Parameter) for x in lowered.rewritten)  # an argument may be one of these
-        result = None if lowered.written or shared or self._hooked is not None else expression_of(lowered.outline)
-        self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)))
+        objects: dict[str, Any] = {}
+        result = None if lowered.written or shared or self._hooked is not None else expression_of(lowered.outline, objects=objects)
+        self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)), objects)
         self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
     def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:

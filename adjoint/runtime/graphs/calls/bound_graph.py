@@ -59,10 +59,11 @@ class BoundGraph:
         self.slots = slots_of(lowered.outline)
         self.may_share = any(not isinstance(x, Parameter) for x in lowered.rewritten)
         self._writes = bool(lowered.written) or self.may_share
-        result = None if lowered.written else expression_of(lowered.outline, converts=True)
-        self.fill = None if result is None else filling(result, len(self.slots), _CONVERTING)
+        objects = dict(_CONVERTING)
+        result = None if lowered.written else expression_of(lowered.outline, converts=True, objects=objects)
+        self.fill = None if result is None else filling(result, len(self.slots), objects)
         given = None if result is None or self.may_share else argument_text(template, count)
-        self.call = None if result is None or given is None else given.call(result, _CONVERTING, lowered.guards)
+        self.call = None if result is None or given is None else given.call(result, objects, lowered.guards)
         self.is_one_call = self.fill is not None and not (self.leaves or self.around or self.may_share)
         self.plan = bind(lowered.graph, guarded=True, alone=alone, call=self.call if self.is_one_call else None)
         self.observed: Observed | None = None
@@ -150,4 +151,4 @@ def _number(kind: type, x: Any) -> Any:
     return kind(x.item()) if isinstance(x, Tensor) else x
 
 
-_CONVERTING: dict[str, Callable[[Any], Any]] = {f"{kind.__name__}_of": functools.partial(_number, kind) for kind in (int, float, bool)}
+_CONVERTING: dict[str, Any] = {f"{kind.__name__}_of": functools.partial(_number, kind) for kind in (int, float, bool)}

@@ -87,7 +87,8 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
     """Return the gradient of a graph; a text that says why a tape is needed, if it is."""
     graph, outline = lowered.graph, lowered.outline
     general = graph.general if isinstance(graph, SizedGraph) else graph
-    result = expression_of(outline)
+    objects: dict[str, Any] = {"zeros": zeros}
+    result = expression_of(outline, objects=objects)
     if result is None:
         return "Python makes its result"
     if lowered.written:
@@ -104,7 +105,6 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
     if made is None:
         return "it would be summed in another order than in eager mode"
     joint, optimised = made
-    objects: dict[str, Any] = {"zeros": zeros}
     numbers = count(len(values) if of.valued else 0)
     by_leaf = [f"leaf{next(numbers)}" for _ in of.leaves]
     by_symbol = {symbol: f"leaf{next(numbers)}" for symbol in by}

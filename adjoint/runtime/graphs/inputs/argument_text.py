@@ -25,6 +25,7 @@ from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.inputs.templates import BOUND, Template, input_number, is_taken_apart
 from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.process.function_text import FunctionText, function_of
+from adjoint.runtime.tensor.structure import is_named
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["ArgumentText", "argument_text", "filling"]
@@ -101,6 +102,9 @@ class ArgumentText(FunctionText):
             self.statements.append(f"{name} = {number.__name__}_input({value})")
             self.tensors.append(name)
             return True
+        if is_named(kind):  # a class may have an `__iter__` of its own
+            self.unless(f"type({value}) is {self.object(kind)} and tuple.__len__({value}) == {len(node) - 1}")
+            return self.parts(f"tuple.__iter__({value})", node[1:])
         if is_taken_apart(kind):
             return False
         return self.constant(value, kind, node[1:], next(self._leaves))

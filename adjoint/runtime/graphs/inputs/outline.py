@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from itertools import count
+from math import isfinite
 from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
-from adjoint.runtime.tensor.structure import mapped
+from adjoint.runtime.tensor.structure import is_named, items, made, mapped
 
 __all__ = ["Remade", "OutlineSlot", "expression_of", "filled", "outline_key", "outlined", "slots_of"]
 
@@ -89,36 +90,44 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
     return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
 
 
-def expression_of(outline: Any, *, converts: bool = False) -> str | None:
-    """Return the expression of an outline of tuples, lists, dicts, tensors, whole numbers and text, in terms of `leaf0`, `leaf1`, ...
+def expression_of(outline: Any, *, converts: bool = False, objects: dict[str, Any] | None = None) -> str | None:
+    """Return the expression of an outline of tuples, lists, dicts, tensors, numbers and text, in terms of `leaf0`, `leaf1`, ...
 
     None for any other.
 
     converts  True: the outline may have slots of numbers as well, `int_of(leaf0)`
+    objects   gets what the expression names besides; without it there may be no named tuples
     """
-    return _expression(outline, count(), converts)
+    return _expression(outline, count(), converts, objects)
 
 
-def _expression(outline: Any, numbers: Iterator[int], converts: bool) -> str | None:
+def _expression(outline: Any, numbers: Iterator[int], converts: bool, objects: dict[str, Any] | None) -> str | None:
     if isinstance(outline, OutlineSlot):
         if outline.category == "tensor":
             return f"leaf{next(numbers)}"
         return f"{outline.category}_of(leaf{next(numbers)})" if converts else None
     kind = type(outline)
-    if kind in _WRITTEN or (kind is int and abs(outline) < 2**63):
+    if kind in _WRITTEN or (kind is int and abs(outline) < 2**63) or (kind is float and isfinite(outline)):
         return repr(outline)
     if kind is dict:
-        parts = [_expression(part, numbers, converts) for part in outline.values()]
+        parts = [_expression(part, numbers, converts, objects) for part in outline.values()]
         if None in parts or not all(type(name) is str for name in outline):
             return None
         return f"{{{', '.join(f'{name!r}: {part}' for name, part in zip(outline, parts, strict=True))}}}"
-    if kind not in (tuple, list):
+    named = is_named(kind)
+    if kind not in (tuple, list) and (objects is None or not named):
         return None
-    parts = [_expression(part, numbers, converts) for part in outline]
+    held = items(outline)
+    assert held is not None
+    parts = [_expression(part, numbers, converts, objects) for part in held]
     if None in parts:
         return None
     inside = "".join(f"{part}, " for part in parts)
-    return f"({inside})" if kind is tuple else f"[{inside}]"
+    if named and objects is not None:
+        name = f"made{len(objects)}"
+        objects[name] = partial(made, kind, ())
+        return f"{name}(({inside}))"
+    return f"[{inside}]" if kind is list else f"({inside})"
 
 
 _WRITTEN = frozenset({bool, str, type(None)})

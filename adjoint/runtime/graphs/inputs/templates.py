@@ -17,7 +17,7 @@ from adjoint.ir.types import BOOL, F64, I64, TensorType, symbol, tensor
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.tensor.mutable import MUTABLE
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.structure import items, made
+from adjoint.runtime.tensor.structure import is_named, items, made
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["BOUND", "TemplateDifference", "Template", "flatten", "input_number", "is_taken_apart", "with_numbers"]
@@ -211,7 +211,7 @@ class _Taken:
             return key(value)
         if kind in MUTABLE:
             marked, kind = True, MUTABLE[kind]
-        if kind in _WALKED or _is_named(kind):
+        if kind in _WALKED or is_named(kind):
             parts = items(value)
             assert parts is not None
             if not issubclass(kind, dict):
@@ -313,11 +313,7 @@ def input_number(node: Any) -> type | None:
 
 def is_taken_apart(kind: Any) -> bool:
     """Return True for the kind of a node that is no constant of the template."""
-    return kind is _Input or kind in _WALKED or (isinstance(kind, type) and _is_named(kind))
-
-
-def _is_named(kind: type) -> bool:
-    return issubclass(kind, tuple) and hasattr(kind, "_make")
+    return kind is _Input or kind in _WALKED or is_named(kind)
 
 
 def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
