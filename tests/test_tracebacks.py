@@ -91,6 +91,13 @@ def frames(text: str) -> list[str]:
     return [file if is_ours[file] else name for file, name in found if not file.endswith("threading.py")]
 
 
+def test_all_files_of_this_package_are_ours():
+    """Frames and lines are the user's only outside of the package, wherever in it this is decided."""
+    package = Path(ms.__file__).parent
+    assert all(is_ours[str(path)] for path in package.rglob("*.py"))
+    assert not is_ours[__file__] and not is_ours[str(package.with_name("adjoint_of_the_user") / "net.py")]
+
+
 @pytest.mark.parametrize(("case", "expected", "last"), [
     ("shape", ["<module>", "shape"], "ValueError: For 'MatMul', "),
     ("operand", ["<module>", "operand"], "TypeError: For 'Add', "),

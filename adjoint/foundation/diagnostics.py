@@ -26,7 +26,7 @@ __all__ = [
     "name_error", "noted", "placed", "printed_as", "user_place", "warn",
 ]
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
