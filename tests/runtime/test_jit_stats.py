@@ -343,14 +343,14 @@ def with_a_waiting_hook() -> Callable[[Tensor], Any]:
 
 
 @pytest.mark.parametrize(("make", "way"), [
-    (lambda: lambda x: (x * 2).sum(), ways.WHOLE), (watched_net, ways.LOOKED), (in_a_branch, ways.PATH),
+    (lambda: lambda x: (x * 2).sum(), ways.ONE_FUNCTION), (watched_net, ways.LOOKED), (in_a_branch, ways.PATH),
     (printing_before_a_hook, ways.EAGERLY), (in_two_gradients, ways.TWO_PARTS), (with_a_waiting_hook, ways.PARSED),
     (lambda: with_a_hook_on_a_value, ways.PARSED),
 ], ids=lambda value: getattr(value, "name", ""))
 def test_the_plan_names_the_way_that_calls_take(make: Callable[[], Any], way: ways.Way) -> None:
     run = jit(function := make())
     said, _, _ = plan_of(parsed(function, ones(2, 3))).partition("\n")
-    assert said.startswith("plan @" if way is ways.WHOLE else way.name), said
+    assert said.startswith("plan @" if way is ways.ONE_FUNCTION else way.name), said
     taken = {each.way: each.why for each in called(run, *[lambda: run(ones(2, 3))] * CALLS).graphs[0].ways}
     assert way.name in taken
     assert not taken[way.name] or said == f"{way.name}: {taken[way.name]}"

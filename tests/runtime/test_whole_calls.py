@@ -118,7 +118,7 @@ def test_named_tuples_of_losses_need_no_tape(what: str) -> None:
     jit_stats(run)
     found, expected = getattr(ms, what)(run)(x), getattr(ms, what)(losses)(x)
     assert repr(found) == repr(expected)
-    assert jit_stats(run).ways == {"whole gradient": 1}
+    assert jit_stats(run).ways == {"joint gradient": 1}
 
 
 def test_a_function_without_a_result_runs_once_for_each_call(general: list[int]) -> None:
