@@ -105,9 +105,64 @@ ops.scatter_mul(parameter, classes, row[:2]); ops.scatter_div(parameter, classes
 ops.scatter_nd_mul(parameter, singles, row[:2]); ops.scatter_nd_div(parameter, singles, row[:2])
 ops.gaussian_nll_loss(x, y, positive); ops.multi_margin_loss(x, classes); ops.multilabel_margin_loss(x, ranked)
 ops.multilabel_soft_margin_loss(x, unit); ops.soft_margin_loss(x, y); ops.triplet_margin_loss(x, y, unit)
+ops.copysign(x, y); ops.deg2rad(x); ops.rad2deg(x); ops.frac(x); ops.float_power(positive, 2); ops.fmax(x, y); ops.fmin(x, y)
+ops.gcd(whole, whole); ops.lcm(whole, whole); ops.heaviside(x, y); ops.hypot(x, y); ops.ldexp(x, 2); ops.logit(unit, 0.1)
+ops.nextafter(x, y); ops.positive(x); ops.signbit(x); ops.isneginf(x); ops.isposinf(x); ops.isreal(x); ops.is_nonzero(number)
+ops.is_tensor(x); ops.is_floating_point(x); ops.is_complex(x); ops.approximate_equal(x, y); ops.xdivy(x, y)
+ops.truncate_div(x, positive); ops.truncate_mod(x, positive); ops.bitwise_left_shift(whole, 1); ops.bitwise_right_shift(whole, 1)
+ops.population_count(whole); ops.inv(positive); ops.eps(x); ops.acosh(large); ops.asinh(x); ops.atanh(unit); ops.sgn(x)
+ops.mul_no_nan(x, y); ops.isnan_ext(x)
+ops.argwhere(x); ops.cummax(x, 0); ops.cummin(x, 0); ops.diff(x); ops.diff_ext(x); ops.trapz(x); ops.aminmax(x); ops.msort(x)
+ops.nanmedian(x); ops.bincount(classes); ops.histc(x, 3); ops.bucketize(x, [0.0, 1.0]); ops.searchsorted(ascending, x)
+ops.intopk(x, classes, 2); ops.unique_with_pad(classes, 1)
+ops.addr(x, row[:2], row); ops.kron(x, row); ops.vecdot(x, y); ops.cross(x, y); ops.vander(row, 2); ops.cov(x); ops.cdist(x, y)
+ops.pdist(x); ops.dist(x, y); ops.renorm(x, 2, 0, 1.0); ops.bidense(x, x, pairing, row[:2]); ops.trace(square); ops.block_diag(x, row)
+ops.diag_embed(x); ops.diagflat(row); ops.diagonal_scatter(square, row); ops.matrix_band_part(x, 0, 1); ops.matrix_diag(row)
+ops.matrix_diag_part(x, 0, 0.0); ops.matrix_set_diag(square, row); ops.tril_indices(2, 3); ops.triu_indices(2, 3)
+ops.atleast_1d(x); ops.atleast_2d(x); ops.atleast_3d(x); ops.batch_to_space_nd(stacked, 2, [[0, 0], [0, 0]]); ops.cartesian_prod(row, row)
+ops.column_stack([x, y]); ops.combinations(row); ops.deepcopy(x); ops.dyn_shape(x); ops.vsplit(x, 2); ops.hsplit(x, 3)
+ops.dsplit(sequence, 2); ops.mirror_pad(x, paddings, 'SYMMETRIC'); ops.padding(column); ops.reverse_sequence(x, classes, 1)
+ops.rot90(x, 1, (0, 1))
+ops.sequence_mask(classes, 3); ops.space_to_batch_nd(image, 2, [[0, 0], [0, 0]]); ops.unsorted_segment_max(x, classes, 2)
+ops.unsorted_segment_min(x, classes, 2); ops.unsorted_segment_prod(x, classes, 2); ops.index_fill(x, 0, classes, 1.0)
+ops.inplace_add(x, y, (0, 1)); ops.inplace_sub(x, y, (0, 1)); ops.inplace_update(x, y, (0, 1))
+ops.inplace_index_add(parameter, classes, row[:2], 0); ops.grid_sample(image, grid); ops.affine_grid(affine, (1, 1, 2, 3))
+ops.crop_and_resize(image, unit_boxes, firsts, (2, 2)); ops.max_unpool1d(signal, signal_places, 2)
+ops.max_unpool2d(image[:, :, :2, :2], tops, 2)
+ops.max_unpool3d(volume[:, :, :1, :1, :1], summit, 2); ops.bounding_box_encode(corners, wide_boxes)
+ops.bounding_box_decode(corners, corners, (9, 9))
+ops.check_valid(corners, row); ops.bartlett_window(length); ops.blackman_window(length); ops.hamming_window(4); ops.hann_window(4)
+ops.kaiser_window(4); ops.logspace(0.0, 1.0, 3); ops.gumbel_softmax(x); ops.laplace((2,), number, number, 1); ops.rrelu(x)
+ops.standard_laplace((2,), 1)
 """
 
 PRIMITIVES = """
+ops.Addcdiv()(x, y, positive, 1.0); ops.Addcmul()(x, y, y, 1.0); ops.CheckNumerics()(x); ops.Eps()(x); ops.Fmax()(x, y); ops.Fmin()(x, y)
+ops.Gcd()(whole, whole); ops.Heaviside()(x, y); ops.Hypot()(x, y); ops.IdentityN()([x, y]); ops.IsClose()(x, y); ops.Lcm()(whole, whole)
+ops.LeftShift()(whole, whole); ops.RightShift()(whole, whole); ops.Logit(0.1)(unit); ops.SquareSumAll()(x, y)
+ops.TruncateDiv()(x, positive)
+ops.TruncateMod()(x, positive); ops.Xdivy()(x, y); ops.PopulationCount()(whole); ops.MulNoNan()(x, y); ops.NextAfter()(x, y)
+ops.NonZero()(x); ops.Cummax(0)(x); ops.Cummin(0)(x); ops.CumProd()(x, 0); ops.CumulativeLogsumexp()(x, 0); ops.Median()(x)
+ops.ReduceStd()(x); ops.Bincount()(classes, 3, row[:2]); ops.Histogram(3)(x); ops.Bucketize([0.0, 1.0])(x); ops.SearchSorted()(ascending, x)
+ops.LowerBound()(x, y); ops.UpperBound()(x, y); ops.InTopK(2)(x, classes); ops.NthElement()(x, 1); ops.ListDiff()(row, row)
+ops.EqualCount()(whole, whole); ops.UniqueConsecutive()(classes)
+ops.Cross()(x, y); ops.Diag()(row); ops.DiagPart()(square); ops.Ger()(row, row); ops.MatrixBandPart()(x, 0, 1)
+ops.MatrixDiagV3()(row, 0, 3, 3, 0.0)
+ops.MatrixDiagPartV3()(x, 0, 0.0); ops.MatrixSetDiagV3()(square, row, 0); ops.Pdist()(x); ops.Renorm(2, 0, 1.0)(x); ops.Trace()(square)
+ops.TrilIndices(2, 3)(); ops.TriuIndices(2, 3)(); ops.Padding()(column); ops.ReverseSequence(1)(x, classes)
+ops.SpaceToBatchND(2, [[0, 0], [0, 0]])(image); ops.BatchToSpaceND(2, [[0, 0], [0, 0]])(stacked); ops.InvertPermutation()((1, 0))
+ops.TupleToArray()((1, 2)); ops.LogSpace()(low, high); ops.BartlettWindow()(length); ops.BlackmanWindow()(length)
+ops.HammingWindow()(length)
+ops.UnsortedSegmentMax()(x, classes, 2); ops.UnsortedSegmentMin()(x, classes, 2); ops.UnsortedSegmentProd()(x, classes, 2)
+ops.SegmentSum()(x, classes); ops.SegmentMean()(x, classes); ops.SegmentMax()(x, classes); ops.SegmentMin()(x, classes)
+ops.SegmentProd()(x, classes); ops.IndexAdd(0)(parameter, classes, row[:2]); ops.IndexFill()(x, 0, classes, 1.0)
+ops.IndexPut()(x, row[:2], [classes, classes]); ops.InplaceAdd((0, 1))(x, y); ops.InplaceSub((0, 1))(x, y); ops.InplaceUpdate((0, 1))(x, y)
+ops.InplaceUpdateV2()(x, classes, y); ops.InplaceIndexAdd(0)(parameter, classes, row[:2]); ops.ScatterAddWithAxis(1)(x, places, y[:1])
+ops.BoundingBoxEncode()(corners, wide_boxes); ops.BoundingBoxDecode((9, 9))(corners, corners); ops.CheckValid()(corners, row)
+ops.ROIAlign(1, 1, 1.0)(image, regions); ops.CropAndResize()(image, unit_boxes, firsts, (2, 2)); ops.GridSampler2D()(image, grid)
+ops.GridSampler3D()(volume, volume_grid); ops.AffineGrid()(affine, (1, 1, 2, 3)); ops.MaxUnpool2D(2)(image[:, :, :2, :2], tops)
+ops.MaxUnpool3D(2)(volume[:, :, :1, :1, :1], summit); ops.ChannelShuffle(1)(image); ops.GLU()(image); ops.StandardLaplace(1)((2,))
+ops.Acosh()(large); ops.Asinh()(x); ops.Atanh()(unit)
 ops.ACos()(unit); ops.Abs()(x); ops.Add()(x, y); ops.AddN()([x, y]); ops.ApproximateEqual()(x, y); ops.ArgMaxWithValue()(x)
 ops.ArgMinWithValue()(x); ops.Argmax()(x); ops.Argmin()(x); ops.Asin()(unit); ops.Assign()(parameter, row)
 ops.AssignAdd()(parameter, row); ops.AssignSub()(parameter, row); ops.Atan()(x); ops.Atan2()(x, y); ops.AvgPool(2, 2)(image)
@@ -312,6 +367,13 @@ MODULES = {"ms": ms, "ops": ops, "nn": nn, "Parameter": Parameter, "initializer"
 MADE: dict[str, Callable[[], Any]] = {
     "x": lambda: drawn(2, 3), "y": lambda: drawn(2, 3) * 0.5, "row": lambda: drawn(3), "square": lambda: drawn(3, 3),
     "batch": lambda: drawn(2, 2, 2), "unit": lambda: drawn(2, 3, low=0.1, high=0.9), "positive": lambda: drawn(2, 3, low=0.5),
+    "pairing": lambda: drawn(2, 3, 3), "stacked": lambda: drawn(4, 1, 2, 2), "column": lambda: drawn(2, 1),
+    "grid": lambda: drawn(1, 2, 2, 2), "volume_grid": lambda: drawn(1, 2, 2, 2, 3), "affine": lambda: drawn(1, 2, 3),
+    "unit_boxes": lambda: drawn(2, 4, low=0.1, high=0.9), "firsts": lambda: Tensor([0, 0], ms.int32),
+    "signal_places": lambda: Tensor([[[1, 2, 5, 6, 8]]]), "tops": lambda: Tensor([[[[0, 3], [9, 15]]]]),
+    "summit": lambda: Tensor([[[[[3]]]]]), "wide_boxes": lambda: Tensor([[0.0, 0.0, 3.0, 4.0]] * 3), "length": lambda: Tensor(4),
+    "regions": lambda: Tensor([[0.0, 0.0, 1.0, 3.0, 2.0]]), "ascending": lambda: Tensor([-1.0, 0.0, 1.0]),
+    "large": lambda: drawn(2, 3, low=1.5, high=4.0),
     "positive_row": lambda: drawn(3, low=0.5), "slope": lambda: Tensor([0.25]), "image": lambda: drawn(1, 1, 4, 4),
     "kernel": lambda: drawn(2, 1, 3, 3), "signal": lambda: drawn(1, 1, 5), "signal_kernel": lambda: drawn(2, 1, 3),
     "sequence": lambda: drawn(1, 2, 4), "volume": lambda: drawn(1, 1, 4, 4, 4), "cube": lambda: drawn(2, 1, 2, 2, 2),

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
-from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import I32, I64
-from adjoint.numpy import histograms
-from adjoint.ops import arithmetic, ordering, parts, picking
+from adjoint.ops import arithmetic, counts, ordering, parts, picking
 from adjoint.ops.arguments import axis_argument, dimension, flag, number, operand, wrong
 from adjoint.ops.creation import full_like, zeros_like
 from adjoint.ops.picking import index_check, indices_argument, masked_select, nonzero, take
-from adjoint.ops.shapes import moveaxis, reshape
-from adjoint.runtime.tensor.promotion import common_dtype
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, needs_values
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
@@ -132,25 +127,8 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
-    """Return where values would be inserted into ascending rows: before elements equal to them or, with `right`, after.
-
-    sorted_sequence  a vector, or rows along the last axis, with the leading sizes of `values`
-    side             "left" or "right", an alternative to `right`
-    sorter           the indices that sort the rows, if they are not sorted
-    """
-    row, given = operand("SearchSorted", sorted_sequence, "sorted_sequence"), as_tensor(values)
-    if side not in (None, "left", "right") or (side == "left" and right):
-        raise wrong("SearchSorted", "side", "'left' or 'right', as 'right' says", repr(side))
-    behind, to = flag("SearchSorted", "right", right) or side == "right", I32 if flag("SearchSorted", "out_int32", out_int32) else I64
-    if row.ndim == 1:
-        return histograms.searchsorted(row, given, "right" if behind else "left", sorter).astype(to, copy=False)
-    if row.ndim == 0 or given.ndim == 0 or row.shape[:-1] != given.shape[:-1]:
-        raise wrong("SearchSorted", "values", f"of the leading sizes {row.shape[:-1]}", given)
-    if sorter is not None:
-        row = picking.gather_elements(row, -1, operand("SearchSorted", sorter, "sorter"))
-    dtype = common_dtype(row.dtype, given.dtype)
-    found = apply(made(SearchSorted, behind), row.astype(dtype, copy=False), given.astype(dtype, copy=False))
-    return found.astype(to, copy=False)
+    """Return where values, a Tensor or a number, would be inserted into ascending rows: see `ops.searchsorted`."""
+    return counts.searchsorted(sorted_sequence, as_tensor(values), out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
@@ -159,16 +137,4 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     return_inverse  return also for each element its index in the result
     return_counts   return also the lengths of the runs of equal elements
     """
-    x = operand("UniqueConsecutive", input)
-    needs_values("UniqueConsecutive", "it has as many elements as there are changes")
-    rows = reshape(x, (-1,)) if dim is None else moveaxis(x, axis_argument("UniqueConsecutive", dim, x.ndim, "dim"), 0)
-    numbers = rows.asnumpy().reshape(rows.shape[0], -1)
-    starts = np.ones(rows.shape[0], bool)
-    starts[1:] = (numbers[1:] != numbers[:-1]).any(1)
-    found = apply(made(Gather, 0), rows, Tensor(np.flatnonzero(starts)))
-    found = found if dim is None else moveaxis(found, 0, dim)
-    inverse = Tensor(np.cumsum(starts) - 1)
-    inverse = reshape(inverse, x.shape) if dim is None else inverse
-    counts = Tensor(np.diff(np.append(np.flatnonzero(starts), rows.shape[0])))
-    more = [t for t, wanted in ((inverse, return_inverse), (counts, return_counts)) if flag("UniqueConsecutive", "return_inverse", wanted)]
-    return (found, *more) if more else found
+    return picking.unique_consecutive(input, return_inverse, return_counts, dim)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from adjoint.ir.ops.arithmetic import Sub
 from adjoint.numpy import products
-from adjoint.ops import arithmetic, linear, reduction
+from adjoint.ops import distances, linear
 from adjoint.ops.arguments import axis_argument, operand, real, wrong
 from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
-from adjoint.ops.shapes import expand_dims
+from adjoint.runtime.tensor.operators import promoted
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot", "einsum", "matmul", "mm", "mv", "outer", "vdot"]
+
+_SUB = Sub()
 
 
 def bmm(input: Any, mat2: Any) -> Tensor:
@@ -64,18 +66,4 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
                   is 0.
     """
     a, b = operand("Cdist", x1, "x1"), operand("Cdist", x2, "x2")
-    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
-        raise wrong("Cdist", "x2", f"rows of {a.shape[-1] if a.ndim else 0} numbers, as 'x1'", b)
-    order = real("Cdist", "p", p)
-    if not order >= 0:
-        raise wrong("Cdist", "p", "at least 0", order)
-    apart = arithmetic.abs(expand_dims(a, -2) - expand_dims(b, -3))
-    if order == 0:
-        return reduction.sum(arithmetic.not_equal(apart, 0).astype(a.dtype), -1)
-    if order == 1:
-        return reduction.sum(apart, -1)
-    if math.isinf(order):
-        return reduction.amax(apart, -1)
-    if order == 2:
-        return arithmetic.root_of_sum(reduction.sum(arithmetic.square(apart), -1))
-    return arithmetic.flat_power(reduction.sum(arithmetic.flat_power(apart, order), -1), 1.0 / order)
+    return distances.distances("Cdist", *promoted(_SUB, a, b), real("Cdist", "p", p))

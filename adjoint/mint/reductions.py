@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.types import F32, I64, DType, tensor
+from adjoint.ir.types import F32, I64, DType
 from adjoint.numpy import histograms, triangles
-from adjoint.ops import arithmetic, ordering, parts, picking, reduction
+from adjoint.ops import arithmetic, ordering, parts, reduction, running
 from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integer, operand, real, wrong
 from adjoint.ops.reduction import cumprod, logsumexp
 from adjoint.ops.shapes import reshape, squeeze
 from adjoint.runtime.tensor.run_time_checks import needs_values
-from adjoint.runtime.tensor.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "bincount", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "diff", "histc",
@@ -162,51 +160,19 @@ def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
     return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
 
 
-def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, Tensor]:
-    """Return the cumulative extreme along an axis, the last of equal ones, with indices; each step doubles the distance that is covered."""
-    x = operand(op, input)
-    along = axis_argument(op, dim, x.ndim, "dim")
-    if x.ndim == 0:
-        return x, apply(made(Iota, tensor(I64, (1,)), 0)).reshape(())
-    places = apply(made(Iota, tensor(I64, x.shape), along))
-    values, reach, length = arithmetic.stop_gradient(x), 1, x.shape[along]
-    while reach < length:
-        before, here = parts.narrow(values, along, 0, length - reach), parts.narrow(values, along, reach, length - reach)
-        before_at, here_at = parts.narrow(places, along, 0, length - reach), parts.narrow(places, along, reach, length - reach)
-        keeps = arithmetic.less(here, before) if largest else arithmetic.greater(here, before)
-        if x.dtype.is_float:
-            # A NaN stays until a later NaN replaces it.
-            keeps = arithmetic.logical_and(arithmetic.logical_or(keeps, arithmetic.isnan(before)),
-                                           arithmetic.logical_not(arithmetic.isnan(here)))
-        values = parts.concat((parts.narrow(values, along, 0, reach), arithmetic.where(keeps, before, here)), along)
-        places = parts.concat((parts.narrow(places, along, 0, reach), arithmetic.where(keeps, before_at, here_at)), along)
-        reach *= 2
-    return picking.gather_elements(x, along, places), places
-
-
 def cummax(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
     """Return the largest element so far along an axis, the last of equal ones, and its index."""
-    return _running("Cummax", input, dim, largest=True)
+    return running.cumulative_extreme("Cummax", input, dim, "dim", largest=True)
 
 
 def cummin(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
     """Return the smallest element so far along an axis, the last of equal ones, and its index."""
-    return _running("Cummin", input, dim, largest=False)
+    return running.cumulative_extreme("Cummin", input, dim, "dim", largest=False)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the differences of adjacent elements along an axis, `n` times, after prepending and appending Tensors."""
-    x = operand("Diff", input)
-    along, times = axis_argument("Diff", dim, x.ndim, "dim"), integer("Diff", "n", n)
-    if times < 0:
-        raise wrong("Diff", "n", "at least 0", times)
-    ends = [[] if end is None else [operand("Diff", end, name)] for name, end in (("prepend", prepend), ("append", append))]
-    x = parts.concat((*ends[0], x, *ends[1]), along) if ends[0] or ends[1] else x
-    for _ in range(times):
-        rest = x.shape[along] - 1 if x.shape[along] else 0
-        x = parts.narrow(x, along, 1 if x.shape[along] else 0, rest) - parts.narrow(x, along, 0, rest)
-    return x
-
+    return running.diff_ext(input, n, dim, prepend, append)
 
 
 def trace(input: Any) -> Tensor:

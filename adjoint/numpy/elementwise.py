@@ -11,9 +11,8 @@ from typing import Any
 
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType
 from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
-from adjoint.ops import arithmetic
-from adjoint.ops.arguments import floating, integer, operand, roomy, wrong
-from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.ops import arithmetic, floats, integers
+from adjoint.ops.arguments import floating, integer, operand, wrong
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -119,9 +118,7 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 def hypot(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
     """Return sqrt(x1**2 + x2**2); the squares of Float32 and narrower types neither overflow nor underflow."""
-    first, second = (floating(x) for x in joined(*arrays_like("hypot", x1, x2)))
-    length = arithmetic.root_of_sum(arithmetic.square(roomy(first)) + arithmetic.square(roomy(second)))
-    return in_dtype(length.astype(first.dtype, copy=False), dtype)
+    return in_dtype(floats.hypot(*joined(*arrays_like("hypot", x1, x2))), dtype)
 
 
 # Rounding -----------------------------------------------------------------------------------------------------------
@@ -175,32 +172,16 @@ def _of_integers(op: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
     return (first.astype(I32), second.astype(I32), kind) if kind is BOOL else (first, second, kind)
 
 
-_EUCLID = {1: 13, 2: 24, 4: 47, 8: 93}
-"""The largest number of steps of Euclid's algorithm, by the bytes of the integers; two adjacent Fibonacci numbers need it."""
-
-
-def _divisor(first: Tensor, second: Tensor) -> Tensor:
-    a, b = arithmetic.abs(first), arithmetic.abs(second)
-    for _ in range(_EUCLID[a.dtype.size]):
-        done = arithmetic.equal(b, 0)
-        if not emitting() and bool(done.all()):
-            break
-        a, b = arithmetic.where(done, a, b), arithmetic.where(done, b, arithmetic.mod(a, arithmetic.where(done, 1, b)))
-    return a
-
-
 def gcd(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
     """Return the greatest common divisor of integers; that of two zeros is 0.  Raise TypeError for floats."""
     first, second, kind = _of_integers("gcd", x1, x2)
-    return in_dtype(_divisor(first, second).astype(kind, copy=False), dtype)
+    return in_dtype(integers.common_divisor(first, second).astype(kind, copy=False), dtype)
 
 
 def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
     """Return the least common multiple of integers; 0 if one is 0.  Raise TypeError for floats."""
     first, second, kind = _of_integers("lcm", x1, x2)
-    divisor = _divisor(first, second)
-    parts = arithmetic.floor_div(first, arithmetic.where(arithmetic.equal(divisor, 0), 1, divisor))
-    return in_dtype(arithmetic.abs(parts * second).astype(kind, copy=False), dtype)
+    return in_dtype(integers.common_multiple(first, second).astype(kind, copy=False), dtype)
 
 
 # Signs and bounds ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F32, I32, I64
 from adjoint.numpy.conversion import array_like, joined
@@ -17,6 +16,7 @@ from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
+from adjoint.ops.counts import counted
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.run_time_checks import needs_values
@@ -117,10 +117,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         count = max(largest + 1, integer("bincount", "minlength", minlength))
     else:
         count = integer("bincount", "length", length)
-    # Numbers beyond the last count are added to an extra count, which is dropped.
-    total = apply(made(ScatterAdd, 0), zeros((count + 1,), by.dtype if by.dtype.is_float else F32), arithmetic.minimum(places, count),
-                  floating(by))
-    return parts.narrow(total, 0, 0, count).astype(F32, copy=False)
+    return counted(places, count, floating(by)).astype(F32, copy=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:

@@ -15,7 +15,7 @@ from adjoint.numpy.dtypes import promoted_dtype
 from adjoint.numpy.elementwise import clip
 from adjoint.numpy.reductions import average
 from adjoint.numpy.triangles import eye
-from adjoint.ops import arithmetic, linear, parts, reduction
+from adjoint.ops import arithmetic, distances, linear, parts, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, operand, wrong
 from adjoint.ops.convolution import conv1d
 from adjoint.ops.diagonals import diagonal
@@ -58,12 +58,7 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 def kron(a: Any, b: Any) -> Tensor:
     """Return the Kronecker product: each element of `a` times the whole of `b`, in blocks."""
-    x, y = array_like("kron", a, "a"), array_like("kron", b, "b")
-    rank = max(x.ndim, y.ndim)
-    first, second = ((*(1,) * (rank - t.ndim), *t.shape) for t in (x, y))
-    # Axis i of `a` becomes axis 2 i, and axis i of `b` axis 2 i + 1: each pair is merged into one axis.
-    spread = reshape(x, [n for size in first for n in (size, 1)]) * reshape(y, [n for size in second for n in (1, size)])
-    return reshape(spread, tuple(n * m for n, m in zip(first, second, strict=True)))
+    return distances.kron(array_like("kron", a, "a"), array_like("kron", b, "b"))
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Tensor:

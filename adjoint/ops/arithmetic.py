@@ -38,7 +38,7 @@ _ROOT_OF_SUM, _XLOGY = RootOfSum(), XLogY()
 _FLOOR, _CEIL, _ROUND = Floor(), Ceil(), Round()
 _LESS, _EQUAL = Less(), Equal()
 _SELECT, _IDENTITY, _STOP = Select(), Identity(), StopGradient()
-_LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
+LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
 
 
 # Two operands -------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     x = operand("NanToNum", input)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
-    largest = _LARGEST[x.dtype]
+    largest = LARGEST[x.dtype]
     infinity = constant(math.inf, x.dtype)
     given = {"nan": (nan, 0.0), "posinf": (posinf, largest), "neginf": (neginf, -largest)}
     for_nan, for_high, for_low = (

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.boxes import Suppress
 from adjoint.ir.ops.conversion import Select
-from adjoint.ops.arguments import operand, wrong
-from adjoint.ops.arithmetic import maximum, minimum, stop_gradient
+from adjoint.ir.types import BOOL
+from adjoint.ops.arguments import float_only, float_tensor, operand, real, sizes_argument, wrong
+from adjoint.ops.arithmetic import clamp, exp, log, logical_and, maximum, minimum, stop_gradient
 from adjoint.ops.ordering import sort
-from adjoint.ops.parts import narrow
+from adjoint.ops.parts import narrow, stack, unstack
 from adjoint.ops.picking import gathered
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["iou"]
+__all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 
 _SELECT = Select()
 
@@ -65,3 +67,99 @@ def largest_of_overlapping(boxes: Tensor, threshold: float) -> tuple[Tensor, Ten
     joined = own + others - both
     overlaps = apply(_SELECT, joined > 0, both / joined, both * 0)
     return ordered, apply(made(Suppress, threshold), overlaps)
+
+
+# Anchors -------------------------------------------------------------------------------------------------------------
+
+
+def four(op: str, argument: str, values: Any) -> tuple[float, ...]:
+    """Return four numbers."""
+    if not isinstance(values, (tuple, list)):
+        raise wrong(op, argument, "a tuple of four numbers", values, TypeError)
+    if len(values) != 4:
+        raise wrong(op, argument, "four numbers", tuple(values))
+    return tuple(real(op, argument, value) for value in values)
+
+
+def _two_of_boxes(op: str, first_name: str, first: Any, second_name: str, second: Any) -> tuple[Tensor, Tensor]:
+    found = []
+    for name, boxes in ((first_name, first), (second_name, second)):
+        given = float_tensor(op, boxes, name)
+        if given.ndim != 2 or given.shape[1] != 4:
+            raise wrong(op, name, "of shape [n, 4]", given)
+        found.append(given)
+    if found[0].type is not found[1].type:
+        kind = TypeError if found[0].dtype is not found[1].dtype else ValueError
+        raise wrong(op, second_name, f"of the type of '{first_name}', {found[0].type}", found[1], kind)
+    return found[0], found[1]
+
+
+def _centers(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the coordinates of the centers of boxes and their sizes; both corners count as pixels."""
+    x0, y0, x1, y1 = unstack(boxes, 1)
+    return (x0 + x1) * 0.5, (y0 + y1) * 0.5, x1 - x0 + 1.0, y1 - y0 + 1.0
+
+
+def bounding_box_encode(
+    anchor_box: Any, groundtruth_box: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)
+) -> Tensor:
+    """Return how true boxes [n, 4] differ from anchors: by the distance of their centers in sizes of the anchor, and the logarithms of the
+    ratios of their sizes; less `means`, divided by `stds`."""
+    op = "BoundingBoxEncode"
+    anchors, truths = _two_of_boxes(op, "anchor_box", anchor_box, "groundtruth_box", groundtruth_box)
+    center, spread = four(op, "means", means), four(op, "stds", stds)
+    if 0.0 in spread:
+        raise wrong(op, "stds", "numbers other than 0", spread)
+    px, py, pw, ph = _centers(anchors)
+    gx, gy, gw, gh = _centers(truths)
+    found = ((gx - px) / pw, (gy - py) / ph, log(gw / pw), log(gh / ph))
+    return stack([(delta - m) / s for delta, m, s in zip(found, center, spread, strict=True)], 1)
+
+
+def bounding_box_decode(
+    anchor_box: Any, deltas: Any, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0),
+    wh_ratio_clip: float = 0.016,
+) -> Tensor:
+    """Return the boxes [n, 4] that differ from anchors by deltas, the inverse of `bounding_box_encode`, limited to an image.
+
+    max_shape      height and width of the image
+    wh_ratio_clip  the smallest ratio of sizes; its inverse is the largest
+    """
+    op = "BoundingBoxDecode"
+    anchors, changes = _two_of_boxes(op, "anchor_box", anchor_box, "deltas", deltas)
+    center, spread, ratio = four(op, "means", means), four(op, "stds", stds), float_only(op, "wh_ratio_clip", wh_ratio_clip)
+    if not ratio > 0:
+        raise wrong(op, "wh_ratio_clip", "above 0", ratio)
+    if not isinstance(max_shape, (tuple, list)):
+        raise wrong(op, "max_shape", "a tuple of two ints", max_shape, TypeError)
+    height, width = (float(size) for size in two_sizes(op, max_shape))
+    dx, dy, dw, dh = (delta * s + m for delta, m, s in zip(unstack(changes, 1), center, spread, strict=True))
+    most = abs(math.log(ratio))
+    px, py, pw, ph = _centers(anchors)
+    gw, gh = pw * exp(clamp(dw, -most, most)), ph * exp(clamp(dh, -most, most))
+    gx, gy = px + pw * dx, py + ph * dy
+    ends = ((gx - gw * 0.5 + 0.5, width), (gy - gh * 0.5 + 0.5, height), (gx + gw * 0.5 - 0.5, width), (gy + gh * 0.5 - 0.5, height))
+    return stack([clamp(end, 0.0, size) for end, size in ends], 1)
+
+
+def two_sizes(op: str, max_shape: Any) -> tuple[int, ...]:
+    """Return the sizes of an image."""
+    sizes = sizes_argument(op, "max_shape", max_shape, least=1)
+    if len(sizes) != 2:
+        raise wrong(op, "max_shape", "two ints", sizes)
+    return sizes
+
+
+def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
+    """Return which boxes [n, 4] lie in an image: of the height and width in `img_metas`, each times the third number there."""
+    op = "CheckValid"
+    boxes, about = operand(op, bboxes, "bboxes"), operand(op, img_metas, "img_metas")
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise wrong(op, "bboxes", "of shape [n, 4]", boxes)
+    if about.shape != (3,):
+        raise wrong(op, "img_metas", "of shape [3]", about)
+    if about.dtype is not boxes.dtype or boxes.dtype is BOOL:
+        raise wrong(op, "img_metas", f"a Tensor of numbers, of the dtype of 'bboxes', {boxes.dtype}", about, TypeError)
+    height, width, ratio = unstack(about, 0)
+    x0, y0, x1, y1 = unstack(boxes, 1)
+    return logical_and(x0 >= 0, logical_and(y0 >= 0, logical_and(width * ratio - 1 >= x1, height * ratio - 1 >= y1)))

@@ -16,12 +16,13 @@ from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
+from adjoint.ops.generated import pow
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
-    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor",
+    "arange", "eye", "fill", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_to_tensor",
     "tuple_to_array", "zeros", "zeros_like",
 ]
 
@@ -128,6 +129,17 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     places = apply(made(Iota, tensor(F64, (count,))))
     values = places * ((last - first) / max(1, count - 1)) + first
     return apply(made(Cast, dtype), values)
+
+
+def logspace(start: Any, end: Any, steps: Any, base: Any = 10, *, dtype: DType = F32) -> Tensor:
+    """Return `base`, an int, to the power of `steps` numbers from `start` to `end`, inclusive."""
+    count, root = integer("LogSpace", "steps", steps), integer("LogSpace", "base", base)
+    if not 0 <= count < 2**40:
+        raise wrong("LogSpace", "steps", "in [0, 2**40)", count)
+    first, last = real("LogSpace", "start", start), real("LogSpace", "end", end)
+    places = apply(made(Iota, tensor(F64, (count,))))
+    exponents = places * ((last - first) / max(1, count - 1)) + first
+    return apply(made(Cast, dtype_or("LogSpace", dtype, F32)), pow(float(whole("LogSpace", "base", root)), exponents))
 
 
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:

@@ -3,12 +3,18 @@
 from adjoint.ops import (
     activations,
     arithmetic,
+    bands,
+    blocks,
     boxes,
     convolution,
+    counts,
     creation,
     ctc,
     diagonals,
+    distances,
+    floats,
     generated,
+    integers,
     linear,
     logsums,
     losses,
@@ -23,19 +29,29 @@ from adjoint.ops import (
     random_numbers,
     reduction,
     resizing,
+    running,
+    sampling,
     scalars,
     scattering,
+    segments,
     shapes,
+    window_functions,
 )
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
+from adjoint.ops.bands import *  # noqa: F403
+from adjoint.ops.blocks import *  # noqa: F403
 from adjoint.ops.boxes import *  # noqa: F403
 from adjoint.ops.composite import partial
 from adjoint.ops.convolution import *  # noqa: F403
+from adjoint.ops.counts import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.ctc import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
+from adjoint.ops.distances import *  # noqa: F403
+from adjoint.ops.floats import *  # noqa: F403
 from adjoint.ops.generated import *  # noqa: F403
+from adjoint.ops.integers import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
@@ -52,10 +68,14 @@ from adjoint.ops.primitives.shaping import TypeOf
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.resizing import *  # noqa: F403
+from adjoint.ops.running import *  # noqa: F403
+from adjoint.ops.sampling import *  # noqa: F403
 from adjoint.ops.scalars import *  # noqa: F403
 from adjoint.ops.scattering import *  # noqa: F403
+from adjoint.ops.segments import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
+from adjoint.ops.window_functions import *  # noqa: F403
 from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.gradients.products import jvp, vjp
 
@@ -92,3 +112,13 @@ __all__ += parts.__all__
 __all__ += patches.__all__
 __all__ += picking.__all__
 __all__ += pooling.__all__
+__all__ += floats.__all__
+__all__ += integers.__all__
+__all__ += counts.__all__
+__all__ += running.__all__
+__all__ += bands.__all__
+__all__ += blocks.__all__
+__all__ += distances.__all__
+__all__ += sampling.__all__
+__all__ += segments.__all__
+__all__ += window_functions.__all__

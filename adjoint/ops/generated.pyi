@@ -7,12 +7,13 @@ from adjoint.ops.primitive import Primitive
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "abs", "absolute", "acos", "add", "asin", "atan", "atan2", "ceil", "cos", "cosh", "eq", "equal", "erf", "erfc", "exp", "exp2",
-    "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt", "isfinite", "isinf", "isnan",
-    "le", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
-    "maximum", "minimum", "mod", "mul", "multiply", "ne", "neg", "negative", "not_equal", "pow", "remainder", "rsqrt", "sigmoid",
-    "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt",
-    "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
+    "abs", "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "eq", "equal", "erf",
+    "erfc", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt",
+    "isfinite", "isinf", "isnan", "le", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "maximum", "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne", "neg", "negative",
+    "nextafter", "not_equal", "population_count", "pow", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
+    "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod",
+    "tensor_mul", "tensor_pow", "tensor_sub",
 ]
 
 METHODS: dict[str, Callable[..., Any]]
@@ -140,6 +141,30 @@ def cosh(input: Any) -> Tensor:
     """
 
 
+def asinh(input: Any) -> Tensor:
+    """Return the inverse hyperbolic sine.
+
+    gradient  ct / cosh(asinh(input)), which is sqrt(1 + input**2)
+    ct        the gradient of the result
+    """
+
+
+def acosh(input: Any) -> Tensor:
+    """Return the non-negative inverse hyperbolic cosine; NaN below 1.
+
+    gradient  ct / sinh(acosh(input)), which is sqrt(input**2 - 1): infinite at 1
+    ct        the gradient of the result
+    """
+
+
+def atanh(input: Any) -> Tensor:
+    """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
+
+    gradient  ct / (1 - input**2)
+    ct        the gradient of the result
+    """
+
+
 def atan2(input: Any, other: Any) -> Tensor:
     """Return the angle, in [-pi, pi], of the point (other, input).
 
@@ -217,6 +242,17 @@ def mul(input: Any, other: Any) -> Tensor:
 
 multiply = mul
 tensor_mul = mul
+
+def mul_no_nan(x: Any, y: Any) -> Tensor:
+    """x * y, but 0 where y is 0, even if x is infinite or NaN.
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * y for x, where y is 0 zero; x * ct for y, where ct is 0 zero; each summed over the axes along which it was
+              broadcast
+    ct        the gradient of the result
+    """
+
 
 def floor_divide(input: Any, other: Any) -> Tensor:
     """input / other rounded down, like Python's `//`; an integer input // 0 is 0, as in NumPy; `and` for bools.
@@ -369,6 +405,14 @@ def ceil(input: Any) -> Tensor:
     """
 
 
+def nextafter(input: Any, other: Any) -> Tensor:
+    """Return the number of T next to input in the direction of other; other where they are equal, NaN if either is.
+
+    gradient  ct for input, summed over the axes along which it was broadcast; none for other
+    ct        the gradient of the result
+    """
+
+
 def less(input: Any, other: Any) -> Tensor:
     """input < other; false where one is NaN.
 
@@ -487,6 +531,13 @@ def logical_not(input: Any) -> Tensor:
     Numbers other than 0 are true.
 
     gradient  none: bools have none
+    """
+
+
+def population_count(input_x: Any) -> Tensor:
+    """How many bits of input_x are set, of a negative integer those of its two's complement.
+
+    gradient  none: bits have none
     """
 
 

@@ -1,4 +1,4 @@
-"""Order: sorting, the largest few, the median."""
+"""Order: sorting, the largest few, the smallest and the largest, the median."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.sort import Sort
+from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
+from adjoint.ops.arithmetic import equal, greater, where
 from adjoint.ops.parts import slice
+from adjoint.ops.picking import gather_elements
+from adjoint.ops.reduction import amax, amin, max, min
 from adjoint.ops.shapes import squeeze, swapaxes
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
-__all__ = ["argsort", "median", "sort", "top_k", "topk"]
+__all__ = ["aminmax", "argsort", "median", "msort", "nanmedian", "sort", "top_k", "topk"]
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
@@ -57,17 +61,51 @@ def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the median element along an axis, the smaller of two, and its index (Int64)."""
-    x = operand("Median", input)
+    """Return the median element along an axis, the smaller of two, and its index (Int64); NaN, and the index of the first one, where there
+    are any."""
+    return _middle(input, axis, keepdims, ignore_nan=False)
+
+
+def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the median along an axis of the elements that are not NaN, the smaller of two, and its index (Int64)."""
+    return _middle(input, axis, keepdims, ignore_nan=True)
+
+
+def _middle(input: Any, axis: Any, keepdims: Any, *, ignore_nan: bool) -> tuple[Tensor, Tensor]:
+    x, keep = operand("Median", input), flag("Median", "keepdims", keepdims)
     along = axis_argument("Median", axis, x.ndim)
     values, places = sort(x, along)
-    if x.ndim:
-        begin = tuple((d - 1) // 2 if a == along else 0 for a, d in enumerate(x.shape))
+    places = apply(made(Cast, I64), places)
+    if x.ndim == 0:
+        return values, places
+    length = x.shape[along]
+    if not length:
+        raise wrong("Median", "input", f"of at least 1 element along axis {along}", x)
+    middle = (length - 1) // 2
+    if x.dtype.is_float:
+        # Sorted, NaN are behind the numbers.
+        numbers = apply(made(Sum, (along,), True), apply(made(Cast, I64), equal(x, x)))
+        chosen = where(greater(numbers, 0), (numbers - 1) // 2, 0) if ignore_nan else where(equal(numbers, length), middle, numbers)
+        values, places = gather_elements(values, along, chosen), gather_elements(places, along, chosen)
+    else:
+        begin = tuple(middle if a == along else 0 for a in range(x.ndim))
         size = tuple(1 if a == along else d for a, d in enumerate(x.shape))
         values, places = slice(values, begin, size), slice(places, begin, size)
-        if not flag("Median", "keepdims", keepdims):
-            values, places = squeeze(values, along), squeeze(places, along)
-    return values, apply(made(Cast, I64), places)
+    return (values, places) if keep else (squeeze(values, along), squeeze(places, along))
+
+
+def msort(input: Any) -> Tensor:
+    """Return the elements in order along the first axis."""
+    return sort(input, 0)[0]
+
+
+def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest element along an axis; without an axis, of the whole tensor."""
+    x, keep = operand("AMinMax", input), flag("AMinMax", "keepdims", keepdims)
+    if axis is None:
+        return amin(x, None, keep), amax(x, None, keep)
+    along = axis_argument("AMinMax", axis, x.ndim)
+    return min(x, along, keep)[0], max(x, along, keep)[0]
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:

@@ -34,7 +34,7 @@ from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",
+    "argwhere", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",
     "unique", "unique_consecutive", "unsorted_segment_sum",
 ]
 
@@ -153,27 +153,33 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
-    """Return the elements without those equal to the one before, and if requested the index of each among these, and how often each
-    occurred, Int64.
+    """Return the elements, or slices along an axis, without those equal to the one before, and if requested the index of each among these,
+    and how often each occurred, Int64.
 
-    axis  None: the flattened tensor; other axes are not supported
+    axis  None: the flattened tensor
     """
     op = "UniqueConsecutive"
-    x = operand(op, input)
-    if axis is not None:
-        raise ValueError(f"For '{op}', the argument 'axis' must be None, but got {axis!r}: compare slices with those before, "
-                         "as in (x[1:] != x[:-1]).any(1).")
+    x, wants = operand(op, input), (flag(op, "return_inverse", return_inverse), flag(op, "return_counts", return_counts))
+    along = None if axis is None else dimension(op, axis, x)
     needs_values(op, "it has as many elements as there are runs")
-    flat = x.asnumpy().reshape(-1)
-    begins = np.ones(flat.shape, bool)
-    begins[1:] = flat[1:] != flat[:-1]
+    rows = reshape(x, (-1,)) if along is None else moveaxis(x, along, 0)
+    numbers = rows.asnumpy().reshape(rows.shape[0], math.prod(rows.shape[1:]))
+    begins = np.ones(rows.shape[0], bool)
+    begins[1:] = (numbers[1:] != numbers[:-1]).any(1)
     places = np.flatnonzero(begins)
-    out: tuple[Tensor, ...] = (Tensor(flat[places], x.dtype),)
-    if flag(op, "return_inverse", return_inverse):
-        out = (*out, Tensor((np.cumsum(begins) - 1).reshape(x.shape), I64))
-    if flag(op, "return_counts", return_counts):
-        out = (*out, Tensor(np.diff(np.append(places, flat.size)), I64))
+    found = apply(made(Gather, 0), rows, Tensor(places, I64))
+    out: tuple[Tensor, ...] = (found if along is None else moveaxis(found, 0, along),)
+    if wants[0]:
+        inverse = Tensor(np.cumsum(begins) - 1, I64)
+        out = (*out, reshape(inverse, x.shape) if along is None else inverse)
+    if wants[1]:
+        out = (*out, Tensor(np.diff(np.append(places, rows.shape[0])), I64))
     return out if len(out) > 1 else out[0]
+
+
+def argwhere(input: Any) -> Tensor:
+    """Return the coordinates of the elements that are not 0, a row for each, Int64."""
+    return nonzero(input)
 
 
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:

@@ -5,6 +5,7 @@ A draw depends only on the seed (`set_seed`, or the operator's own) and on how m
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,18 @@ import numpy as np
 from adjoint.ir.op import made
 from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.conversion import Cast, Select
-from adjoint.ir.ops.indexing import Gather
+from adjoint.ir.ops.indexing import Gather, Iota
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes, tensor
+from adjoint.ops.activations import softmax
 from adjoint.ops.arguments import (
     check_memory,
+    dimension,
     dtype_or,
     flag,
+    float_only,
+    float_tensor,
     integer,
     number,
     operand,
@@ -27,17 +32,18 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import cast, less, log, minimum
+from adjoint.ops.arithmetic import abs, cast, equal, less, log, maximum, minimum, sign, stop_gradient, where
 from adjoint.ops.ordering import sort
 from adjoint.ops.parts import framed, stack
 from adjoint.ops.picking import index_select
+from adjoint.ops.reduction import argmax
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "bernoulli", "choice_with_mask", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "shuffle", "standard_normal", "uniform",
+    "bernoulli", "choice_with_mask", "gumbel_softmax", "laplace", "multinomial", "normal", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm", "rrelu", "shuffle", "standard_laplace", "standard_normal", "uniform",
 ]
 
 _SELECT = Select()
@@ -230,3 +236,54 @@ def chosen_with_mask(op: str, input_x: Any, count: Any, seed: int | None) -> tup
         columns.append(places % max(1, size))
         places = places // max(1, size)
     return stack(columns[::-1], 1).astype(I32), chosen
+
+
+def standard_laplace(shape: Any, seed: int | None = None) -> Tensor:
+    """Return numbers with the density exp(-|x|) / 2, Float32."""
+    op = "StandardLaplace"
+    sizes = sizes_argument(op, "shape", shape)
+    check_memory(op, "the result", 4.0 * math.prod(sizes))
+    # Uniform in (-1, 1): the sign, and the probability of a number that is farther from 0.
+    x = 1.0 - 2.0 * _uniform(sizes, F32, seed_argument(op, seed))
+    return -sign(x) * log(maximum(1.0 - abs(x), 1e-30))
+
+
+def laplace(shape: Any, mean: Any, lambda_param: Any, seed: int | None = None) -> Tensor:
+    """Return numbers with the density exp(-|x - mean| / lambda_param) / (2 lambda_param), Float32; `mean` and `lambda_param` are Tensors of
+    Float32 that broadcast with the shape."""
+    op = "Laplace"
+    center, spread = operand(op, mean, "mean"), operand(op, lambda_param, "lambda_param")
+    for name, x in (("mean", center), ("lambda_param", spread)):
+        if x.dtype is not F32:
+            raise wrong(op, name, "a Tensor of Float32", x, TypeError)
+    return standard_laplace(sizes_argument(op, "shape", shape), seed) * spread + center
+
+
+def rrelu(input: Any, lower: Any = 1.0 / 8, upper: Any = 1.0 / 3) -> Tensor:
+    """Return x where it is above 0, elsewhere x times a random slope from `lower` to `upper`."""
+    op = "RReLU"
+    x, low, high = float_tensor(op, input), number(op, "lower", lower), number(op, "upper", upper)
+    if not float(low) <= float(high):
+        raise wrong(op, "upper", f"at least 'lower', {low}", high)
+    slope = _uniform(x.shape, F32, None) * (float(high) - float(low)) + float(low)
+    return where(x > 0, x, x * slope.astype(x.dtype, copy=False))
+
+
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
+    """Return softmax((logits + g) / tau) along an axis, g random numbers of the Gumbel distribution: samples of a relaxed choice.
+
+    hard  True to return one at the largest element and zeros elsewhere, with the gradient of the relaxed choice
+    """
+    op = "GumbelSoftmax"
+    x, heat, one_hot = float_tensor(op, logits, "logits"), float_only(op, "tau", tau), flag(op, "hard", hard)
+    if not heat > 0:
+        raise wrong(op, "tau", "above 0", heat)
+    along = dimension(op, dim, x, "dim", "logits")
+    drawn = _uniform(x.shape, F32, None)
+    noise = -log(-log(maximum(drawn, 1e-30)))
+    relaxed = softmax((x + noise.astype(x.dtype, copy=False)) / heat, along)
+    if not one_hot:
+        return relaxed
+    places = argmax(relaxed, along, True)
+    chosen = equal(apply(made(Iota, tensor(I64, x.shape), along)), places).astype(x.dtype)
+    return stop_gradient(chosen - relaxed) + relaxed

@@ -7,6 +7,7 @@ an index out of range.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +15,23 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
-from adjoint.ir.types import BOOL, I64, TensorType, tensor
-from adjoint.ops.arguments import axis_argument, choice, dimension, flag, integer, operand, sizes_argument, wrong
+from adjoint.ir.types import BOOL, I64, TensorType, broadcast_shapes, tensor
+from adjoint.ops.arguments import (
+    ArgumentMistake,
+    axis_argument,
+    choice,
+    dimension,
+    flag,
+    integer,
+    number,
+    operand,
+    sizes_argument,
+    tensors_argument,
+    wrong,
+)
 from adjoint.ops.arithmetic import cast, where
 from adjoint.ops.creation import zeros
+from adjoint.ops.parts import stack
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
 from adjoint.ops.reduction import cumsum, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
@@ -27,11 +41,11 @@ from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, expla
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "index_add", "masked_scatter", "scatter", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
-    "scatter_nd_add", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub", "scatter_nd_update",
-    "scatter_sub", "scatter_update", "select_scatter", "slice_scatter", "tensor_scatter_add", "tensor_scatter_div",
-    "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_mul", "tensor_scatter_sub",
-    "tensor_scatter_update",
+    "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "masked_scatter", "scatter",
+    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_div",
+    "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
+    "select_scatter", "slice_scatter", "tensor_scatter_add", "tensor_scatter_div", "tensor_scatter_elements", "tensor_scatter_max",
+    "tensor_scatter_min", "tensor_scatter_mul", "tensor_scatter_sub", "tensor_scatter_update",
 ]
 
 
@@ -283,3 +297,112 @@ def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
     if new.shape != (*x.shape[:along], *x.shape[along + 1 :]):
         raise wrong("SelectScatter", "src", f"of the shape of a slice, {(*x.shape[:along], *x.shape[along + 1 :])}", new)
     return slice_scatter(x, expand_dims(new, along), along, place, place + 1)
+
+
+# Filled and put ------------------------------------------------------------------------------------------------------
+
+
+def index_fill(x: Any, axis: Any, index: Any, value: Any) -> Tensor:
+    """Return `x` with one number in its slices along `axis` at the indices, a vector or a Tensor without dimensions."""
+    op = "IndexFill"
+    given, places = operand(op, x, "x"), indices_argument(op, "index", index)
+    if places.ndim > 1:
+        raise wrong(op, "index", "of at most 1 dimension", places)
+    if not -max(given.ndim, 1) <= integer(op, "axis", axis) < max(given.ndim, 1):
+        raise wrong(op, "axis", f"in [{-max(given.ndim, 1)}, {max(given.ndim, 1)})", axis, ArgumentMistake)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise wrong(op, "value", "a number or a Tensor without dimensions", value)
+        if value.dtype is not given.dtype:
+            raise wrong(op, "value", f"of the dtype of 'x', {given.dtype}", value, TypeError)
+    fill = value if isinstance(value, Tensor) else cast(number(op, "value", value), given.dtype)
+    if given.ndim == 0:
+        return reshape(index_fill(reshape(given, (1,)), 0, index, fill), ())
+    along = axis_argument(op, axis, given.ndim)
+    length = given.shape[along]
+    places = reshape(places, (-1,)).astype(I64, copy=False)
+    checked_on_host(index_check(op, "index", -length, length), places)
+    moved = moveaxis(given, along, 0)
+    slices = broadcast_to(fill, (places.size, *moved.shape[1:]))
+    return moveaxis(_put("update", moved, places, slices), 0, along)
+
+
+def _slices_put(op: str, kind: str, x: Any, v: Any, indices: Any) -> Tensor:
+    """Return `x` with the slices of `v` put along axis 0 at the indices: ints, or a Tensor."""
+    given, new = operand(op, x, "x"), operand(op, v, "v")
+    if isinstance(indices, Tensor):
+        places = indices_argument(op, "indices", indices)
+        count = places.size
+    else:
+        numbers = sizes_argument(op, "indices", indices, least=None)
+        count, places = len(numbers), None
+        for place in numbers:
+            if given.ndim and not 0 <= place < given.shape[0]:
+                raise wrong(op, "indices", f"in 0..{given.shape[0] - 1}", place)
+        places = Tensor(list(numbers), I64)
+    if given.ndim == 0:
+        raise wrong(op, "x", "of at least 1 dimension", given)
+    if new.dtype is not given.dtype:
+        raise wrong(op, "v", f"of the dtype of 'x', {given.dtype}", new, TypeError)
+    if places.ndim > 1 or new.shape != (count, *given.shape[1:]):
+        raise wrong(op, "v", f"of shape {(count, *given.shape[1:])}, a slice for each index", new)
+    if given.dtype is BOOL and kind != "update":
+        raise wrong(op, "x", "a Tensor of numbers", given, TypeError)
+    places = reshape(places, (-1,))
+    checked_on_host(index_check(op, "indices", 0, given.shape[0]), places)
+    return _put(kind, given, places, new)
+
+
+def inplace_add(x: Any, v: Any, indices: Any) -> Tensor:
+    """Return `x` with the slices of `v` added along axis 0 at the indices, an int or a tuple of ints; `x` stays as it is."""
+    return _slices_put("InplaceAdd", "add", x, v, indices)
+
+
+def inplace_sub(x: Any, v: Any, indices: Any) -> Tensor:
+    """Return `x` with the slices of `v` subtracted along axis 0 at the indices, an int or a tuple of ints; `x` stays as it is."""
+    return _slices_put("InplaceSub", "sub", x, v, indices)
+
+
+def inplace_update(x: Any, v: Any, indices: Any) -> Tensor:
+    """Return `x` with the slices of `v` in place of those along axis 0 at the indices: an int, a tuple of ints or a Tensor; `x` stays as
+    it is."""
+    return _slices_put("InplaceUpdate", "update", x, v, indices)
+
+
+def inplace_index_add(var: Any, indices: Any, updates: Any, axis: Any) -> Tensor:
+    """Write `var`: the slices of `updates` along `axis` are added where the indices [k], Int32, say; returns it."""
+    op = "InplaceIndexAdd"
+    target, places = operand(op, var, "var"), indices_argument(op, "indices", indices)
+    new, along = operand(op, updates, "updates"), dimension(op, axis, target, tensor="var")
+    wanted = (*target.shape[:along], places.size, *target.shape[along + 1 :])
+    if target.dtype is BOOL:
+        raise wrong(op, "var", "a Tensor of numbers", target, TypeError)
+    if places.ndim != 1 or new.type is not tensor(target.dtype, wanted):
+        raise wrong(op, "updates", f"of dtype {target.dtype} and shape {wanted}, for indices of 1 dimension", new)
+    check = index_check(op, "indices", 0, target.shape[along])
+    checked_on_host(check, places)
+    target.overwrite(apply(made(ScatterAdd, along), target, places, new))
+    return target
+
+
+def index_put(x1: Any, x2: Any, indices: Any, accumulate: bool) -> Tensor:
+    """Return `x1` with `x2` put where tensors of coordinates, which broadcast, say for the first axes; with `accumulate` added there."""
+    op = "IndexPut"
+    given, new = operand(op, x1, "x1"), operand(op, x2, "x2")
+    columns = [indices_argument(op, "indices", x) for x in tensors_argument(op, "indices", indices)]
+    if len(columns) > given.ndim:
+        raise wrong(op, "indices", f"at most {given.ndim} Tensors, as 'x1' has axes", len(columns))
+    if new.dtype is not given.dtype:
+        raise wrong(op, "x2", f"of the dtype of 'x1', {given.dtype}", new, TypeError)
+    if given.dtype is BOOL and accumulate:
+        raise wrong(op, "x1", "a Tensor of numbers", given, TypeError)
+    try:
+        shape = functools.reduce(broadcast_shapes, (x.shape for x in columns))
+        rest = broadcast_shapes((*shape, *given.shape[len(columns) :]), new.shape)
+    except ValueError:
+        shape, rest = (), None
+    if rest != (*shape, *given.shape[len(columns) :]):
+        fitting = "of a shape that broadcasts to the slices at 'indices', whose shapes broadcast"
+        raise wrong(op, "x2", fitting, (new.shape, [x.shape for x in columns]))
+    rows = stack([broadcast_to(x.astype(I64, copy=False), shape) for x in columns], -1)
+    return _by_coordinates(op, "add" if accumulate else "update", given, rows, broadcast_to(new, rest))

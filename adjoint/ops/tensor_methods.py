@@ -6,18 +6,25 @@ method, one with `axis` and `keepdims` and one with `dim` and `keepdim`, both ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes
 from adjoint.ops import (
     activations,
     arithmetic,
+    bands,
+    blocks,
+    counts,
     creation,
     diagonals,
+    distances,
+    floats,
     generated,
+    integers,
     linear,
     logsums,
     matrices,
@@ -26,10 +33,12 @@ from adjoint.ops import (
     picking,
     random_numbers,
     reduction,
+    running,
     scattering,
+    segments,
     shapes,
 )
-from adjoint.ops.arguments import choice, dimension, flag, operand, real, wrong
+from adjoint.ops.arguments import choice, dimension, flag, operand, real, sizes_argument, wrong
 from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor
@@ -250,6 +259,49 @@ class _Methods:
             raise wrong("mT", "input", "of at least 2 dimensions", self)
         return shapes.swapaxes(self, -1, -2)
 
+    @property
+    def H(self: Any) -> Tensor:
+        """The two axes of a matrix exchanged."""
+        if self.ndim not in (0, 2):
+            raise wrong("H", "input", "of 2 dimensions", self, RuntimeError)
+        return shapes.transpose(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mH(self: Any) -> Tensor:
+        """The last two axes exchanged."""
+        return self.mT
+
+    @property
+    def data(self: Any) -> Tensor:
+        """The same numbers, without a gradient."""
+        return arithmetic.stop_gradient(self)
+
+    def value(self: Any) -> Tensor:
+        """Return the tensor itself."""
+        return self
+
+    def resize(self: Any, *new_shape: Any) -> Tensor:
+        """Return the first elements in another shape, filled up with zeros."""
+        given = new_shape[0] if len(new_shape) == 1 else new_shape
+        sizes = sizes_argument("Tensor.resize", "new_shape", given) if new_shape else self.shape
+        count, flat = math.prod(sizes), shapes.reshape(self, (-1,))
+        if count > flat.size:
+            flat = parts.concat((flat, creation.zeros((count - flat.size,), self.dtype)), 0)
+        return shapes.reshape(parts.narrow(flat, 0, 0, count), sizes)
+
+    def sum_to_size(self: Any, *size: Any) -> Tensor:
+        """Return the sums over axes that broadcast from a shape, in that shape."""
+        sizes = sizes_argument("Tensor.sum_to_size", "size", size[0] if len(size) == 1 else size)
+        more = self.ndim - len(sizes)
+        if more < 0 or any(wanted not in (1, found) for wanted, found in zip(sizes, self.shape[more:], strict=True)):
+            raise wrong("Tensor.sum_to_size", "size", f"a shape that broadcasts to {self.shape}", sizes)
+        axes = [*range(more), *(more + i for i, wanted in enumerate(sizes) if wanted != self.shape[more + i])]
+        return shapes.reshape(reduction.sum(self, tuple(axes), True), sizes) if axes else self
+
+    def storage_offset(self: Any) -> int:
+        """Return 0: each tensor begins where its memory does."""
+        return 0
+
     def stride(self: Any, dim: int | None = None) -> Any:
         """Return the number of elements between neighbours, for each axis."""
         strides = [step // self.itemsize for step in self.strides]
@@ -294,6 +346,36 @@ class _Methods:
         rows = operand("Tensor.index_add", None if source is _ABSENT else source, "source")
         taken = rows if isinstance(alpha, (int, float)) and alpha == 1 else (rows * alpha).astype(rows.dtype, copy=False)
         return scattering.index_add(self.copy(), places, taken, along)
+
+    def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+        """Return the tensor with values put where tensors of coordinates say for the first axes; with `accumulate` added there."""
+        return scattering.index_put(self, values, indices, flag("Tensor.index_put", "accumulate", accumulate))
+
+    def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
+        """Return for each element of a tensor of integers that of the choice with its number, at its own place; all shapes broadcast.
+
+        choices  a tuple or list of arrays, or a Tensor whose slices along axis 0 are the choices
+        mode     of numbers that no choice has: "clip" takes the last or first, "wrap" counts on from the other end, "raise": IndexError
+        """
+        places = picking.indices_argument("Tensor.choose", "self", self)
+        if not isinstance(choices, (tuple, list, Tensor)):
+            raise wrong("Tensor.choose", "choices", "a tuple or list of arrays, or a Tensor", choices, TypeError)
+        rows = parts.unstack(choices, 0) if isinstance(choices, Tensor) and choices.ndim else choices
+        if not isinstance(rows, (tuple, list)) or not rows or not self.ndim:
+            raise wrong("Tensor.choose", "choices", "at least one choice, for a tensor of at least 1 dimension", choices)
+        found = [row if isinstance(row, Tensor) else as_tensor(row) if isinstance(row, (bool, int, float)) else Tensor(row) for row in rows]
+        sizes = self.shape
+        for row in found:
+            try:
+                sizes = broadcast_shapes(sizes, row.shape)
+            except ValueError:
+                raise wrong("Tensor.choose", "choices", f"of shapes that broadcast with {sizes}", row) from None
+        table = parts.stack([shapes.broadcast_to(row, sizes) for row in found], -1)
+        chosen = shapes.expand_dims(shapes.broadcast_to(places, sizes), -1).astype(I64, copy=False)
+        kind = choice("Tensor.choose", "mode", mode, ("clip", "wrap", "raise"))
+        if kind != "raise":
+            chosen = chosen % len(found) if kind == "wrap" else arithmetic.clamp(chosen, 0, len(found) - 1)
+        return shapes.squeeze(picking.gather_elements(table, -1, chosen), -1)
 
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """Return the tensor where the condition is true, else `y`."""
@@ -389,6 +471,10 @@ class _Methods:
         """Return the number of axes."""
         return self.ndim
 
+    def new_empty(self: Any, size: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+        """A tensor of this dtype whose numbers have no meaning."""
+        return creation.zeros(size, self.dtype if dtype is None else dtype)
+
     # -- in place ---------------------------------------------------------------------------------------------------
     def fill_(self: Any, value: Any) -> Tensor:
         """Fill this tensor with one number."""
@@ -443,20 +529,31 @@ _FUNCTIONS: dict[str, Any] = {
         (arithmetic,
          "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert isclose lerp masked_fill nan_to_num "
          "reciprocal round subtract true_divide trunc type_as xlogy"),
+        (floats,
+         "approximate_equal copysign deg2rad float_power fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
+         "rad2deg sgn signbit xdivy"),
+        (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
         (activations, "hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
-        (ordering, "argsort median sort top_k topk"),
+        (ordering, "aminmax argsort median msort nanmedian sort top_k topk"),
+        (running, "cummax cummin diff"),
+        (counts, "bincount histc unique_with_pad"),
         (matrices, "det inverse logdet slogdet svd"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
         (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t view_as"),
         (parts, "fliplr flipud narrow reverse roll tensor_split unbind"),
-        (picking, "gather_elements gather_nd index_select masked_select nonzero unique_consecutive"),
+        (picking, "argwhere gather_elements gather_nd index_select masked_select nonzero unique_consecutive"),
         (scattering,
-         "masked_scatter scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max tensor_scatter_min "
+         "index_fill inplace_update masked_scatter scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max "
+         "tensor_scatter_min "
          "tensor_scatter_sub tensor_scatter_update"),
         (logsums, "logaddexp logaddexp2 logcumsumexp"),
         (diagonals, "diag diagonal tril triu"),
         (random_numbers, "bernoulli multinomial"),
+        (bands, "diagflat diagonal_scatter"),
+        (blocks, "dsplit hsplit reverse_sequence rot90 vsplit"),
+        (distances, "addr cov cross renorm"),
+        (segments, "unsorted_segment_max unsorted_segment_min unsorted_segment_prod"),
     )
     for function in (getattr(module, name) for name in names.split())
 }

@@ -690,3 +690,56 @@ def test_hard_functions_are_accurate_for_all_halves(functions: Any, exact: Any, 
     inner = Tensor([-2.0, -1.5, 0.0, 2.5, 5.0, -5.0], adjoint.float64)
     second = adjoint.grad(lambda x: adjoint.grad(lambda x: functions[0](x).sum())(x).sum())(inner)
     np.testing.assert_allclose(second.asnumpy(), [curvature] * 4 + [0, 0], rtol=1e-15)
+
+
+# Positions in sorted rows --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_positions_in_sorted_rows(right: bool) -> None:
+    # MindSpore's kernel gives other numbers when it is called again: NumPy's are compared.
+    row, rows, values = np.sort(drawn(7)), np.sort(drawn(2, 7)), np.append(drawn(2, 4), [[0.0], [1.0]], 1).astype(np.float32)
+    row[3], rows[:, 2] = 0.0, 1.0
+    row, rows, side = np.sort(row), np.sort(rows), "right" if right else "left"
+    same(ops.searchsorted(Tensor(row), Tensor(values), right=right), np.searchsorted(row, values, side))
+    same(ops.searchsorted(Tensor(rows), Tensor(values), right=right),
+         np.stack([np.searchsorted(a, v, side) for a, v in zip(rows, values, strict=True)]))
+    same(ops.bucketize(Tensor(values), row.tolist(), right=right), np.searchsorted(row, values, side))
+    order = RANDOM.permutation(7)
+    same(ops.searchsorted(Tensor(row[order]), Tensor(values), side=side, sorter=Tensor(np.argsort(row[order], kind="stable"))),
+         np.searchsorted(row, values, side))
+
+
+def test_runs_of_equal_slices() -> None:
+    x = Tensor([[1, 1, 2], [1, 1, 3]])
+    same(P.UniqueConsecutive()(x), (np.array([1, 2, 1, 3]), np.array(0), np.array(0)))
+    same(ops.unique_consecutive(x, True, True, 1), (np.array([[1, 2], [1, 3]]), np.array([0, 0, 1]), np.array([2, 1])))
+
+
+def test_of_a_graph_with_shapes_that_do_not_depend_on_numbers() -> None:
+    # Indices that are known only when the graph runs are checked there.
+    put = adjoint.jit(lambda x, i: ops.index_fill(x, 0, i, 9.0) + ops.unsorted_segment_max(x, i, 2))
+    x = drawn(2, 3)
+    same(put(Tensor(x), Tensor([1, 0])), 9.0 + x[::-1])
+    with pytest.raises(IndexError, match="'index'"):
+        put(Tensor(x), Tensor([1, 5]))
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: ops.grid_sample(x, ops.tanh(x.reshape((1, 2, 3, 2)))), lambda x: ops.cdist(x[0, 0], x[0, 1] + 4.0, 3.0),
+    lambda x: ops.matrix_diag_part(x, (-1, 1), 0.0) ** 2, lambda x: ops.renorm(x[0, 0], 2, 0, 0.5), lambda x: ops.cov(x[0, 0]),
+    lambda x: ops.unsorted_segment_prod(x[0, 0], Tensor([0, 0]), 1), lambda x: ops.mul_no_nan(x, x * x), lambda x: ops.fmax(x * x, x),
+    lambda x: ops.hypot(x, x * x + 1.0), lambda x: ops.logit(ops.sigmoid(x) ** 2), lambda x: ops.xdivy(x, x * x + 1.0),
+    lambda x: ops.bounding_box_encode(ops.abs(x[:, 0, 0]).reshape(1, -1)[:, :1] + Tensor(np.array([[0.0, 1.0, 5.0, 6.0]])),
+                                      Tensor(np.array([[1.0, 2.0, 4.0, 8.0]])) + x[0, 0, :1, :1]),
+], ids=range(12))
+def test_gradients_of_gradients(make: Any) -> None:
+    """The second derivative along a direction is the difference of first derivatives."""
+    x, direction = drawn(1, 2, 2, 3, dtype="float64", low=0.2, high=0.9), drawn(1, 2, 2, 3, dtype="float64")
+    first = adjoint.grad(lambda x: (make(x) ** 2).sum())
+    second = adjoint.grad(lambda x: (first(x) * Tensor(direction)).sum())(Tensor(x))
+    ahead, behind = (first(Tensor(x + step * direction)).asnumpy() for step in (1e-6, -1e-6))
+    same(second, (ahead - behind) / 2e-6, 1e-5)
+    slope = (first(Tensor(x)).asnumpy() * direction).sum()
+    values = [float((make(Tensor(x + step * direction)) ** 2).sum().asnumpy()) for step in (1e-6, -1e-6)]
+    assert math.isclose(slope, (values[0] - values[1]) / 2e-6, rel_tol=1e-5, abs_tol=1e-6)

@@ -17,6 +17,7 @@ os.environ.setdefault("GLOG_v", "3")
 import mindspore as ms
 import record_copying
 import record_errors
+import record_everyday
 import record_gradients
 import record_initializers
 import record_layers
@@ -48,6 +49,7 @@ RECORDERS = {
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,
     "picking": record_picking.record,
+    "everyday": record_everyday.record,
     "steps": record_steps.record,
     "training": record_training.record,
     "names": record_names.record,

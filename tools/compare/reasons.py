@@ -48,6 +48,8 @@ RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("A tensor without elements: MindSpore's result is what its memory held", ANY, r"; .*empty"),
     ("MindSpore reads or writes beside the tensor", ANY, r"(?i)(embeddinglookup|strided_?slice|tile:)"),
     ("A tensor that is no Parameter is not written", ("values",), r"index_add"),
+    ("MindSpore's `nextafter` of Float32 steps as in Float64, which leaves the number as it is", ("values",), r"(?i)next_?after"),
+    ("MindSpore's gradients of `inplace_add`, `inplace_sub` and `inplace_update` are 0", ("gradients",), r"(?i)inplace_?(add|sub|update)"),
     ("`Print` returns its operand, also in PYNATIVE_MODE", ("dtype",), r"ops\.Print"),
     ("`any` and `all` take every number but 0 as true", ("values",), r"(?i)\.(reduce)?(any|all): "),
     ("Fewer elements than `ddof`: the variance is infinite, as NumPy's; MindSpore's is negative", ("values",), r"\.(std|var).*ddof"),

@@ -57,7 +57,8 @@ LAUNCH_SIZES: Final = 2
 not pay."""
 
 MATHEMATICS: Final = frozenset(
-    {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "fmod"}
+    {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "fmod",
+     "nextafter"}
 )
 """Functions of C11's <math.h> that compilers inline, or that are exact: `sqrtf` for float, `sqrt` for double."""
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
-    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "Neg", "RootOfSum",
-    "Round", "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
+    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg", "NextAfter",
+    "RootOfSum", "Round", "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
 ]
 
 
@@ -118,6 +118,36 @@ class Mul(Binary):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
         return b.unbroadcast(b.mul(ct, y), to=x.type), b.unbroadcast(b.mul(ct, x), to=y.type)
+
+
+@operation
+class MulNoNan(Binary):
+    """x * y, but 0 where y is 0, even if x is infinite or NaN.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * y for x, where y is 0 zero; x * ct for y, where ct is 0 zero; each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    public = Public("mul_no_nan(x, y)", methods="")
+    accepts = NUMBERS
+    samples = (
+        *smooth_binary((-2.0, 2.0), (0.5, 2.0)),
+        sample(tensor(F32, (6,)), tensor(F32, (6,)), smooth=False, note="zeros",
+               values={0: [math.inf, math.nan, 1, -0.0, math.nan, 0], 1: [0, -0.0, 0, 0, 1, math.inf]}),
+        *on_integers(2, I32, U8),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.where(y == 0, np.zeros_like(x), x * y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.select(k.equal(y, 0), k.literal(literal(0, x.dtype), x.dtype), x * y)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return b.unbroadcast(b.mul_no_nan(ct, y), to=x.type), b.unbroadcast(b.mul_no_nan(x, ct), to=y.type)
 
 
 @operation
@@ -656,3 +686,34 @@ class Round(Unary):
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("rint", x)
+
+
+@operation
+class NextAfter(Binary):
+    """The number of T next to x in the direction of y; y where they are equal, NaN if either is.
+
+    x, y      T[s] and T[t], T float32 or float64, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for x, summed over the axes along which it was broadcast; none for y
+    errors    TypeError: dtypes differ or are not float32 or float64; ValueError: shapes do not broadcast
+    """
+
+    public = Public("nextafter(input, other)", operands="tensors")
+    accepts = (F32, F64)
+    cost = 8
+    samples = (
+        sample(F32_23, F32_23, domain=((-2.0, -0.1), (0.1, 2.0))),
+        sample(tensor(F64, (3,)), tensor(F64), domain=((-2.0, -0.1), (0.1, 2.0))),
+        *square(2, (-2.0, -0.1), (0.1, 2.0)),
+        sample(tensor(F32, (6,)), tensor(F32, (6,)), smooth=False, note="zeros and NaN",
+               values={0: [0.0, -0.0, 1.0, 1.0, math.nan, 1.0], 1: [1.0, -1.0, 1.0, 2.0, 1.0, math.nan]}),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.nextafter(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.call("nextafter", x, y)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return b.unbroadcast(ct, to=node.operands[0].type), None

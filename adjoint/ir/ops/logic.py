@@ -17,14 +17,14 @@ from adjoint.ir.ops.elementwise import (
     on_integers,
 )
 from adjoint.ir.public import Public
-from adjoint.ir.types import BOOL, DTYPES, I32, INTEGERS, U8, tensor
+from adjoint.ir.types import BOOL, DTYPES, I16, I32, I64, INTEGERS, U8, U64, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
     "Bitwise", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Logical", "LogicalAnd", "LogicalNot",
-    "LogicalOr", "LogicalXor", "ShiftLeft", "ShiftRight",
+    "LogicalOr", "LogicalXor", "PopulationCount", "ShiftLeft", "ShiftRight",
 ]
 
 
@@ -276,3 +276,38 @@ class ShiftRight(Binary):
         inside = _shift_inside(k, y)
         emptied = k.literal(0, x.dtype) if x.dtype.kind == "u" else k.select(k.less(x, 0), k.literal(-1, x.dtype), 0)
         return k.select(inside, x >> k.select(inside, y, 0), emptied)
+
+
+@operation
+class PopulationCount(Unary):
+    """How many bits of x are set, of a negative integer those of its two's complement.
+
+    x         T[s], T an integer type
+    result    u8[s]
+    gradient  none: bits have none
+    errors    TypeError: not integers
+    """
+
+    public = Public("population_count(input_x)", methods="")
+    accepts = INTEGERS
+    yields = U8
+    cuts = "bits have no gradient"
+    samples = (
+        sample(tensor(I32, (6,)), values={0: [0, 1, 3, -1, 2**31 - 1, -(2**31)]}, smooth=False, note="bits"),
+        sample(tensor(I64, (5,)), values={0: [0, -1, 2**40 + 1, 2**63 - 1, -(2**63)]}, smooth=False, note="bits"),
+        sample(tensor(I16, (3,)), values={0: [-1, 5, 2**14]}, smooth=False, note="bits"),
+        *on_integers(1, U8, domain=(0.0, 255.0)),
+    )
+
+    def reference(self, x: Array) -> Array:
+        octets = np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8)
+        return np.unpackbits(octets, axis=-1).sum(-1, dtype=np.uint8).reshape(x.shape)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        # Sums of neighbouring bits, pairs, groups of four; the product adds up all octets in the highest one.
+        unsigned = DTYPES["u" + x.dtype.name[1:]] if x.dtype.kind == "i" else x.dtype
+        bits = k.let(k.cast(k.cast(x, unsigned), U64), "bits")
+        pairs = k.let(bits - ((bits >> 1) & 0x5555555555555555), "pairs")
+        fours = k.let((pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333), "fours")
+        octets = k.let((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F, "octets")
+        return k.cast((octets * 0x0101010101010101) >> 56, U8)

@@ -436,6 +436,7 @@ class Asinh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("asinh(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -460,6 +461,7 @@ class Acosh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("acosh(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary((1.5, 4.0))
@@ -484,6 +486,7 @@ class Atanh(Unary):
     errors    TypeError: not floating point
     """
 
+    public = Public("atanh(input)")
     cost = 16
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))

@@ -1,16 +1,19 @@
-"""Operators as objects for boxes around objects in images."""
+"""Operators as objects for boxes around objects in images, and for images read at positions between their elements."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from adjoint.ir.types import I32
-from adjoint.ops import boxes, creation
-from adjoint.ops.arguments import operand, real, wrong
-from adjoint.ops.primitive import Primitive
+from adjoint.ops import boxes, creation, sampling
+from adjoint.ops.arguments import flag, float_only, integer, operand, real, wrong
+from adjoint.ops.primitive import Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["IOU", "NMSWithMask"]
+__all__ = [
+    "AffineGrid", "BoundingBoxDecode", "BoundingBoxEncode", "CheckValid", "CropAndResize", "GridSampler2D", "GridSampler3D", "IOU",
+    "MaxUnpool2D", "MaxUnpool3D", "NMSWithMask", "ROIAlign",
+]
 
 
 class IOU(Primitive):
@@ -42,3 +45,140 @@ class NMSWithMask(Primitive):
             raise wrong("NMSWithMask", "bboxes", "of shape [n, 5]", given)
         ordered, kept = boxes.largest_of_overlapping(given, self.iou_threshold)
         return ordered, creation.arange(given.shape[0], dtype=I32), kept
+
+
+class BoundingBoxEncode(Primitive):
+    """How true boxes differ from anchors; less `means`, divided by `stds`."""
+
+    def __init__(self, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)):
+        super().__init__(means=boxes.four("BoundingBoxEncode", "means", means), stds=boxes.four("BoundingBoxEncode", "stds", stds))
+
+    def __call__(self, anchor_box: Any, groundtruth_box: Any) -> Tensor:
+        return boxes.bounding_box_encode(anchor_box, groundtruth_box, self.means, self.stds)
+
+
+class BoundingBoxDecode(Primitive):
+    """The boxes that differ from anchors by deltas, limited to an image."""
+
+    def __init__(self, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016):
+        op = "BoundingBoxDecode"
+        if not isinstance(max_shape, (tuple, list)):
+            raise wrong(op, "max_shape", "a tuple of two ints", max_shape, TypeError)
+        super().__init__(max_shape=boxes.two_sizes(op, max_shape), means=boxes.four(op, "means", means), stds=boxes.four(op, "stds", stds),
+                         wh_ratio_clip=float_only(op, "wh_ratio_clip", wh_ratio_clip))
+
+    def __call__(self, anchor_box: Any, deltas: Any) -> Tensor:
+        return boxes.bounding_box_decode(anchor_box, deltas, self.max_shape, self.means, self.stds, self.wh_ratio_clip)
+
+
+CheckValid = plain("CheckValid", boxes.check_valid)
+
+
+class ROIAlign(Primitive):
+    """The means of samples in bins of regions of images.
+
+    sample_num    how many samples a bin has along each axis
+    roi_end_mode  1: a region ends one element behind where `rois` says; 0: there, but it is at least 1 wide and high
+    """
+
+    def __init__(self, pooled_height: int, pooled_width: int, spatial_scale: float, sample_num: int = 2, roi_end_mode: int = 1):
+        op = "ROIAlign"
+        super().__init__(
+            pooled_height=integer(op, "pooled_height", pooled_height), pooled_width=integer(op, "pooled_width", pooled_width),
+            spatial_scale=float_only(op, "spatial_scale", spatial_scale), sample_num=integer(op, "sample_num", sample_num),
+            roi_end_mode=integer(op, "roi_end_mode", roi_end_mode))
+        for name, least in (("pooled_height", 1), ("pooled_width", 1), ("sample_num", 0)):
+            if not least <= self.attrs[name] < 2**24:
+                raise wrong(op, name, f"in [{least}, 2**24)", self.attrs[name])
+        if self.roi_end_mode not in (0, 1):
+            raise wrong(op, "roi_end_mode", "0 or 1", roi_end_mode)
+
+    def __call__(self, features: Any, rois: Any) -> Tensor:
+        sizes = self.pooled_height, self.pooled_width
+        return sampling.regions(features, rois, *sizes, self.spatial_scale, self.sample_num, self.roi_end_mode)
+
+
+class CropAndResize(Primitive):
+    """Parts of images [n, h, w, c] resized to one size."""
+
+    def __init__(self, method: str = "bilinear", extrapolation_value: float = 0.0):
+        super().__init__(method=sampling.word("CropAndResize", "method", method, ("bilinear", "nearest", "bilinear_v2")),
+                         extrapolation_value=float_only("CropAndResize", "extrapolation_value", extrapolation_value))
+
+    def __call__(self, x: Any, boxes: Any, box_index: Any, crop_size: Any) -> Tensor:
+        return sampling.crop_and_resize(x, boxes, box_index, crop_size, self.method, self.extrapolation_value)
+
+
+class _GridSampler(Primitive):
+    """Images at the positions of a grid."""
+
+    rank: int
+
+    def __init__(self, interpolation_mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False):
+        name = type(self).__name__
+        super().__init__(interpolation_mode=sampling.word(name, "interpolation_mode", interpolation_mode, ("bilinear", "nearest")),
+                         padding_mode=sampling.word(name, "padding_mode", padding_mode, ("zeros", "border", "reflection")),
+                         align_corners=flag(name, "align_corners", align_corners))
+
+    def __call__(self, input_x: Any, grid: Any) -> Tensor:
+        return sampling.sampled(self.name, input_x, grid, self.interpolation_mode, self.padding_mode, self.align_corners, self.rank)
+
+
+class GridSampler2D(_GridSampler):
+    """Images [n, c, h, w] at the positions of a grid."""
+
+    rank = 4
+
+
+class GridSampler3D(_GridSampler):
+    """Volumes [n, c, d, h, w] at the positions of a grid."""
+
+    rank = 5
+
+
+class AffineGrid(Primitive):
+    """The grid that maps images by affine transforms."""
+
+    def __init__(self, align_corners: bool = False):
+        super().__init__(align_corners=flag("AffineGrid", "align_corners", align_corners))
+
+    def __call__(self, theta: Any, output_size: Any) -> Tensor:
+        return sampling.affine_grid(theta, output_size, self.align_corners)
+
+
+class _MaxUnpool(Primitive):
+    """Maxima put where they were taken, and zeros elsewhere."""
+
+    count: int
+
+    def _made(self, ksize: Any, strides: Any, pads: Any, output_shape: Any, data_format: Any, allowed: str) -> None:
+        name = type(self).__name__
+        Primitive.__init__(
+            self, None, ksize=sampling.window_sizes(name, "ksize", ksize, 1), strides=sampling.window_sizes(name, "strides", strides, 0),
+            pads=sampling.window_sizes(name, "pads", pads, 0), output_shape=sampling.window_sizes(name, "output_shape", output_shape, 1),
+            data_format=sampling.word(name, "data_format", data_format, (allowed,)))
+
+    def __call__(self, x: Any, argmax: Any) -> Tensor:
+        given = operand(self.name, x, "x")
+        if given.ndim != self.count + 2:
+            raise wrong(self.name, "x", f"of {self.count + 2} dimensions", given)
+        return sampling.unpooled(self.name, given, argmax, self.ksize, self.strides, self.pads, self.output_shape or None, self.count,
+                                 ("x", "argmax", "ksize", "strides", "pads", "output_shape"))
+
+
+class MaxUnpool2D(_MaxUnpool):
+    """Images with maxima put where they were taken, and zeros elsewhere."""
+
+    count = 2
+
+    def __init__(self, ksize: Any, strides: Any = 0, pads: Any = 0, output_shape: Any = (), data_format: str = "NCHW"):
+        self._made(ksize, strides, pads, output_shape, data_format, "NCHW")
+
+
+class MaxUnpool3D(_MaxUnpool):
+    """Volumes with maxima put where they were taken, and zeros elsewhere."""
+
+    count = 3
+
+    def __init__(self, ksize: Any, strides: Any = 0, pads: Any = 0, output_shape: Any = (), data_format: str = "NCDHW"):
+        self._made(ksize, strides, pads, output_shape, data_format, "NCDHW")

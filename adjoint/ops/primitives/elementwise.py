@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.types import DType
-from adjoint.ops import arithmetic
-from adjoint.ops.arguments import real
+from adjoint.ir.types import I64, DType
+from adjoint.ops import arithmetic, floats, integers, reduction
+from adjoint.ops.arguments import flag, float_only, float_tensor, operand, real, tensors_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
+from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "AddN", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Depend", "Div", "DivNoNan", "Identity", "Inv",
-    "Invert", "Lerp", "LogicalAnd", "LogicalOr", "MaskedFill", "Mod", "RealDiv", "Reciprocal", "Rint", "Round", "Select",
-    "SquaredDifference", "StopGradient", "Trunc", "Xlogy",
+    "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics", "Depend", "Div",
+    "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Inv", "Invert", "IsClose", "Lcm", "LeftShift",
+    "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select",
+    "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
 ]
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
@@ -52,6 +54,30 @@ class SquaredDifference(Plain):
         return arithmetic.square(arithmetic.sub(x, y))
 
 
+class Addcdiv(Plain):
+    """input + value * tensor1 / tensor2."""
+
+    def __call__(self, input: Any, tensor1: Any, tensor2: Any, value: Any) -> Tensor:
+        return arithmetic.addcdiv(input, tensor1, tensor2, value)
+
+
+class Addcmul(Plain):
+    """input + value * tensor1 * tensor2."""
+
+    def __call__(self, input: Any, tensor1: Any, tensor2: Any, value: Any) -> Tensor:
+        return arithmetic.addcmul(input, tensor1, tensor2, value)
+
+
+class SquareSumAll(Plain):
+    """The sums of the squares of two tensors of floats, of one shape."""
+
+    def __call__(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        first, second = (float_tensor("SquareSumAll", t, name) for name, t in (("x", x), ("y", y)))
+        if second.shape != first.shape:
+            raise wrong("SquareSumAll", "y", f"of the shape of 'x', {first.shape}", second)
+        return reduction.sum(arithmetic.square(first)), reduction.sum(arithmetic.square(second))
+
+
 AddN = plain("AddN", arithmetic.addn)
 Reciprocal = plain("Reciprocal", arithmetic.reciprocal)
 Inv = plain("Inv", arithmetic.reciprocal)
@@ -69,6 +95,72 @@ class Rint(Plain):
 
     def __call__(self, input_x: Any) -> Tensor:
         return arithmetic.round(input_x)
+
+
+TruncateDiv = plain("TruncateDiv", integers.truncate_div)
+TruncateMod = plain("TruncateMod", integers.truncate_mod)
+Gcd = plain("Gcd", integers.gcd)
+Xdivy = plain("Xdivy", floats.xdivy)
+Eps = plain("Eps", floats.eps)
+
+
+class Lcm(Plain):
+    """The least common multiple of integers; 0 if one is 0."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return integers.lcm(x1, x2)
+
+
+class Fmax(Plain):
+    """The larger of two, the one that is a number where the other is NaN."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return floats.fmax(x1, x2)
+
+
+class Fmin(Plain):
+    """The smaller of two, the one that is a number where the other is NaN."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return floats.fmin(x1, x2)
+
+
+class Heaviside(Plain):
+    """0 where `x` is negative, 1 where it is positive, `values` where it is 0."""
+
+    def __call__(self, x: Any, values: Any) -> Tensor:
+        return floats.heaviside(x, values)
+
+
+class Hypot(Plain):
+    """sqrt(x1**2 + x2**2)."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return floats.hypot(x1, x2)
+
+
+class Logit(Primitive):
+    """log(x / (1 - x)); with an `eps` of at least 0 of the input limited to [eps, 1 - eps]."""
+
+    def __init__(self, eps: float = -1.0):
+        super().__init__(eps=float_only("Logit", "eps", eps))
+
+    def __call__(self, input: Any) -> Tensor:
+        return floats.logit(input, self.eps)
+
+
+class LeftShift(Plain):
+    """The bits of `x1` shifted left by `x2`, both tensors."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return integers.bitwise_left_shift(operand("LeftShift", x1, "x1"), operand("LeftShift", x2, "x2"))
+
+
+class RightShift(Plain):
+    """The bits of `input_x` shifted right by `input_y`, both tensors."""
+
+    def __call__(self, input_x: Any, input_y: Any) -> Tensor:
+        return integers.bitwise_right_shift(operand("RightShift", input_x, "input_x"), operand("RightShift", input_y, "input_y"))
 
 
 Trunc = plain("Trunc", arithmetic.trunc)
@@ -111,6 +203,32 @@ class ApproximateEqual(Primitive):
         return arithmetic.less(arithmetic.abs(arithmetic.sub(x, y)), self.tolerance)
 
 
+class IsClose(Primitive):
+    """Whether |input - other| <= atol + rtol * |other|."""
+
+    def __init__(self, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False):
+        super().__init__(rtol=real("IsClose", "rtol", rtol), atol=real("IsClose", "atol", atol),
+                         equal_nan=flag("IsClose", "equal_nan", equal_nan))
+
+    def __call__(self, input: Any, other: Any) -> Tensor:
+        return arithmetic.isclose(input, other, self.rtol, self.atol, self.equal_nan)
+
+
+class CheckNumerics(Plain):
+    """The tensor itself; RuntimeError if one of its numbers is NaN or infinite."""
+
+    def __call__(self, x: Any) -> Tensor:
+        given = float_tensor("CheckNumerics", x, "x")
+
+        def finite(x: Tensor) -> None:
+            if not bool(reduction.all(arithmetic.isfinite(x))):
+                found = "NaN" if bool(reduction.any(arithmetic.isnan(x))) else "Inf"
+                raise RuntimeError(f"For 'CheckNumerics', the argument 'x' must be of finite numbers, but got {found} values.")
+
+        checked_on_host(finite, given, conditions=lambda: [(arithmetic.cast(reduction.all(arithmetic.isfinite(given)), I64), TRUE)])
+        return given
+
+
 Select = plain("Select", arithmetic.select)
 MaskedFill = plain("MaskedFill", arithmetic.masked_fill)
 
@@ -127,6 +245,13 @@ class Identity(Plain):
 
     def __call__(self, input_x: Any) -> Tensor:
         return arithmetic.identity(input_x)
+
+
+class IdentityN(Plain):
+    """The tensors of a tuple or list themselves, in a tuple."""
+
+    def __call__(self, x: Any) -> tuple[Tensor, ...]:
+        return tuple(arithmetic.identity(item) for item in tensors_argument("IdentityN", "x", x))
 
 
 StopGradient = plain("StopGradient", arithmetic.stop_gradient)

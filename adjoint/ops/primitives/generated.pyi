@@ -6,10 +6,10 @@ from adjoint.ops.primitive import Plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "ACos", "Abs", "Add", "Asin", "Atan", "Atan2", "Ceil", "Cos", "Cosh", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv",
-    "FloorMod", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Log", "Log1p", "LogicalNot",
-    "LogicalXor", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square",
-    "Sub", "Tan", "Tanh", "TensorAdd",
+    "ACos", "Abs", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Ceil", "Cos", "Cosh", "Equal", "Erf", "Erfc", "Exp",
+    "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Log",
+    "Log1p", "LogicalNot", "LogicalXor", "Maximum", "Minimum", "Mul", "MulNoNan", "Neg", "NextAfter", "NotEqual", "PopulationCount",
+    "Pow", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square", "Sub", "Tan", "Tanh", "TensorAdd",
 ]
 
 class Exp(Plain):
@@ -72,6 +72,21 @@ class Cosh(Plain):
 
     def __call__(self, input: Any) -> Tensor: ...
 
+class Asinh(Plain):
+    """`ops.asinh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Acosh(Plain):
+    """`ops.acosh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Atanh(Plain):
+    """`ops.atanh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
 class Atan2(Plain):
     """`ops.atan2` as an object."""
 
@@ -116,6 +131,11 @@ class Mul(Plain):
     """`ops.mul` as an object."""
 
     def __call__(self, input: Any, other: Any) -> Tensor: ...
+
+class MulNoNan(Plain):
+    """`ops.mul_no_nan` as an object."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor: ...
 
 class FloorDiv(Plain):
     """`ops.floor_divide` as an object."""
@@ -177,6 +197,11 @@ class Ceil(Plain):
 
     def __call__(self, input: Any) -> Tensor: ...
 
+class NextAfter(Plain):
+    """`ops.nextafter` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Tensor: ...
+
 class Less(Plain):
     """`ops.less` as an object."""
 
@@ -231,6 +256,11 @@ class LogicalNot(Plain):
     """`ops.logical_not` as an object."""
 
     def __call__(self, input: Any) -> Tensor: ...
+
+class PopulationCount(Plain):
+    """`ops.population_count` as an object."""
+
+    def __call__(self, input_x: Any) -> Tensor: ...
 
 class Pow(Plain):
     """`ops.pow` as an object."""

@@ -8,15 +8,28 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ops import activations, arithmetic, linear, normalization, shapes
-from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, real, sizes_argument, wrong
+from adjoint.ops import activations, arithmetic, linear, normalization, random_numbers, shapes
+from adjoint.ops.arguments import (
+    axis_argument,
+    channels_first,
+    choice,
+    flag,
+    integer,
+    number,
+    operand,
+    real,
+    seed_argument,
+    sizes_argument,
+    wrong,
+)
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid",
-    "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Softmax", "Softplus", "Softsign",
+    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GLU", "GeLU", "Gelu",
+    "HSigmoid", "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Softmax", "Softplus",
+    "Softsign", "StandardLaplace",
 ]
 
 # Products --------------------------------------------------------------------------------------------
@@ -255,3 +268,26 @@ class Dropout3D(_DropoutOfChannels):
 def combined_seed(first: int, second: int) -> int | None:
     """Two seeds as one; None when both are 0."""
     return ((first & 0x7FFFFFFF) << 32 | (second & 0xFFFFFFFF)) or None
+
+
+class GLU(Primitive):
+    """The first half along an axis times the sigmoid of the second."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__(axis=integer("GLU", "axis", axis))
+
+    def __call__(self, x: Any) -> Tensor:
+        return activations.glu(operand("GLU", x, "x"), self.axis)
+
+
+class StandardLaplace(Primitive):
+    """Numbers with the density exp(-|x|) / 2; `seed` and `seed2` 0: the global seed."""
+
+    def __init__(self, seed: int = 0, seed2: int = 0):
+        super().__init__(seed=integer("StandardLaplace", "seed", seed), seed2=integer("StandardLaplace", "seed2", seed2))
+        for name in ("seed", "seed2"):
+            seed_argument("StandardLaplace", self.attrs[name])
+
+    def __call__(self, shape: Any) -> Tensor:
+        own = self.seed or self.seed2
+        return random_numbers.standard_laplace(shape, (self.seed * 1000003 + self.seed2) % 2**63 if own else None)

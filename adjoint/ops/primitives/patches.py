@@ -10,7 +10,7 @@ from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Col2Im", "DepthToSpace", "Im2Col", "SpaceToDepth"]
+__all__ = ["ChannelShuffle", "Col2Im", "DepthToSpace", "Im2Col", "SpaceToDepth"]
 
 
 class Im2Col(Primitive):
@@ -69,3 +69,15 @@ class SpaceToDepth(_Blocks):
         if given.ndim != 4 or given.shape[2] % self.block_size or given.shape[3] % self.block_size:
             raise wrong("SpaceToDepth", "x", f"of 4 dimensions, the last two multiples of {self.block_size}", given)
         return patches.space_to_depth(given, self.block_size)
+
+
+class ChannelShuffle(Primitive):
+    """Images with the channels of `group` groups taken in turn."""
+
+    def __init__(self, group: int):
+        super().__init__(group=integer("ChannelShuffle", "group", group))
+        if self.group < 1:
+            raise wrong("ChannelShuffle", "group", "at least 1", group)
+
+    def __call__(self, x: Any) -> Tensor:
+        return patches.channel_shuffle(x, self.group)

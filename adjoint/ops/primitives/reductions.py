@@ -11,14 +11,31 @@ from adjoint.ir.ops.extremes import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.extremes import ReduceMin as ReduceMinOp
 from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
-from adjoint.ops import arithmetic, ordering, reduction, shapes
-from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong
+from adjoint.ops import arithmetic, counts, ordering, picking, reduction, running, shapes
+from adjoint.ops.arguments import (
+    axes_argument,
+    axis_argument,
+    dimension,
+    dtype_or,
+    flag,
+    float_only,
+    float_tensor,
+    integer,
+    operand,
+    real,
+    single,
+    sizes_argument,
+    wrong,
+)
+from adjoint.ops.logsums import logcumsumexp
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "FloatStatus", "L2Loss", "L2Normalize", "LpNorm", "ReduceAll",
-    "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Sort", "TopK",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Bincount", "Bucketize", "CumProd", "CumSum", "Cummax", "Cummin",
+    "CumulativeLogsumexp", "EqualCount", "FloatStatus", "Histogram", "InTopK", "L2Loss", "L2Normalize", "ListDiff", "LowerBound",
+    "LpNorm", "Median", "NthElement", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceStd",
+    "ReduceSum", "SearchSorted", "Sort", "TopK", "UpperBound",
 ]
 
 
@@ -176,6 +193,207 @@ class CumSum(Primitive):
         x = operand("CumSum", input)
         place = axis_argument("CumSum", axis, x.ndim)
         return apply(made(CumSumOp, place, self.exclusive, self.reverse), x)
+
+
+class CumProd(Primitive):
+    """The running product along an axis; `exclusive` leaves each element itself out, `reverse` runs from the end."""
+
+    def __init__(self, exclusive: bool = False, reverse: bool = False):
+        super().__init__(exclusive=flag("CumProd", "exclusive", exclusive), reverse=flag("CumProd", "reverse", reverse))
+
+    def __call__(self, x: Any, axis: Any) -> Tensor:
+        given = operand("CumProd", x, "x")
+        along = dimension("CumProd", axis, given, tensor="x")
+        return running.from_an_end(given, along, lambda t: reduction.cumprod(t, along, given.dtype), 1.0, self.exclusive, self.reverse)
+
+
+class CumulativeLogsumexp(Primitive):
+    """log of the running sum of exp(x) along an axis; `exclusive` leaves each element itself out, `reverse` runs from the end."""
+
+    def __init__(self, exclusive: bool = False, reverse: bool = False):
+        super().__init__(exclusive=flag("CumulativeLogsumexp", "exclusive", exclusive),
+                         reverse=flag("CumulativeLogsumexp", "reverse", reverse))
+
+    def __call__(self, x: Any, axis: Any) -> Tensor:
+        given = float_tensor("CumulativeLogsumexp", x, "x")
+        along = dimension("CumulativeLogsumexp", axis, given, tensor="x")
+        least = -arithmetic.LARGEST[given.dtype]
+        return running.from_an_end(given, along, lambda t: logcumsumexp(t, along), least, self.exclusive, self.reverse)
+
+
+class Cummax(Primitive):
+    """The largest element so far along an axis, and its index (Int64)."""
+
+    def __init__(self, axis: int):
+        super().__init__(axis=integer("Cummax", "axis", axis))
+
+    def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
+        return running.cummax(input, self.axis)
+
+
+class Cummin(Primitive):
+    """The smallest element so far along an axis, and its index (Int32)."""
+
+    def __init__(self, axis: int):
+        super().__init__(axis=integer("Cummin", "axis", axis))
+
+    def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
+        return running.cummin(input, self.axis)
+
+
+class Median(Primitive):
+    """The median along an axis, or of the whole tensor with the index 0, and its index (Int64); `ignore_nan` leaves NaN out."""
+
+    def __init__(self, global_median: bool = False, axis: int = 0, keep_dims: bool = False, ignore_nan: bool = False):
+        super().__init__(global_median=flag("Median", "global_median", global_median), axis=integer("Median", "axis", axis),
+                         keep_dims=flag("Median", "keep_dims", keep_dims), ignore_nan=flag("Median", "ignore_nan", ignore_nan))
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        given = operand("Median", x, "x")
+        rule = ordering.nanmedian if self.ignore_nan else ordering.median
+        if self.global_median:
+            return rule(shapes.reshape(given, (-1,)), 0)[0], constant(0, I64)
+        return rule(given, self.axis, self.keep_dims)
+
+
+class ReduceStd(Primitive):
+    """The standard deviation over axes and the mean; `unbiased` divides by the count less 1."""
+
+    def __init__(self, axis: Any = (), unbiased: bool = True, keep_dims: bool = False):
+        super().__init__(axis=sizes_argument("ReduceStd", "axis", axis, least=None), unbiased=flag("ReduceStd", "unbiased", unbiased),
+                         keep_dims=flag("ReduceStd", "keep_dims", keep_dims))
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        return reduction.std_mean(float_tensor("ReduceStd", x, "x"), self.axis, int(self.unbiased), self.keep_dims)
+
+
+class Bincount(Plain):
+    """The sum of the weights of each number below `size` in a vector of integers, in the dtype of the weights."""
+
+    def __call__(self, array: Any, size: Any, weights: Any) -> Tensor:
+        places, by = picking.indices_argument("Bincount", "array", array), operand("Bincount", weights, "weights")
+        count = integer("Bincount", "size", size)
+        if count < 0:
+            raise wrong("Bincount", "size", "at least 0", count)
+        if places.ndim != 1 or by.shape != places.shape:
+            raise wrong("Bincount", "weights", f"of the shape of 'array', {places.shape}, of 1 dimension", by)
+        if by.dtype is BOOL:
+            raise wrong("Bincount", "weights", "a Tensor of numbers", by, TypeError)
+        return counts.counted(places.astype(I64, copy=False), count, by)
+
+
+class Histogram(Primitive):
+    """How many elements lie in each of `bins` intervals."""
+
+    def __init__(self, bins: int = 100, min: float = 0.0, max: float = 0.0):
+        super().__init__(bins=integer("Histogram", "bins", bins), min=real("Histogram", "min", min), max=real("Histogram", "max", max))
+        if self.bins < 1:
+            raise wrong("Histogram", "bins", "at least 1", bins)
+        if not self.min <= self.max:
+            raise wrong("Histogram", "max", f"at least 'min', {min}", max)
+
+    def __call__(self, x: Any) -> Tensor:
+        return counts.histc(operand("Histogram", x, "x"), self.bins, self.min, self.max)
+
+
+class Bucketize(Primitive):
+    """The number of the interval that each element lies in (Int32), for ascending bounds; the intervals are closed on the left."""
+
+    def __init__(self, boundaries: Any):
+        if not isinstance(boundaries, list):
+            raise wrong("Bucketize", "boundaries", "a list of floats", boundaries, TypeError)
+        super().__init__(boundaries=[float_only("Bucketize", "boundaries", bound) for bound in boundaries])
+
+    def __call__(self, input: Any) -> Tensor:
+        return counts.bucketize(input, self.boundaries, right=True)
+
+
+class SearchSorted(Primitive):
+    """The positions at which values would be inserted into ascending rows."""
+
+    def __init__(self, dtype: DType = I64, right: bool = False):
+        super().__init__(dtype=dtype_or("SearchSorted", dtype, I64), right=flag("SearchSorted", "right", right))
+        if self.dtype not in (I32, I64):
+            raise wrong("SearchSorted", "dtype", "int32 or int64", dtype, TypeError)
+
+    def __call__(self, sorted_sequence: Any, values: Any, sorter: Any = None) -> Tensor:
+        return counts.searchsorted(sorted_sequence, values, out_int32=self.dtype is I32, right=self.right, sorter=sorter)
+
+
+class _Bound(Primitive):
+    """The positions at which values would be inserted into ascending rows, both matrices."""
+
+    behind: bool
+
+    def __init__(self, out_type: DType = I32):
+        name = type(self).__name__
+        super().__init__(out_type=dtype_or(name, out_type, I32))
+        if self.out_type not in (I32, I64):
+            raise wrong(name, "out_type", "int32 or int64", out_type, TypeError)
+
+    def __call__(self, sorted_x: Any, values: Any) -> Tensor:
+        rows, given = operand(self.name, sorted_x, "sorted_x"), operand(self.name, values, "values")
+        for name, x in (("sorted_x", rows), ("values", given)):
+            if x.ndim != 2:
+                raise wrong(self.name, name, "of 2 dimensions", x)
+        if given.dtype is not rows.dtype:
+            raise wrong(self.name, "values", f"of the dtype of 'sorted_x', {rows.dtype}", given, TypeError)
+        return counts.positions(self.name, rows, given, self.behind, self.out_type)
+
+
+class LowerBound(_Bound):
+    """The positions at which values would be inserted into ascending rows, before elements equal to them."""
+
+    behind = False
+
+
+class UpperBound(_Bound):
+    """The positions at which values would be inserted into ascending rows, behind elements equal to them."""
+
+    behind = True
+
+
+class InTopK(Primitive):
+    """Whether the score of a class is among the `k` largest of its row."""
+
+    def __init__(self, k: int):
+        super().__init__(k=integer("InTopK", "k", k))
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return counts.intopk(x1, x2, self.k)
+
+
+class NthElement(Primitive):
+    """The element number `n` of each row in ascending order, with `reverse` in descending order."""
+
+    def __init__(self, reverse: bool = False):
+        super().__init__(reverse=flag("NthElement", "reverse", reverse))
+
+    def __call__(self, input: Any, n: Any) -> Tensor:
+        return counts.nth_element(input, n, self.reverse)
+
+
+class ListDiff(Primitive):
+    """The elements of a vector that are not in another one, and their indices."""
+
+    def __init__(self, out_idx: DType = I32):
+        super().__init__(out_idx=dtype_or("ListDiff", out_idx, I32))
+        if self.out_idx not in (I32, I64):
+            raise wrong("ListDiff", "out_idx", "int32 or int64", out_idx)
+
+    def __call__(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        return counts.difference_of_lists(x, y, self.out_idx)
+
+
+class EqualCount(Plain):
+    """How many elements of two tensors of one shape and dtype are equal, in that dtype, of shape (1,)."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        first, second = operand("EqualCount", x, "x"), operand("EqualCount", y, "y")
+        if second.type is not first.type:
+            raise wrong("EqualCount", "y", f"of the type of 'x', {first.type}", second,
+                        TypeError if second.dtype is not first.dtype else ValueError)
+        return shapes.reshape(reduction.count_nonzero(arithmetic.equal(first, second)), (1,)).astype(first.dtype)
 
 
 class L2Loss(Plain):

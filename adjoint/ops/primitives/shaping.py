@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import F32, I64, DType
-from adjoint.ops import creation, diagonals, parts, picking, shapes
-from adjoint.ops.arguments import choice, dimension, integer, operand, sizes_argument, tensors_argument, whole, wrong
+from adjoint.ops import blocks, creation, diagonals, parts, picking, shapes, window_functions
+from adjoint.ops.arguments import (
+    choice,
+    dimension,
+    dtype_or,
+    flag,
+    float_only,
+    integer,
+    operand,
+    sizes_argument,
+    tensors_argument,
+    whole,
+    wrong,
+)
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten",
-    "LinSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones", "OnesLike", "Pad", "Range", "Rank", "Reshape", "ReverseV2",
-    "ScalarToTensor", "Shape", "Size", "Slice", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape",
-    "Tile", "Transpose", "Tril", "Triu", "TypeOf", "Unstack", "Zeros", "ZerosLike",
+    "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill",
+    "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones",
+    "OnesLike", "Pad", "Padding", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToTensor", "Shape", "Size",
+    "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu",
+    "TupleToArray", "TypeOf", "Unstack", "Zeros", "ZerosLike",
 ]
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -201,20 +215,72 @@ class MirrorPad(Primitive):
         super().__init__(mode=choice("MirrorPad", "mode", mode, ("reflect", "symmetric")).upper())
 
     def __call__(self, input_x: Any, paddings: Any) -> Tensor:
-        x = operand("MirrorPad", input_x, "input_x")
-        pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
-        two = isinstance(pairs, (tuple, list)) and all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs)
-        if not two or len(pairs) != x.ndim:
-            raise wrong("MirrorPad", "paddings", f"{x.ndim} pairs of ints", paddings)
-        for axis, given in enumerate(pairs):
-            before, after = (integer("MirrorPad", "paddings", n) for n in given)
-            edge = 1 if self.mode == "REFLECT" else 0
-            n = x.shape[axis]
-            if max(before, after) > n - edge:
-                raise wrong("MirrorPad", "paddings", f"at most {n - edge} along axis {axis}", (before, after))
-            head, tail = parts.narrow(x, axis, edge, before), parts.narrow(x, axis, n - edge - after, after)
-            x = parts.concat((parts.flip(head, axis), x, parts.flip(tail, axis)), axis)
-        return x
+        return blocks.mirror_pad(input_x, paddings, self.mode)
+
+
+class Padding(Primitive):
+    """The tensor, whose last axis has one element, with zeros behind it up to `pad_dim_size`."""
+
+    def __init__(self, pad_dim_size: int = 8):
+        super().__init__(pad_dim_size=integer("Padding", "pad_dim_size", pad_dim_size))
+        if self.pad_dim_size < 1:
+            raise wrong("Padding", "pad_dim_size", "at least 1", pad_dim_size)
+
+    def __call__(self, x: Any) -> Tensor:
+        return blocks.padding(x, self.pad_dim_size)
+
+
+class ReverseSequence(Primitive):
+    """The tensor with elements along `seq_dim` reversed, for each slice along `batch_dim` the first `seq_lengths` ones."""
+
+    def __init__(self, seq_dim: int, batch_dim: int = 0):
+        super().__init__(seq_dim=integer("ReverseSequence", "seq_dim", seq_dim),
+                         batch_dim=integer("ReverseSequence", "batch_dim", batch_dim))
+
+    def __call__(self, x: Any, seq_lengths: Any) -> Tensor:
+        return blocks.reverse_sequence(x, seq_lengths, self.seq_dim, self.batch_dim)
+
+
+class SpaceToBatchND(Primitive):
+    """Blocks of the last axes, padded with zeros, as slices along axis 0."""
+
+    def __init__(self, block_shape: Any, paddings: Any):
+        super().__init__(None, **dict(zip(("block_shape", "paddings"), blocks.block(
+            "SpaceToBatchND", "block_shape", block_shape, "paddings", paddings), strict=True)))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return blocks.space_to_batch_nd(input_x, self.block_shape, self.paddings)
+
+
+class BatchToSpaceND(Primitive):
+    """Slices along axis 0 put together to blocks of the last axes, cut off at the ends."""
+
+    def __init__(self, block_shape: Any, crops: Any):
+        super().__init__(None, **dict(zip(("block_shape", "crops"), blocks.block(
+            "BatchToSpaceND", "block_shape", block_shape, "crops", crops), strict=True)))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return blocks.batch_to_space_nd(input_x, self.block_shape, self.crops)
+
+
+class InvertPermutation(Plain):
+    """The inverse of a permutation, a tuple or list of the numbers 0..n-1, as a tuple."""
+
+    def __call__(self, input_x: Any) -> tuple[int, ...]:
+        if not isinstance(input_x, (tuple, list)):
+            kind = ValueError if isinstance(input_x, Tensor) else TypeError
+            raise wrong("InvertPermutation", "input_x", "a tuple or list of ints", input_x, kind)
+        places = [integer("InvertPermutation", "input_x", place) for place in input_x]
+        if sorted(places) != [*range(len(places))]:
+            raise wrong("InvertPermutation", "input_x", f"the numbers 0..{len(places) - 1}, each once", tuple(places))
+        return tuple(places.index(place) for place in range(len(places)))
+
+
+class TupleToArray(Plain):
+    """The numbers in a tuple, of one kind, as a tensor of one dimension: Int32 or Float32."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return creation.tuple_to_array(input_x)
 
 
 class EmbeddingLookup(Plain):
@@ -325,6 +391,57 @@ class LinSpace(Plain):
 
     def __call__(self, start: Any, stop: Any, num: Any) -> Tensor:
         return creation.linspace(start, stop, num)
+
+
+class LogSpace(Primitive):
+    """`base` to the power of `steps` numbers at equal distances, both ends included, which are Tensors."""
+
+    def __init__(self, steps: int = 10, base: int = 10, dtype: DType = F32):
+        super().__init__(steps=integer("LogSpace", "steps", steps), base=integer("LogSpace", "base", base),
+                         dtype=dtype_or("LogSpace", dtype, F32))
+        if self.steps < 0:
+            raise wrong("LogSpace", "steps", "at least 0", steps)
+
+    def __call__(self, start: Any, end: Any) -> Tensor:
+        return creation.logspace(start, end, self.steps, self.base, dtype=self.dtype)
+
+
+class _Window(Primitive):
+    """Weights that decrease from the middle to both ends."""
+
+    _function: Callable[..., Tensor]
+
+    def __init__(self, periodic: bool = True, dtype: DType = F32):
+        name = type(self).__name__
+        super().__init__(periodic=flag(name, "periodic", periodic), dtype=dtype_or(name, dtype, F32))
+
+    def __call__(self, window_length: Any) -> Tensor:
+        return type(self)._function(window_length, self.periodic, dtype=self.dtype)
+
+
+class BartlettWindow(_Window):
+    """The triangular window."""
+
+    _function = staticmethod(window_functions.bartlett_window)
+
+
+class BlackmanWindow(_Window):
+    """The Blackman window."""
+
+    _function = staticmethod(window_functions.blackman_window)
+
+
+class HammingWindow(Primitive):
+    """The Hamming window alpha - beta cos(2 pi t), t from 0 to 1, of the length in a Tensor of one integer."""
+
+    def __init__(self, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, dtype: DType = F32):
+        name = "HammingWindow"
+        super().__init__(periodic=flag(name, "periodic", periodic), alpha=float_only(name, "alpha", alpha),
+                         beta=float_only(name, "beta", beta), dtype=window_functions.float_dtype(name, dtype, F32))
+
+    def __call__(self, length: Any) -> Tensor:
+        count = window_functions.length_argument("HammingWindow", length, "length")
+        return window_functions.hamming(count, self.periodic, self.alpha, self.beta, self.dtype)
 
 
 class ScalarToTensor(Plain):

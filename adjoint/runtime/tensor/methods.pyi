@@ -60,6 +60,15 @@ class Methods:
     def cosh(self) -> Tensor:
         """`ops.cosh` of this tensor."""
 
+    def asinh(self) -> Tensor:
+        """`ops.asinh` of this tensor."""
+
+    def acosh(self) -> Tensor:
+        """`ops.acosh` of this tensor."""
+
+    def atanh(self) -> Tensor:
+        """`ops.atanh` of this tensor."""
+
     def atan2(self, other: Any) -> Tensor:
         """`ops.atan2` of this tensor."""
 
@@ -155,6 +164,9 @@ class Methods:
 
     def ceil(self) -> Tensor:
         """`ops.ceil` of this tensor."""
+
+    def nextafter(self, other: Any) -> Tensor:
+        """`ops.nextafter` of this tensor."""
 
     def less(self, other: Any) -> Tensor:
         """`ops.less` of this tensor."""

@@ -1,0 +1,264 @@
+"""Functions of floating point numbers, element by element: signs, parts, steps, angles, and what they are.
+
+TypeError for what is not a Tensor and for dtypes that a function does not have, ValueError for shapes that do not broadcast.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.op import made
+from adjoint.ir.ops.arithmetic import Maximum, Minimum, Mul
+from adjoint.ir.ops.conversion import Cast, Select
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64
+from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, real, roomy, wrong
+from adjoint.ops.arithmetic import (
+    abs,
+    cast,
+    clamp,
+    equal,
+    greater,
+    isnan,
+    less,
+    log,
+    logical_or,
+    neg,
+    pow,
+    reciprocal,
+    root_of_sum,
+    sign,
+    square,
+    sub,
+    truncated_mod,
+    where,
+)
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.operators import combined
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+
+__all__ = [
+    "approximate_equal", "copysign", "deg2rad", "eps", "float_power", "fmax", "fmin", "frac", "heaviside", "hypot", "inv", "is_complex",
+    "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal", "ldexp", "logit", "positive", "rad2deg",
+    "sgn", "signbit", "xdivy",
+]
+
+_MUL, _MAXIMUM, _MINIMUM, _SELECT = Mul(), Maximum(), Minimum(), Select()
+
+# Signs and parts -----------------------------------------------------------------------------------------------------
+
+
+def copysign(x: Any, other: Any) -> Tensor:
+    """Return |x|, negated where `other` is less than 0; of integers in Float32.  `other` broadcasts to the shape of `x`, or `x` to its.
+    """
+    given = operand("CopySign", x, "x")
+    if given.dtype is BOOL:
+        raise wrong("CopySign", "x", "a Tensor of numbers", given, TypeError)
+    if not isinstance(other, Tensor):
+        other = number("CopySign", "other", other)
+    size = abs(floating(given))
+    negative = less(other, 0) if isinstance(other, Tensor) else less(constant(float(other), F64), 0)
+    return where(negative, neg(size), size)
+
+
+def signbit(input: Any) -> Tensor:
+    """Return whether an element is less than 0; -0.0 is not, as in MindSpore."""
+    return less(operand("SignBit", input), 0)
+
+
+def sgn(input: Any) -> Tensor:
+    """Return the sign of each element: -1, 0 or 1."""
+    return sign(operand("Sgn", input))
+
+
+def positive(input: Any) -> Tensor:
+    """Return the tensor itself."""
+    return operand("Positive", input)
+
+
+def frac(x: Any) -> Tensor:
+    """Return what is behind the point of each element, with its sign; of bools 0 in Int64."""
+    given = operand("Frac", x, "x")
+    return truncated_mod(cast(given, I64) if given.dtype is BOOL else given, 1)
+
+
+def heaviside(input: Any, values: Any) -> Tensor:
+    """Return 0 where `input` is negative, 1 where it is positive, `values` where it is 0, and NaN where it is NaN."""
+    x, at_zero = operand("Heaviside", input), operand("Heaviside", values, "values")
+    if x.dtype is BOOL:
+        raise wrong("Heaviside", "input", "a Tensor of numbers", x, TypeError)
+    if at_zero.dtype is not x.dtype:
+        raise wrong("Heaviside", "values", f"of the dtype of 'input', {x.dtype}", at_zero, TypeError)
+    return where(equal(x, 0), at_zero, where(less(x, 0), 0, where(greater(x, 0), 1, x)))
+
+
+# Steps and scales ----------------------------------------------------------------------------------------------------
+
+
+def ldexp(x: Any, other: Any) -> Tensor:
+    """Return x * 2**other; of integers in Float32."""
+    if not isinstance(x, Tensor) and not isinstance(other, Tensor):
+        raise wrong("Ldexp", "x", "a Tensor, or 'other' one", x, TypeError)
+    scale = pow(2.0, other) if isinstance(other, Tensor) else _power_of_two(real("Ldexp", "other", other))
+    return combined(_MUL, x, scale, lambda first, second: floating(first) * floating(second))
+
+
+def _power_of_two(exponent: float) -> float:
+    try:
+        return 2.0**exponent
+    except OverflowError:
+        return math.inf
+
+
+_STEPS = {BF16: 2.0**-7, F16: 2.0**-10, F32: 2.0**-23, F64: 2.0**-52}
+"""The distance from 1 to the next larger number, by dtype."""
+
+
+def eps(x: Any) -> Tensor:
+    """Return the distance from 1 to the next larger number of the dtype, in the shape of `x`."""
+    given = float_tensor("Eps", x, "x")
+    return apply(made(Broadcast, given.type), constant(_STEPS[given.dtype], given.dtype))
+
+
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise wrong("FloatPower", "input", "a Tensor, or 'exponent' one", input, TypeError)
+    pair = [x.astype(F64, copy=False) if isinstance(x, Tensor) else real("FloatPower", name, x)
+            for name, x in (("input", input), ("exponent", exponent))]
+    return pow(*pair)
+
+
+def hypot(input: Any, other: Any) -> Tensor:
+    """Return sqrt(input**2 + other**2); the squares of Float32 and narrower types neither overflow nor underflow."""
+    def length(first: Tensor, second: Tensor) -> Tensor:
+        first, second = floating(first), floating(second)
+        return root_of_sum(square(roomy(first)) + square(roomy(second))).astype(first.dtype, copy=False)
+
+    return combined(_MUL, input, other, length)
+
+
+# Bounds --------------------------------------------------------------------------------------------------------------
+
+
+def _bounded(op: Any, first_wins: Any, input: Any, other: Any) -> Tensor:
+    def chosen(first: Tensor, second: Tensor) -> Tensor:
+        if first.dtype is BOOL:
+            raise wrong(type(op).__name__, "input", "a Tensor of numbers, as 'other'", first, TypeError)
+        first_stays = first_wins(first, second)
+        return apply(_SELECT, logical_or(first_stays, isnan(second)) if first.dtype.is_float else first_stays, first, second)
+
+    return combined(op, input, other, chosen)
+
+
+def fmax(input: Any, other: Any) -> Tensor:
+    """Return the larger of two, the one that is a number where the other is NaN; the gradient is that of `input` where they are equal."""
+    return _bounded(_MAXIMUM, lambda x, y: x >= y, input, other)
+
+
+def fmin(input: Any, other: Any) -> Tensor:
+    """Return the smaller of two, the one that is a number where the other is NaN; the gradient is that of `input` where they are equal."""
+    return _bounded(_MINIMUM, lambda x, y: x <= y, input, other)
+
+
+# Formulas ------------------------------------------------------------------------------------------------------------
+
+
+def deg2rad(x: Any) -> Tensor:
+    """Return degrees as radians, x * pi / 180."""
+    given = float_tensor("Deg2Rad", x, "x")
+    return given * (math.pi / 180.0) if given.dtype is F16 else given * math.pi / 180.0
+
+
+def rad2deg(x: Any) -> Tensor:
+    """Return radians as degrees, x * 180 / pi."""
+    given = float_tensor("Rad2Deg", x, "x")
+    return given * (180.0 / math.pi) if given.dtype is F16 else given * 180.0 / math.pi
+
+
+def logit(input: Any, eps: float | None = None) -> Tensor:
+    """Return log(x / (1 - x)); with an `eps` of at least 0 of the input limited to [eps, 1 - eps]."""
+    x, bound = float_tensor("Logit", input), -1.0 if eps is None else float_only("Logit", "eps", eps)
+    z = clamp(x, bound, 1.0 - bound) if bound >= 0 else x
+    return log(z / (1.0 - z))
+
+
+def xdivy(x: Any, y: Any) -> Tensor:
+    """Return x / y, 0 where x is 0; raise TypeError for integers and bools."""
+    def quotient(first: Tensor, second: Tensor) -> Tensor:
+        if not first.dtype.is_float:
+            raise wrong("Xdivy", "x", "a Tensor of a floating point type, or 'y' one", first, TypeError)
+        nothing = equal(first, 0)
+        return where(nothing, 0.0, first / where(nothing, 1.0, second))
+
+    return combined(_MUL, x, y, quotient)
+
+
+def inv(x: Any) -> Tensor:
+    """Return 1 / x; of integers in Float32."""
+    return reciprocal(operand("Inv", x, "x"))
+
+
+# Questions -----------------------------------------------------------------------------------------------------------
+
+
+def _infinite(op: str, input: Any, sign_: int) -> Tensor:
+    x = operand(op, input)
+    return equal(float_tensor(op, x), sign_ * math.inf)
+
+
+def isposinf(input: Any) -> Tensor:
+    """Return for each element of a Tensor of floats whether it is positive infinity."""
+    return _infinite("IsPosInf", input, 1)
+
+
+def isneginf(input: Any) -> Tensor:
+    """Return for each element of a Tensor of floats whether it is negative infinity."""
+    return _infinite("IsNegInf", input, -1)
+
+
+def isnan_ext(tensor: Any) -> Tensor:
+    """Return for each element whether it is NaN."""
+    return isnan(tensor)
+
+
+def isreal(input: Any) -> Tensor:
+    """Return True for each element: there are no complex numbers."""
+    x = operand("IsReal", input)
+    return apply(made(Broadcast, x.type.with_dtype(BOOL)), constant(True, BOOL))
+
+
+def is_nonzero(input: Any) -> Any:
+    """Return whether the one element of a tensor is not 0: a bool, in a graph a Tensor of one."""
+    x = operand("IsNonzero", input)
+    if x.size != 1:
+        raise wrong("IsNonzero", "input", "of 1 element", x)
+    found = apply(made(Cast, BOOL), reshape(x, ()))
+    return found if emitting() else bool(found)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Return whether an object is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Any) -> bool:
+    """Return whether the dtype of a tensor is a floating point type."""
+    return operand("IsFloatingPoint", input).dtype.is_float
+
+
+def is_complex(input: Any) -> bool:
+    """Return whether the dtype of a tensor is complex: never."""
+    operand("IsComplex", input)
+    return False
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05) -> Tensor:
+    """Return whether two tensors of floats, of one shape, differ by less than a tolerance."""
+    bound = real("ApproximateEqual", "tolerance", tolerance)
+    first, second = operand("ApproximateEqual", x, "x"), operand("ApproximateEqual", y, "y")
+    if first.shape != second.shape:
+        raise wrong("ApproximateEqual", "y", f"of the shape of 'x', {first.shape}", second, ArgumentMistake)
+    return less(abs(float_tensor("ApproximateEqual", sub(first, second), "x")), bound)
