@@ -25,6 +25,8 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "convert.h": (),
     "math_f32.h": (),
     "math_f64.h": (),
+    "special_tables.h": (),
+    "special.h": ("math_f64.h", "special_tables.h"),
     "lanes.h": (),
     "vectors.h": (),
     "matmul.h": ("vectors.h",),

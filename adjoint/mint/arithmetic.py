@@ -33,6 +33,7 @@ from adjoint.ops.arithmetic import (
     eq,
     erf,
     erfc,
+    erfinv,
     exp,
     exp2,
     expm1,
@@ -71,6 +72,7 @@ from adjoint.ops.arithmetic import (
     rsqrt,
     sign,
     sin,
+    sinc,
     sinh,
     square,
     tan,
@@ -84,7 +86,8 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 __all__ = [
     "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
     "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clone", "cos", "cosh",
-    "div", "divide", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmod", "frac",
+    "div", "divide", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmod",
+    "frac",
     "gcd", "greater", "greater_equal", "gt", "isclose", "isfinite", "isinf", "isnan", "isneginf", "le", "lerp", "less", "less_equal", "log",
     "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
     "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "sigmoid",
@@ -138,15 +141,6 @@ def frac(input: Any) -> Tensor:
 def fix(input: Any) -> Tensor:
     """Same as `trunc`."""
     return trunc(input)
-
-
-def sinc(input: Any) -> Tensor:
-    """Return sin(pi x) / (pi x), and 1 at 0; for integers, in Float32."""
-    x = floating(operand("Sinc", input)) * math.pi
-    zero = arithmetic.equal(x, 0)
-    # At 0 its Taylor series is used, so that the derivatives up to the third are correct there.
-    safe = arithmetic.where(zero, 1.0, x)
-    return arithmetic.where(zero, 1.0 - arithmetic.square(x) / 6.0, arithmetic.sin(safe) / safe)
 
 
 def asinh(input: Any) -> Tensor:

@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 from adjoint.ir.types import F32, I32
-from adjoint.nn.checks import boolean, number, tensor_argument
-from adjoint.ops import reduction
+from adjoint.nn.checks import boolean, floating, number, tensor_argument
+from adjoint.ops import reduction, special
 from adjoint.ops.arguments import check_memory, sizes_argument
+from adjoint.ops.generated import digamma, igamma, lgamma
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Norm", "Range"]
+__all__ = ["DiGamma", "IGamma", "LBeta", "LGamma", "Norm", "Range"]
 
 
 class Norm(Cell):
@@ -56,3 +57,31 @@ class Range(Cell):
 
     def construct(self) -> Tensor:
         return self.result_tensor
+
+
+class LGamma(Cell):
+    """The logarithm of |gamma(x)|, of a Tensor of a floating point type."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return lgamma(floating(self, "x", x))
+
+
+class DiGamma(Cell):
+    """The derivative of the logarithm of gamma(x), of a Tensor of a floating point type."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return digamma(floating(self, "x", x))
+
+
+class IGamma(Cell):
+    """The regularised lower incomplete gamma function of two Tensors of one dtype, Float32 or Float64."""
+
+    def construct(self, a: Tensor, x: Tensor) -> Tensor:
+        return igamma(floating(self, "a", a), floating(self, "x", x))
+
+
+class LBeta(Cell):
+    """The logarithm of the beta function of two Tensors of one floating point type."""
+
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return special.log_beta(floating(self, "x", x), floating(self, "y", y))

@@ -35,6 +35,7 @@ from adjoint.ops import (
     scattering,
     segments,
     shapes,
+    special,
     window_functions,
 )
 from adjoint.ops.activations import *  # noqa: F403
@@ -74,6 +75,7 @@ from adjoint.ops.scalars import *  # noqa: F403
 from adjoint.ops.scattering import *  # noqa: F403
 from adjoint.ops.segments import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
+from adjoint.ops.special import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.ops.window_functions import *  # noqa: F403
 from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
@@ -105,6 +107,7 @@ __all__ += resizing.__all__
 __all__ += scalars.__all__
 __all__ += scattering.__all__
 __all__ += shapes.__all__
+__all__ += special.__all__
 __all__ += ctc.__all__
 __all__ += diagonals.__all__
 __all__ += generated.__all__

@@ -7,13 +7,14 @@ from adjoint.ops.primitive import Primitive
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "eq", "equal", "erf",
-    "erfc", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt",
-    "isfinite", "isinf", "isnan", "le", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lt", "maximum", "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne", "neg", "negative",
-    "nextafter", "not_equal", "population_count", "pow", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
-    "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod",
-    "tensor_mul", "tensor_pow", "tensor_sub",
+    "abs", "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1",
+    "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "ceil",
+    "cos", "cosh", "digamma", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide",
+    "floor_mod", "ge", "greater", "greater_equal", "gt", "i0", "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less",
+    "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
+    "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne", "neg", "negative", "nextafter", "not_equal", "population_count", "pow",
+    "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add",
+    "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
 ]
 
 METHODS: dict[str, Callable[..., Any]]
@@ -197,6 +198,28 @@ def erfc(input: Any) -> Tensor:
     """1 - erf(input), accurate where it is small.
 
     gradient  -ct * 2 / sqrt(pi) * exp(-input**2)
+    ct        the gradient of the result
+    """
+
+
+def erfinv(input: Any) -> Tensor:
+    """Return the y with erf(y) = input; infinite at -1 and 1, NaN beyond.
+
+    input p(input^2) up to 1/2, polynomials in sqrt(-ln(1 - |input|)) above. The error is below 3 units in the last place.
+
+    gradient  ct * sqrt(pi) / 2 * exp(erfinv(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def sinc(input: Any) -> Tensor:
+    """sin(pi input) / (pi input), 1 at 0; exactly 0 at the other integers.
+
+    The error is below 3 units in the last place.
+
+    Integers and bools become Float32.
+
+    gradient  ct * (cos(pi input) - sinc(input)) / input, for |input| < 1/2 by the power series of that
     ct        the gradient of the result
     """
 
@@ -409,6 +432,199 @@ def nextafter(input: Any, other: Any) -> Tensor:
     """Return the number of T next to input in the direction of other; other where they are equal, NaN if either is.
 
     gradient  ct for input, summed over the axes along which it was broadcast; none for other
+    ct        the gradient of the result
+    """
+
+
+def lgamma(input: Any) -> Tensor:
+    """Return the logarithm of |gamma(input)|; infinite at 0, -1, -2, ...
+
+    A polynomial on [1/2, 9], Stirling's series beyond (DLMF 5.11.1), the reflection formula below 0 (DLMF 5.5.3). The error is below
+    3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a zero between each
+    two poles.
+
+    Integers and bools become Float32.
+
+    gradient  ct * digamma(input)
+    ct        the gradient of the result
+    """
+
+
+def digamma(input: Any) -> Tensor:
+    """Return the derivative of the logarithm of gamma(input); -infinity at 0, infinity at -0, NaN at -1, -2, ... and at -infinity.
+
+    A polynomial on [1/2, 9], from which the zero at 1.4616 is divided out, the asymptotic series beyond (DLMF 5.11.2), reflection
+    below 0
+    (DLMF 5.5.4). The error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms.
+
+    gradient  ct * polygamma(1, input)
+    ct        the gradient of the result
+    """
+
+
+def igamma(input: Any, other: Any) -> Any:
+    """Return the regularised lower incomplete gamma function: the integral of t^(input - 1) e^-t from 0 to other, over gamma(input).
+    DLMF 8.2.4.
+
+    The power series up to 1.5 (DLMF 8.7.3); beyond, the trapezoidal rule after an exponential change of variable, from other away
+    from the
+    mean. The error is below 16 units in the last place of float64 where the result is above 0.01; where it is smaller, below 16
+    and 3 for each unit of its logarithm. NaN for input < 0, for other < 0, and where both are 0 or both infinite.
+
+    gradient  ct times the derivative by input, ct * other^(input - 1) e^-other / gamma(input) for other; each summed over the axes
+              along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def igammac(input: Any, other: Any) -> Any:
+    """Return the regularised upper incomplete gamma function, 1 - igamma(input, other), accurate where it is small. DLMF 8.2.4.
+
+    gradient  that of igamma, negative
+    """
+
+
+def bessel_i0(x: Any) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * bessel_i1(x)
+    ct        the gradient of the result
+    """
+
+
+def i0(input: Any) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(input) e^-input I(input) as polynomials in 1 / input beyond. The error is below 3
+    units in the last place.
+
+    gradient  ct * bessel_i1(input)
+    ct        the gradient of the result
+    """
+
+
+def bessel_i0e(x: Any) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0, times e^-|x|.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * (bessel_i1e(x) - sign(x) bessel_i0e(x))
+    ct        the gradient of the result
+    """
+
+
+def bessel_i1(x: Any) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 1.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * (bessel_i0(x) - bessel_i1(x) / x), ct / 2 at 0: DLMF 10.29.2
+    ct        the gradient of the result
+    """
+
+
+def bessel_i1e(x: Any) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 1, times e^-|x|.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0
+    ct        the gradient of the result
+    """
+
+
+def bessel_j0(x: Any) -> Tensor:
+    """Return the Bessel function of the first kind of order 0.
+
+    Polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.3). The error is below 3 units in
+    the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    gradient  -ct * bessel_j1(x)
+    ct        the gradient of the result
+    """
+
+
+def bessel_j1(x: Any) -> Tensor:
+    """Return the Bessel function of the first kind of order 1.
+
+    Polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.3). The error is below 3 units in
+    the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    gradient  ct * (bessel_j0(x) - bessel_j1(x) / x), ct / 2 at 0: DLMF 10.6.2
+    ct        the gradient of the result
+    """
+
+
+def bessel_y0(x: Any) -> Tensor:
+    """Return the Bessel function of the second kind of order 0; -infinity at 0 and below.
+
+    The series of DLMF 10.8 up to 1, polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF
+    10.17.4).
+    The error is below 3 units in the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    gradient  -ct * bessel_y1(x)
+    ct        the gradient of the result
+    """
+
+
+def bessel_y1(x: Any) -> Tensor:
+    """Return the Bessel function of the second kind of order 1; -infinity at 0 and below.
+
+    The series of DLMF 10.8 up to 1, polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF
+    10.17.4).
+    The error is below 3 units in the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    gradient  ct * (bessel_y0(x) - bessel_y1(x) / x): DLMF 10.6.2
+    ct        the gradient of the result
+    """
+
+
+def bessel_k0(x: Any) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 0; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  -ct * bessel_k1(x)
+    ct        the gradient of the result
+    """
+
+
+def bessel_k0e(x: Any) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 0, times e^x; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * (bessel_k0e(x) - bessel_k1e(x))
+    ct        the gradient of the result
+    """
+
+
+def bessel_k1(x: Any) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 1; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  -ct * (bessel_k0(x) + bessel_k1(x) / x): DLMF 10.29.2
+    ct        the gradient of the result
+    """
+
+
+def bessel_k1e(x: Any) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 1, times e^x; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
+    place.
+
+    gradient  ct * (bessel_k1e(x) (1 - 1 / x) - bessel_k0e(x))
     ct        the gradient of the result
     """
 

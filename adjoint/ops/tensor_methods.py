@@ -37,6 +37,7 @@ from adjoint.ops import (
     scattering,
     segments,
     shapes,
+    special,
 )
 from adjoint.ops.arguments import choice, dimension, flag, operand, real, sizes_argument, wrong
 from adjoint.runtime.tensor.indexing import iterated, taken, write
@@ -548,6 +549,7 @@ _FUNCTIONS: dict[str, Any] = {
          "tensor_scatter_min "
          "tensor_scatter_sub tensor_scatter_update"),
         (logsums, "logaddexp logaddexp2 logcumsumexp"),
+        (special, "mvlgamma"),
         (diagonals, "diag diagonal tril triu"),
         (random_numbers, "bernoulli multinomial"),
         (bands, "diagflat diagonal_scatter"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import operation, sample
+from adjoint.ir.ops import special_values
 from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
@@ -22,7 +23,7 @@ from adjoint.ir.ops.elementwise import (
     square,
 )
 from adjoint.ir.public import Public
-from adjoint.ir.types import F32, tensor
+from adjoint.ir.types import F32, F64, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = [
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Exp2",
-    "Expm1", "Log", "Log10", "Log1p", "Log2", "Sin", "Sinh", "Tan", "Tanh", "TanhGradient", "XLogY",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Erf", "Erfc", "Erfinv", "Exp", "Exp2",
+    "Expm1", "Log", "Log10", "Log1p", "Log2", "Sin", "Sinc", "Sinh", "Tan", "Tanh", "TanhGradient", "XLogY",
 ]
 
 
@@ -702,3 +703,68 @@ class Erfc(Unary):
 
 
 complementary_error_function = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+@operation
+class Erfinv(Unary):
+    """The y with erf(y) = x; infinite at -1 and 1, NaN beyond.
+
+    x p(x^2) up to 1/2, polynomials in sqrt(-ln(1 - |x|)) above. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * sqrt(pi) / 2 * exp(erfinv(x)**2)
+    errors    TypeError: not floating point
+    """
+
+    public = Public("erfinv(input)", methods="erfinv erfinv_")
+    cost = 30
+    samples = (*smooth_unary((-0.9, 0.9)),
+               sample(tensor(F32, (6,)), values={0: [0.5, -0.5, 0.99, 1, -1, -2]}, smooth=False, note="ends of intervals, and outside"))
+
+    def reference(self, x: Array) -> Array:
+        return special_values.inverse_error_function(x).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.cast(k.call("adjoint_erfinv_f64", k.cast(x, F64)), x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        scale = b.constant(0.5 * math.sqrt(math.pi), dtype_of(node.result))
+        return (b.mul(b.mul(ct, scale), b.exp(b.square(node.result))),)
+
+
+@operation
+class Sinc(Unary):
+    """sin(pi x) / (pi x), 1 at 0; exactly 0 at the other integers.
+
+    The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (cos(pi x) - sinc(x)) / x, for |x| < 1/2 by the power series of that
+    errors    TypeError: not floating point
+    """
+
+    public = Public("sinc(input)", operands="to floats")
+    cost = 30
+    samples = (*smooth_unary((-0.45, 0.45), (0.6, 2.0)),
+               sample(tensor(F32, (6,)), values={0: [0, -0.0, 1, -2, 2.5, 1e9]}, smooth=False, note="integers"))
+
+    def reference(self, x: Array) -> Array:
+        return special_values.sinc(x.astype(np.float64)).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.cast(k.call("adjoint_sinc_f64", k.cast(x, F64)), x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        dtype = dtype_of(x)
+        near = b.less(b.abs(x), b.constant(0.5, dtype))
+        inner, outer = b.select(near, x, b.constant(0.0, dtype)), b.select(near, b.constant(1.0, dtype), x)
+        z, series = b.square(inner), b.constant(0.0, dtype)
+        for n in range(12, 0, -1):
+            coefficient = (-1) ** n * 2 * n * math.pi ** (2 * n) / math.factorial(2 * n + 1)
+            series = b.add(b.mul(series, z), b.constant(coefficient, dtype))
+        turned = b.cos(b.mul(outer, b.constant(math.pi, dtype)))
+        far = b.div(b.sub(turned, b.sinc(outer)), outer)
+        return (b.mul(ct, b.select(near, b.mul(inner, series), far)),)

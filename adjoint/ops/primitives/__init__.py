@@ -19,6 +19,7 @@ from adjoint.ops.primitives import (
     resizing,
     scattering,
     shaping,
+    special,
 )
 from adjoint.ops.primitives.boxes import *  # noqa: F403
 from adjoint.ops.primitives.convolution import *  # noqa: F403
@@ -35,6 +36,7 @@ from adjoint.ops.primitives.reductions import *  # noqa: F403
 from adjoint.ops.primitives.resizing import *  # noqa: F403
 from adjoint.ops.primitives.scattering import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
+from adjoint.ops.primitives.special import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += boxes.__all__
@@ -52,3 +54,4 @@ __all__ += reductions.__all__
 __all__ += resizing.__all__
 __all__ += scattering.__all__
 __all__ += shaping.__all__
+__all__ += special.__all__

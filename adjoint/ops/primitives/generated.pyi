@@ -6,10 +6,12 @@ from adjoint.ops.primitive import Plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "ACos", "Abs", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Ceil", "Cos", "Cosh", "Equal", "Erf", "Erfc", "Exp",
-    "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Log",
-    "Log1p", "LogicalNot", "LogicalXor", "Maximum", "Minimum", "Mul", "MulNoNan", "Neg", "NextAfter", "NotEqual", "PopulationCount",
-    "Pow", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square", "Sub", "Tan", "Tanh", "TensorAdd",
+    "ACos", "Abs", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+    "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Ceil", "Cos", "Cosh", "Digamma",
+    "Equal", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Igamma", "Igammac",
+    "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "LogicalNot", "LogicalXor", "Maximum", "Minimum",
+    "Mul", "MulNoNan", "Neg", "NextAfter", "NotEqual", "PopulationCount", "Pow", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinc", "Sinh",
+    "Sqrt", "Square", "Sub", "Tan", "Tanh", "TensorAdd",
 ]
 
 class Exp(Plain):
@@ -107,6 +109,16 @@ class Erfc(Plain):
 
     def __call__(self, input: Any) -> Tensor: ...
 
+class Erfinv(Plain):
+    """`ops.erfinv` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Sinc(Plain):
+    """`ops.sinc` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
 class Sigmoid(Plain):
     """`ops.sigmoid` as an object."""
 
@@ -201,6 +213,86 @@ class NextAfter(Plain):
     """`ops.nextafter` as an object."""
 
     def __call__(self, input: Any, other: Any) -> Tensor: ...
+
+class Lgamma(Plain):
+    """`ops.lgamma` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Digamma(Plain):
+    """`ops.digamma` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Igamma(Plain):
+    """`ops.igamma` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Any: ...
+
+class Igammac(Plain):
+    """`ops.igammac` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Any: ...
+
+class BesselI0(Plain):
+    """`ops.bessel_i0` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselI0e(Plain):
+    """`ops.bessel_i0e` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselI1(Plain):
+    """`ops.bessel_i1` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselI1e(Plain):
+    """`ops.bessel_i1e` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselJ0(Plain):
+    """`ops.bessel_j0` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselJ1(Plain):
+    """`ops.bessel_j1` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselY0(Plain):
+    """`ops.bessel_y0` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselY1(Plain):
+    """`ops.bessel_y1` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselK0(Plain):
+    """`ops.bessel_k0` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselK0e(Plain):
+    """`ops.bessel_k0e` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselK1(Plain):
+    """`ops.bessel_k1` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
+
+class BesselK1e(Plain):
+    """`ops.bessel_k1e` as an object."""
+
+    def __call__(self, x: Any) -> Tensor: ...
 
 class Less(Plain):
     """`ops.less` as an object."""

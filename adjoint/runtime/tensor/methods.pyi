@@ -84,6 +84,15 @@ class Methods:
     def erfc(self) -> Tensor:
         """`ops.erfc` of this tensor."""
 
+    def erfinv(self) -> Tensor:
+        """`ops.erfinv` of this tensor."""
+
+    def erfinv_(self) -> Tensor:
+        """`ops.erfinv` of this tensor, written into it."""
+
+    def sinc(self) -> Tensor:
+        """`ops.sinc` of this tensor."""
+
     def sigmoid(self) -> Tensor:
         """`ops.sigmoid` of this tensor."""
 
@@ -167,6 +176,21 @@ class Methods:
 
     def nextafter(self, other: Any) -> Tensor:
         """`ops.nextafter` of this tensor."""
+
+    def lgamma(self) -> Tensor:
+        """`ops.lgamma` of this tensor."""
+
+    def digamma(self) -> Tensor:
+        """`ops.digamma` of this tensor."""
+
+    def igamma(self, other: Any) -> Any:
+        """`ops.igamma` of this tensor."""
+
+    def igammac(self, other: Any) -> Any:
+        """`ops.igammac` of this tensor."""
+
+    def i0(self) -> Tensor:
+        """`ops.i0` of this tensor."""
 
     def less(self, other: Any) -> Tensor:
         """`ops.less` of this tensor."""

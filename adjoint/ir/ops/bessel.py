@@ -1,0 +1,331 @@
+"""Bessel functions of orders 0 and 1, of both kinds, and the modified ones, also with an exponential divided out.
+
+The kernels are in `codegen/c/special.h`: float64, from which smaller floats are rounded once. The references are integral
+representations, in `special_values`. "DLMF 10.6.2" is a number of the Digital Library of Mathematical Functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.op import Sample, operation, sample
+from adjoint.ir.ops import special_values
+from adjoint.ir.ops.elementwise import Array, Cotangents, Unary, dtype_of, smooth_unary
+from adjoint.ir.ops.gamma import special
+from adjoint.ir.public import Public
+from adjoint.ir.types import F32, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Expr, Kernel
+
+__all__ = [
+    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
+    "BesselY1",
+]
+
+
+class _Bessel(Unary):
+    """A Bessel function, which `special.h` has under the name of the op."""
+
+    cost = 60
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return special(k, self.name, x)
+
+
+def _inside(*domains: tuple[float, float], edges: tuple[float, ...]) -> tuple[Sample, ...]:
+    """Return samples on each of the domains, and at the ends of the intervals on which the function is one formula."""
+    return (*smooth_unary(*domains), sample(tensor(F32, (len(edges),)), values={0: list(edges)}, smooth=False, note="ends of intervals"))
+
+
+EVERYWHERE = _inside((-2.0, 2.0), (5.0, 12.0), edges=(0, -0.0, 1, 2, 4, 8, 16, -32, 1e3, -1e-3))
+ABOVE_ZERO = _inside((0.3, 3.0), (5.0, 12.0), edges=(0, -0.0, -1, 1, 2, 4, 8, 16, 32, 1e-3))
+
+
+def _divided(b: Builder, value: Atom, x: Atom) -> Atom:
+    """Return `value` / x, and 1/2 at 0: the limit of I1(x) / x and J1(x) / x, scaled or not."""
+    zero, one = b.constant(0.0, dtype_of(x)), b.constant(1.0, dtype_of(x))
+    origin = b.equal(x, zero)
+    return b.select(origin, b.constant(0.5, dtype_of(x)), b.div(value, b.select(origin, one, x)))
+
+
+@operation
+class BesselI0(_Bessel):
+    """The modified Bessel function of the first kind of order 0.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * bessel_i1(x)
+    errors    TypeError: not floating point
+    """
+
+    public = (Public("bessel_i0(x)", methods=""), Public("i0(input)", primitives=""))
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_i(0, x, scaled=False).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.bessel_i1(x)),)
+
+
+@operation
+class BesselI0e(_Bessel):
+    """The modified Bessel function of the first kind of order 0, times e^-|x|.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_i1e(x) - sign(x) bessel_i0e(x))
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_i0e(x)", methods="")
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_i(0, x, scaled=True).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.bessel_i1e(x), b.mul(b.sign(x), node.result))),)
+
+
+@operation
+class BesselI1(_Bessel):
+    """The modified Bessel function of the first kind of order 1.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_i0(x) - bessel_i1(x) / x), ct / 2 at 0: DLMF 10.29.2
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_i1(x)", methods="")
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_i(1, x, scaled=False).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.bessel_i0(x), _divided(b, node.result, x))),)
+
+
+@operation
+class BesselI1e(_Bessel):
+    """The modified Bessel function of the first kind of order 1, times e^-|x|.
+
+    The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_i1e(x)", methods="")
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_i(1, x, scaled=True).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.sub(b.bessel_i0e(x), _divided(b, node.result, x)), b.mul(b.sign(x), node.result))),)
+
+
+@operation
+class BesselJ0(_Bessel):
+    """The Bessel function of the first kind of order 0.
+
+    Polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.3). The error is below 3 units in
+    the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * bessel_j1(x)
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_j0(x)", methods="")
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_j(0, x).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.neg(b.bessel_j1(x))),)
+
+
+@operation
+class BesselJ1(_Bessel):
+    """The Bessel function of the first kind of order 1.
+
+    Polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.3). The error is below 3 units in
+    the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_j0(x) - bessel_j1(x) / x), ct / 2 at 0: DLMF 10.6.2
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_j1(x)", methods="")
+    samples = EVERYWHERE
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_j(1, x).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.bessel_j0(x), _divided(b, node.result, x))),)
+
+
+@operation
+class BesselY0(_Bessel):
+    """The Bessel function of the second kind of order 0; -infinity at 0 and below.
+
+    The series of DLMF 10.8 up to 1, polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.4).
+    The error is below 3 units in the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * bessel_y1(x)
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_y0(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_y(0, x).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.neg(b.bessel_y1(x))),)
+
+
+@operation
+class BesselY1(_Bessel):
+    """The Bessel function of the second kind of order 1; -infinity at 0 and below.
+
+    The series of DLMF 10.8 up to 1, polynomials up to 8, from which the zeros are divided out, Hankel's expansion beyond (DLMF 10.17.4).
+    The error is below 3 units in the last place up to 8, and beyond of the larger of the result and the amplitude sqrt(2 / (pi x)).
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_y0(x) - bessel_y1(x) / x): DLMF 10.6.2
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_y1(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_y(1, x).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.bessel_y0(x), b.div(node.result, x))),)
+
+
+@operation
+class BesselK0(_Bessel):
+    """The modified Bessel function of the second kind of order 0; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * bessel_k1(x)
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_k0(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_k(0, x, scaled=False).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.neg(b.bessel_k1(x))),)
+
+
+@operation
+class BesselK0e(_Bessel):
+    """The modified Bessel function of the second kind of order 0, times e^x; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_k0e(x) - bessel_k1e(x))
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_k0e(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_k(0, x, scaled=True).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(node.result, b.bessel_k1e(x))),)
+
+
+@operation
+class BesselK1(_Bessel):
+    """The modified Bessel function of the second kind of order 1; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * (bessel_k0(x) + bessel_k1(x) / x): DLMF 10.29.2
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_k1(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_k(1, x, scaled=False).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.neg(b.add(b.bessel_k0(x), b.div(node.result, x)))),)
+
+
+@operation
+class BesselK1e(_Bessel):
+    """The modified Bessel function of the second kind of order 1, times e^x; infinite at 0 and below.
+
+    By the series of DLMF 10.31 up to 1, sqrt(x) e^x K(x) as polynomials in 1 / x beyond. The error is below 3 units in the last place.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (bessel_k1e(x) (1 - 1 / x) - bessel_k0e(x))
+    errors    TypeError: not floating point
+    """
+
+    public = Public("bessel_k1e(x)", methods="")
+    samples = ABOVE_ZERO
+
+    def reference(self, x: Array) -> Array:
+        return special_values.bessel_k(1, x, scaled=True).astype(x.dtype)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.sub(b.sub(node.result, b.div(node.result, x)), b.bessel_k0e(x))),)
