@@ -3,7 +3,8 @@
     ops.md            from the docstrings of the ops
     errors.md         from the pages that `adjoint explain` prints
     settings.md       from the table of settings
-    compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
+    compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json) and examples
+                      (examples.json)
     how-a-call-runs.md  by ways.py: from the lists of ways, reasons and causes, and from runs of a program for each way
     architecture.md   in part, by architecture.py: packages, their order, the schedule of passes, and the functions that three calls pass
     declarations.py   by declarations.py: how Python calls the run-time library
@@ -206,7 +207,7 @@ def compatibility_page() -> str:
         for instead, names in sorted(missing.items()):
             sections += [f"Missing; instead {instead}:" if instead else "Missing:", "", _lines(names), ""]
     page = COMPATIBILITY.format(version=paths.VERSION, rows="\n".join(rows))
-    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_compared()])
+    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_examples(), *_compared()])
 
 
 def _lines(names: Iterable[str]) -> str:
@@ -218,6 +219,54 @@ def _differing() -> str:
     decision = Path(__file__).with_name("decisions") / "0006-where-we-differ.md"
     told = decision.read_text(encoding="utf-8").partition("**Decision.** ")[2].partition("**Consequence.**")[0]
     return told.replace("its answer", "MindSpore's answer").strip()
+
+
+EXAMPLES = """\
+## The manual's examples
+
+`tools/docstring_examples.py` has run the {examples} examples in the docstrings of MindSpore 2.10 with MindSpore's CPU version and with this
+library, and compared what they print: numbers by value, to the precision in which they are printed, and those drawn at random by dtype and
+shape. A number behind a name counts the examples of a docstring that has several.
+
+| module | {words} |
+|---|{lines}|
+{rows}
+"""
+
+
+def _examples() -> list[str]:
+    """What became of the examples: counts by module, and the names by what became of them."""
+    found = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+    kinds = [kind for kind in found["words"] if found["counts"][kind]]
+    names: dict[str, dict[str, list[str]]] = {
+        kind: {place: text.split(", ") for place, text in found["names"][kind].items()} for kind in kinds}
+    places = sorted({place for kind in kinds for place in names[kind]}, key=str.lower)
+    counts = [[len(names[kind].get(place, ())) for kind in kinds] for place in places]
+    counts.append([found["counts"][kind] for kind in kinds])
+    shown = [*(f"`{place}`" for place in places), "together"]
+    rows = [f"| {' | '.join((name, *(str(count or '') for count in row)))} |" for name, row in zip(shown, counts)]
+    lines = [EXAMPLES.format(examples=found["examples"], words=" | ".join(found["words"][kind].partition(":")[0] for kind in kinds),
+                             lines="|".join("---" for _ in kinds), rows="\n".join(rows))]
+    by_reason: dict[str, list[str]] = {}
+    others: list[str] = []
+    for row in found["rows"]:
+        if row["why"]:
+            by_reason.setdefault(row["why"], []).append(f"`{row['name']}`")
+        else:
+            what = found["words"][row["kind"]].partition(":")[0]
+            cells = (f"`{row['name']}`", what, _cell(row["ours"]), _cell(row["theirs"]))
+            others.append(f"| {' | '.join(cells)} |")
+    lines += ["### Examples that differ on purpose", ""] if by_reason else []
+    for why, listed in sorted(by_reason.items()):
+        lines += [f"{why}:", "", _lines(listed), ""]
+    if others:
+        lines += ["### Examples that differ otherwise", "", "| name | what | here | MindSpore |", "|---|---|---|---|", *others, ""]
+    for kind in kinds:
+        if kind not in ("differs", "raises"):
+            lines += [f"### {found['words'][kind].partition(':')[0].capitalize()}", ""]
+            for place, listed in sorted(names[kind].items(), key=lambda item: item[0].lower()):
+                lines += [f"`{place}`:", "", _lines(f"`{name}`" for name in listed), ""]
+    return lines
 
 
 COMPARED = """\

@@ -42,7 +42,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             child = _child(path, name)
             if paths.is_theirs(child) and _is_here(child):
                 importlib.import_module(paths.full(child))
-                vars(module).pop(name)
+                vars(module).pop(name, None)  # absent if it was imported before
 
 
 def install() -> None:

@@ -87,3 +87,78 @@ def test_calls_behind_one_that_ends_the_process_are_answered(tmp_path: Path) -> 
     assert len(kept.splitlines()) == len(calls) and all(set(json.loads(line)) == {"key", "answer"} for line in kept.splitlines())
     interpreter.answer(calls)
     assert interpreter.answers.read_text(encoding="utf-8") == kept
+
+
+def example(text: str, platforms: str = "Ascend CPU") -> dict[str, Any]:
+    return {"name": "ops.relu", "text": text, "raises": [], "of": "examples", "given": {}, "platforms": platforms.split()}
+
+
+def printed(*texts: str, forms: Any = (), **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"statements": [{"line": i, "text": text, "forms": list(forms)} for i, text in enumerate(texts)], **more}
+    return found | ({} if "error" in more else {"again": {"statements": found["statements"]}})
+
+
+REFUSED = {"error": {"error": ["TypeError"], "text": "no", "line": 1}}
+F32 = [["Float32", [2]]]
+
+
+@pytest.mark.parametrize("ours, theirs, kind", [
+    (printed("[1. 2.]"), printed("[1.  2. ]\n"), "the same"),
+    (printed("[0.30000001]"), printed("[0.3]"), "the same"),
+    (printed("3.33e-01 1.0"), printed("0.3334 1"), "the same"),
+    (printed("[0.31]"), printed("[0.33]"), "differs"),
+    (printed("(2, 3)"), printed("(2, 4)"), "differs"),
+    (printed("[1. 2.]"), printed("[1. nan]"), "differs"),
+    (printed("conv1 [1]"), printed("conv2 [1]"), "differs"),
+    (printed("[1. 2.]", forms=F32), printed("[1. 2.]", forms=[["Float64", [2]]]), "differs"),
+    (printed("[0.1 0.2]", forms=F32), printed("[0.3 0.4]", forms=F32) | {"again": printed("[0.5 0.6]", forms=F32)}, "the same"),
+    (printed("[0.1]", forms=[["Float32", [1]]]), printed("[0.3 0.4]", forms=F32) | {"again": printed("[0.5 0.6]", forms=F32)}, "differs"),
+    (printed("a"), printed("a", "b"), "differs"),
+    (printed("0.5", forms=[["float", []]]), printed("0.5", forms=[["numpy float64", []]]), "the same"),
+    (printed(**REFUSED), printed("1"), "raises"),
+    ({"crashed": "SIGKILL"}, printed("1"), "raises"),
+    (printed(error={"error": ["AttributeError"], "text": "adjoint has no 'x' in 'mindspore.ops'.", "line": 1}), printed("1"), "missing"),
+    (printed("1"), printed(error={"error": ["RuntimeError"], "text": "The kernel X unregistered on Ascend", "line": 1}), "device"),
+    (printed("1"), printed(error={"error": ["FileNotFoundError"], "text": "no such file", "line": 1}), "fails"),
+])
+def test_verdicts_of_examples(ours: Any, theirs: Any, kind: str) -> None:
+    agreement = importlib.import_module("agreement")
+    assert agreement.verdict(example("..."), ours, theirs).kind == kind
+
+
+def test_tensors_of_an_example_that_prints_nothing_are_compared() -> None:
+    agreement = importlib.import_module("agreement")
+    kept, other = ({"statements": [], "left": {"x": {"text": text, "forms": F32}}} for text in ("[1. 2.]", "[1. 3.]"))
+    assert agreement.verdict(example("x = 1"), kept, kept | {"again": kept}).kind == "the same"
+    assert agreement.verdict(example("x = 1"), kept, other | {"again": other}).kind == "differs"
+
+
+def test_examples_run_in_processes_of_their_own(tmp_path: Path) -> None:
+    """What statements print, in order, with dtypes and shapes; an exception, a crash; functions under jit, whose source is read."""
+    running = importlib.import_module("running")
+    texts = (
+        "from mindspore import ops, Tensor\nx = Tensor([1.0, -2.0])\nprint(ops.relu(x), 'text')\nx.shape\n",
+        "from mindspore import jit\n@jit\ndef double(x):\n    return x * 2\nfor i in range(2):\n    print(double(Tensor([i])))\n",
+        "y = ms.ops.zeros((2, 1))\n",
+        "print(1)\nms.ops.no_such_name\nprint(2)\n",
+        "__import__('os').kill(__import__('os').getpid(), 9)\n",
+    )
+    interpreter = running.Interpreter(sys.executable, "ours", tmp_path, False, "performing.py")
+    shown, jitted, silent, refused, crashed = interpreter.answer([example(text) for text in texts])
+    assert shown["statements"] == [
+        {"line": 3, "text": "[1. 0.] text\n", "forms": [["Float32", [2]], ["str", []]]},
+        {"line": 4, "text": "(2,)\n", "forms": [["int", []]]},
+    ]
+    assert [found["text"] for found in jitted["statements"]] == ["[0]\n[2]\n"]
+    assert silent == {"statements": [], "left": {"y": {"forms": [["Float32", [2, 1]]], "text": "[[0.]\n [0.]]"}}}
+    assert [found["text"] for found in refused["statements"]] == ["1\n"] and refused["error"]["line"] == 2
+    assert crashed == {"crashed": "SIGKILL"}
+
+
+def test_what_the_page_calls_the_same_is_here() -> None:
+    here = importlib.import_module("agreement").is_here
+    found = json.loads((TOOLS.parents[1] / "docs" / "examples.json").read_text(encoding="utf-8"))
+    names = [(place, name.partition(" (")[0]) for place, listed in found["names"]["the same"].items() for name in listed.split(", ")]
+    missing = [f"{place}.{name}" for place, name in names if not here(name if place == "mindspore" else f"{place}.{name}")]
+    assert len(names) == found["counts"]["the same"] > 1000 and not missing, ", ".join(missing)
+    assert not here("ops.no_such_name") and not here("Tensor.no_such_method") and not here("mindrecord.FileWriter.commit")

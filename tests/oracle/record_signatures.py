@@ -3,6 +3,7 @@
 # pyright: reportMissingImports=false
 
 import ast
+import importlib
 import inspect
 import re
 from collections.abc import Callable
@@ -69,7 +70,8 @@ def members(owner: type) -> dict[str, Any]:
 
 def public(module: Any) -> dict[str, Any]:
     """What `__all__` names; MindSpore's also lists the characters of its version number."""
-    names = sorted({name for name in module.__all__ if not name.startswith("_")})
+    listed = getattr(module, "__all__", None) or [name for name in dir(module) if inspect.isclass(getattr(module, name))]
+    names = sorted({name for name in listed if not name.startswith("_")})
     return {name: getattr(module, name) for name in names if hasattr(module, name)}
 
 
@@ -89,6 +91,24 @@ def primitive(kind: type) -> dict[str, Any]:
 
 def layer(kind: type) -> dict[str, Any]:
     return {"init": signature(kind.__init__), "construct": signature(kind.construct)}
+
+
+PLACES = (
+    "numpy", "mint", "mint.nn", "mint.nn.functional", "mint.optim", "mint.linalg", "mint.special", "mint.distributed", "train", "amp",
+    "communication", "dataset", "dataset.transforms", "dataset.vision", "dataset.text",
+)
+"""Public modules of which the signatures are recorded by name alone."""
+
+
+def of_place(module: Any) -> dict[str, str | None]:
+    """The signatures of functions, and of what makes the instances of classes."""
+    found: dict[str, str | None] = {}
+    for name, item in public(module).items():
+        if inspect.isclass(item):
+            found[name] = signature(item.__init__)
+        elif callable(item):
+            found[name] = signature(item)
+    return {name: text for name, text in found.items() if text not in (None, "(self, /, *args, **kwargs)", "(*args, **kwargs)")}
 
 
 def context_options() -> dict[str, str]:
@@ -121,6 +141,7 @@ def record() -> dict[str, Any]:
             "initializer": signature(initializer.initializer),
             **{name: signature(kind.__init__) for name, kind in classes(initializer, Initializer).items()},
         },
+        **{f"mindspore.{place}": of_place(importlib.import_module(f"mindspore.{place}")) for place in PLACES},
         "Tensor.members": members(ms.Tensor),
         "Parameter.members": {n: m for n, m in members(ms.Parameter).items() if not hasattr(ms.Tensor, n)},
         "Cell.members": members(nn.Cell),

@@ -64,3 +64,35 @@ def reason(verdict: Verdict, name: str, call: dict[str, Any]) -> str:
     changed = ", ".join(f"{operand} {how}" for operand, how in call["given"].items())
     text = f"{name}: {call['text']}; {changed} => {verdict.ours} | {verdict.theirs}"
     return next((why for why, kinds, pattern in RULES if verdict.kind in kinds and re.search(pattern, text)), "")
+
+
+EXAMPLES: tuple[tuple[str, str], ...] = (
+    ("An operator that writes a Parameter returns it, and a Parameter is printed by its name: `p.value()` shows the numbers",
+     r"=> [^|]*Parameter \(name=[^|]*\| (?!.*Parameter \(name=)"),
+    ("Numbers drawn at random are others for the same seed", r"^mindspore\.set_seed|^train\.History"),
+    ("Methods that end in _ write their tensor, as the manual says; MindSpore's CPU version leaves it as it is",
+     r"^Tensor\.[a-z]\w*[a-z]_ "),
+    ("Metrics are Python's numbers here", r"^(nn|train)\.\w+ => (numpy )?float[^|]*\| numpy float"),
+    ("A layer shows the arguments that it was given: None, where MindSpore shows the initial values that it chose",
+     r"weight_init=None[^|]*\|.*weight_init=<mindspore|^nn\.SequentialCell\.append "),
+    ("Classes tell the module that defines them", r"<class 'adjoint\.[^|]*\|.*<class 'mindspore\."),
+    ("A bare `names()` lists the metrics that are here", r"^nn\.names "),
+    ("Singular vectors are determined up to their sign", r"^ops\.[Ss]vd "),
+    ("MindSpore's `tanh` on the CPU is off by up to 1e-4", r"\.tanh "),
+    ("Where the exact answer is 0, MindSpore leaves what cancellation leaves", r"(?i)cosine_?embedding"),
+    ("`ops.full` without a dtype takes that of its value; MindSpore's is Int64", r"^ops\.full "),
+    ("The quotient of a Float32 and an int is a Float32 in NumPy 2, a Float64 in NumPy 1, with which MindSpore runs", r"^nn\.Metric "),
+    ("MindSpore reads the variables of its log when it is imported, here they are read when they are asked for",
+     r"^mindspore\.get_(level|log_config) "),
+    ("Labels that are the blank: the result has no meaning", r"^ops\.CTCLoss "),
+    ("MindSpore's focal loss is off by 1e-5", r"^nn\.FocalLoss "),
+    ("The elements of a tensor are always in row-major order", r"^Tensor\.is_contiguous "),
+)
+"""Why examples print something else where they are meant to: a sentence, and a regular expression that is searched in
+`name => output here | output there`."""
+
+
+def example_reason(name: str, ours: str, theirs: str) -> str:
+    """Return why an example prints something else; empty if no rule fits."""
+    text = f"{name} => {ours} | {theirs}"
+    return next((why for why, pattern in EXAMPLES if re.search(pattern, text)), "")

@@ -1,4 +1,4 @@
-"""Has an interpreter answer calls, and starts it again after a call that ended it."""
+"""Has an interpreter answer calls, or perform examples, and starts it again after one that ended it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Interpreter:
     side      "ours" or "theirs"
     folder    where its answers are kept, in `SIDE.jsonl`: those that are there already are not asked for again
     compiler  False: our operators run on NumPy
+    program   what it runs, beside this file: `answering.py` for calls, `performing.py` for examples
     """
 
-    def __init__(self, python: str, side: str, folder: Path, compiler: bool = True):
-        self.python, self.side, self.folder, self.compiler = python, side, folder, compiler
+    def __init__(self, python: str, side: str, folder: Path, compiler: bool = True, program: str = "answering.py"):
+        self.python, self.side, self.folder, self.compiler, self.program = python, side, folder, compiler, program
         self.answers = folder / f"{side}.jsonl"
 
     def known(self) -> dict[str, dict[str, Any]]:
@@ -55,7 +56,7 @@ class Interpreter:
         """Ask until all are answered, or one call ends the process."""
         asked = self.folder / f"{self.side}.asked.json"
         asked.write_text(json.dumps(pending), encoding="utf-8")
-        command = [self.python, str(Path(__file__).with_name("answering.py")), self.side, str(asked), str(self.answers)]
+        command = [self.python, str(Path(__file__).with_name(self.program)), self.side, str(asked), str(self.answers)]
         ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=self._environment(), check=False)
         if ended.returncode > 0:  # no signal: it did not come to the calls
             raise RuntimeError(f"{self.python} cannot answer:\n{ended.stderr.decode()[-2000:]}")
