@@ -10,10 +10,9 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.transcendental import Acosh, Asinh, Atanh
-from adjoint.ir.types import F64
+from adjoint.ir.types import F64, DType
 from adjoint.numpy import elementwise, transcendental
-from adjoint.ops import arithmetic, reduction
-from adjoint.ops.activations import softmax
+from adjoint.ops import activations, arithmetic, reduction
 from adjoint.ops.arguments import floating, number, operand
 from adjoint.ops.arithmetic import (
     abs,
@@ -143,6 +142,16 @@ def fix(input: Any) -> Tensor:
     return trunc(input)
 
 
+def arcsin(x: Any) -> Tensor:
+    """Return the angles in -pi/2..pi/2 whose sine the tensor holds."""
+    return asin(x)
+
+
+def softmax(input: Any, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Return exponentials divided by their sum along an axis, computed in `dtype` if that is given."""
+    return activations.softmax(input, dim, dtype=dtype)
+
+
 def asinh(input: Any) -> Tensor:
     """Return the inverse hyperbolic sine; for integers, in Float32."""
     return apply(made(Asinh), floating(operand("Asinh", input)))
@@ -199,4 +208,4 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     return bool(reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)))
 
 
-arccos, arcsin, arctan, arctan2, arccosh, arcsinh, arctanh = acos, asin, atan, atan2, acosh, asinh, atanh
+arccos, arctan, arctan2, arccosh, arcsinh, arctanh = acos, atan, atan2, acosh, asinh, atanh

@@ -19,6 +19,9 @@ _SUB = Sub()
 
 def bmm(input: Any, mat2: Any) -> Tensor:
     """Return the products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    for name, x in (("input", input), ("mat2", mat2)):
+        if isinstance(x, Tensor) and x.ndim != 3:
+            raise wrong("BatchMatMulExt", name, "of 3 dimensions", x)
     return linear.bmm(input, mat2)
 
 

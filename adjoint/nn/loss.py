@@ -204,7 +204,7 @@ class FocalLoss(LossBase):
         if not isinstance(gamma, float):
             raise TypeError(f"For 'FocalLoss', the argument 'gamma' must be a float, but got {gamma!r} of type {type(gamma).__name__}.")
         self.gamma = number(self, "gamma", gamma)
-        self.weight = None if weight is None else floating(self, "weight", weight, 1)
+        self.weight = None if weight is None else floating(self, "weight", weight, 1, integers=True)
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         x, given = floating(self, "logits", logits, (2, 3, 4)), tensor_argument(self, "labels", labels, (2, 3, 4))

@@ -36,14 +36,15 @@ class DynamicLossScaleUpdateCell(Cell):
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int):
         super().__init__()
         name = "DynamicLossScaleUpdateCell"
-        self.loss_scale_value = number(name, "loss_scale_value", loss_scale_value)
+        number(name, "loss_scale_value", loss_scale_value)
+        self.loss_scale_value = loss_scale_value
         self.scale_factor = Tensor(number(name, "scale_factor", scale_factor), F32)
         self.scale_window = Tensor(positive(name, "scale_window", scale_window), I32)
         self.cur_iter = Parameter(Tensor(1, I32), name="current_iterator_step")
         self.last_overflow_iter = Parameter(Tensor(0, I32), name="last_overflow_iterator_step")
 
     def get_loss_scale(self) -> float:
-        """Return the first scale."""
+        """Return the first scale, as it was given."""
         return self.loss_scale_value
 
     def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
@@ -69,10 +70,11 @@ class FixedLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float):
         super().__init__()
-        self.loss_scale_value = number("FixedLossScaleUpdateCell", "loss_scale_value", loss_scale_value)
+        number("FixedLossScaleUpdateCell", "loss_scale_value", loss_scale_value)
+        self.loss_scale_value = loss_scale_value
 
     def get_loss_scale(self) -> float:
-        """Return the scale."""
+        """Return the scale, as it was given."""
         return self.loss_scale_value
 
     def construct(self, _: Any, overflow: Any) -> Any:

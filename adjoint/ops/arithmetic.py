@@ -44,12 +44,24 @@ LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38
 # Two operands -------------------------------------------------------------------------------------------------------
 
 
+def added(input: Any, other: Any, alpha: int | float = 1) -> Tensor:
+    """input + alpha * other."""
+    return binary(_ADD, input, _scaled("Add", other, alpha))
+
+
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     """input - alpha * other."""
-    factor = number("Subtract", "alpha", alpha)
+    return binary(_SUB, input, _scaled("Subtract", other, alpha))
+
+
+def _scaled(op: str, other: Any, alpha: Any) -> Any:
+    """alpha * other."""
+    factor = number(op, "alpha", alpha)
     # A factor of 1 leaves the dtype unchanged where others do not: so a graph must know it.
     multiplies = is_run_time_number(factor) and isinstance(other, Tensor) and scalar_dtype(other.dtype, factor.python_type()) is other.dtype
-    return binary(_SUB, input, binary(_MUL, other, factor) if multiplies or factor != 1 else other)
+    if not (multiplies or factor != 1):
+        return other
+    return binary(_MUL, other, factor) if isinstance(other, Tensor) else other * factor
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:

@@ -106,10 +106,10 @@ def mm(input: Any, mat2: Any) -> Tensor:
 
 
 def bmm(input_x: Any, mat2: Any) -> Tensor:
-    """Return the products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    """Return the products of two stacks of matrices, [b, n, k] and [b, k, m], or of two matrices."""
     a, b = operand("BatchMatMul", input_x, "input_x"), operand("BatchMatMul", mat2, "mat2")
-    if a.ndim < 3 or b.ndim < 3:
-        raise wrong("BatchMatMul", "input_x" if a.ndim < 3 else "mat2", "of at least 3 dimensions", a if a.ndim < 3 else b)
+    if a.ndim < 2 or b.ndim < 2:
+        raise wrong("BatchMatMul", "input_x" if a.ndim < 2 else "mat2", "of at least 2 dimensions", a if a.ndim < 2 else b)
     return product("BatchMatMul", a, b)
 
 
@@ -215,7 +215,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * the sum of the products of all pairs of matrices."""
+    """beta * input + alpha * the sum of the products of all pairs of matrices; of two matrices, the sum of the product's rows."""
     return _scaled_sum("Addbmm", operand("Addbmm", input), apply(made(Sum, (0,)), bmm(batch1, batch2)), beta, alpha)
 
 

@@ -152,15 +152,15 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     return Tensor(found[order], x.dtype), Tensor(rank[numbers].reshape(x.shape), I32 if x.dtype is not I64 else I64)
 
 
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """Return the elements, or slices along an axis, without those equal to the one before, and if requested the index of each among these,
     and how often each occurred, Int64.
 
-    axis  None: the flattened tensor
+    dim  the axis; None: the flattened tensor
     """
     op = "UniqueConsecutive"
     x, wants = operand(op, input), (flag(op, "return_inverse", return_inverse), flag(op, "return_counts", return_counts))
-    along = None if axis is None else dimension(op, axis, x)
+    along = None if dim is None else dimension(op, dim, x, "dim")
     needs_values(op, "it has as many elements as there are runs")
     rows = reshape(x, (-1,)) if along is None else moveaxis(x, along, 0)
     numbers = rows.asnumpy().reshape(rows.shape[0], math.prod(rows.shape[1:]))

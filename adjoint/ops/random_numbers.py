@@ -188,8 +188,10 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
     num_samples]."""
     x = operand("Multinomial", input)
     count, again = integer("Multinomial", "num_samples", num_samples), flag("Multinomial", "replacement", replacement)
-    if x.ndim not in (1, 2) or not x.dtype.is_float:
-        raise wrong("Multinomial", "input", "a floating point Tensor of 1 or 2 dimensions", x, TypeError)
+    if x.ndim not in (1, 2) or x.dtype is BOOL:
+        raise wrong("Multinomial", "input", "a Tensor of numbers, of 1 or 2 dimensions", x, TypeError)
+    if not x.dtype.is_float:
+        x = apply(made(Cast, F32), x)
     if count < 1 or (not again and count > x.shape[-1]):
         raise wrong("Multinomial", "num_samples", f"in 1..{x.shape[-1]}", count)
     if x.shape[-1] == 0:

@@ -197,8 +197,9 @@ def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
 
 
 def _coordinates_written(op: str, kind: str) -> Callable[..., Tensor]:
-    def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    def written(input_x: Any, indices: Any, updates: Any, use_locking: bool = False) -> Tensor:
         x = operand(op, input_x, "input_x")
+        flag(op, "use_locking", use_locking)
         x.overwrite(_by_coordinates(op, kind, x, indices, _as_written(x, updates)))
         return x
 
@@ -225,7 +226,8 @@ def _of_rows(op: str, name: str, kind: str) -> Callable[..., Tensor]:
 
 def _of_coordinates(op: str, name: str, kind: str) -> Callable[..., Tensor]:
     return _described(_coordinates_written(op, kind), name,
-                      f"Write `input_x`: updates are {_WAYS[kind]} where rows of coordinates [..., n] of its first n axes say; returns it.")
+                      f"Write `input_x`: updates are {_WAYS[kind]} where rows of coordinates [..., n] of its first n axes say; returns it."
+                      "\n\n`use_locking` has no meaning: one update follows the other.")
 
 
 scatter_update, scatter_add = _of_rows("ScatterUpdate", "scatter_update", "update"), _of_rows("ScatterAdd", "scatter_add", "add")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes, tensor
 from adjoint.ops import (
     activations,
     arithmetic,
@@ -40,9 +40,10 @@ from adjoint.ops import (
     special,
 )
 from adjoint.ops.arguments import choice, dimension, flag, operand, real, sizes_argument, wrong
+from adjoint.runtime.memory.machine import array_of, memory_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
-from adjoint.runtime.tensor.run_time_checks import emitting
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.run_time_checks import emitting, needs_values
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
 
 __all__ = ["add_method", "attach"]
 
@@ -56,6 +57,29 @@ def _one(op: str, name: str, value: Any, other_name: str, other: Any, default: A
     if other is not _ABSENT:
         raise TypeError(f"For 'Tensor.{op}', '{name}' and '{other_name}' are two names for one argument: give one of them.")
     return value
+
+
+def _given(op: str, name: str, value: Any, other_name: str, other: Any) -> Any:
+    """Return the value of an argument that has two names, and no default."""
+    return _required(op, name, _one(op, name, value, other_name, other, _ABSENT))
+
+
+def _required(op: str, name: str, value: Any) -> Any:
+    if value is _ABSENT:
+        raise TypeError(f"For 'Tensor.{op}', the argument '{name}' must be given.")
+    return value
+
+
+def _factor(op: str, x: Tensor, other: Any, alpha: Any) -> Any:
+    floats = x.dtype.is_float or isinstance(other, float) or (isinstance(other, Tensor) and other.dtype.is_float)
+    if isinstance(alpha, float) and not floats:
+        raise wrong(f"Tensor.{op}", "alpha", "an int, since neither tensor has floats", alpha, TypeError)
+    return alpha
+
+
+def _own_generator(op: str, generator: Any) -> None:
+    if generator is not None:
+        raise wrong(f"Tensor.{op}", "generator", "None: `set_seed` sets the state that numbers are drawn from", generator, TypeError)
 
 
 def _sizes(given: tuple[Any, ...]) -> Any:
@@ -83,6 +107,45 @@ class _Methods:
 
     def __round__(self: Any, decimals: int = 0) -> Tensor:
         return arithmetic.round(self, decimals=decimals)
+
+    # -- arithmetic -------------------------------------------------------------------------------------------------
+    def add(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+        """self + alpha * other; TypeError for an `alpha` that is a float, if neither has floats."""
+        return arithmetic.added(self, other, _factor("add", self, other, alpha))
+
+    def sub(self: Any, other: Any = _ABSENT, *, alpha: Any = 1, y: Any = _ABSENT) -> Tensor:
+        """self - alpha * other; TypeError for an `alpha` that is a float, if neither has floats."""
+        taken_off = _given("sub", "other", other, "y", y)
+        return arithmetic.subtract(self, taken_off, alpha=_factor("sub", self, taken_off, alpha))
+
+    def multiply(self: Any, value: Any) -> Tensor:
+        """self * value."""
+        return generated.mul(self, value)
+
+    def remainder(self: Any, other: Any = _ABSENT, *, divisor: Any = _ABSENT) -> Tensor:
+        """Return the remainder of self / other with the sign of `other`."""
+        return generated.remainder(self, _given("remainder", "other", other, "divisor", divisor))
+
+    def true_divide(self: Any, divisor: Any = _ABSENT, *, other: Any = _ABSENT) -> Tensor:
+        """self / divisor."""
+        return arithmetic.true_divide(self, _given("true_divide", "divisor", divisor, "other", other))
+
+    def isclose(self: Any, other: Any = _ABSENT, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *,
+                x2: Any = _ABSENT) -> Tensor:
+        """Return whether |self - other| <= atol + rtol * |other|."""
+        return arithmetic.isclose(self, _given("isclose", "other", other, "x2", x2), rtol, atol, equal_nan)
+
+    def matmul(self: Any, other: Any = _ABSENT, *, tensor2: Any = _ABSENT) -> Tensor:
+        """Return the product of two matrices, or of the matrices in two tensors."""
+        return linear.matmul(self, _given("matmul", "other", other, "tensor2", tensor2))
+
+    def round(self: Any, decimals: int = 0) -> Tensor:
+        """Return the numbers rounded to so many decimals, halves to even."""
+        return arithmetic.round(self, decimals=decimals)
+
+    def softmax(self: Any, axis: int = -1, dtype: DType | None = None) -> Tensor:
+        """Return exponentials divided by their sum along an axis."""
+        return activations.softmax(self, axis, dtype=dtype)
 
     # -- reductions -------------------------------------------------------------------------------------------------
     def sum(self: Any, axis: Any = _ABSENT, dtype: Any = None, keepdims: Any = _ABSENT, initial: Any = None, *, dim: Any = _ABSENT,
@@ -152,6 +215,32 @@ class _Methods:
         along = _one("cumsum", "axis", axis, "dim", dim)
         return reduction.cumsum(shapes.ravel(self), 0, dtype) if along is None else reduction.cumsum(self, along, dtype)
 
+    def nansum(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dtype: DType | None = None, dim: Any = _ABSENT,
+               keepdim: Any = _ABSENT) -> Tensor:
+        """Return the sum over axes of what is not NaN; of integers in their own dtype by default."""
+        keep = _one("nansum", "keepdims", keepdims, "keepdim", keepdim, False)
+        return reduction.nansum(self, _one("nansum", "axis", axis, "dim", dim), keep, dtype=dtype)
+
+    def count_nonzero(self: Any, axis: Any = _ABSENT, keep_dims: bool = False, dtype: DType | None = None, *, dim: Any = _ABSENT) -> Tensor:
+        """How many elements over axes are not 0."""
+        over = _one("count_nonzero", "axis", axis, "dim", dim, ())
+        return reduction.count_nonzero(self, () if over is None else over, keep_dims, I32 if dtype is None else dtype)
+
+    def median(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Any:
+        """Return the median element along an axis, the smaller of two, and its index (Int64)."""
+        keep = _one("median", "keepdims", keepdims, "keepdim", keepdim, False)
+        return ordering.median(self, _one("median", "axis", axis, "dim", dim, -1), keep)
+
+    def sort(self: Any, axis: Any = _ABSENT, descending: bool = False, stable: bool = False, *, dim: Any = _ABSENT) -> Any:
+        """Return the elements in order along an axis, and their indices (Int32); equal ones keep their order, `stable` or not."""
+        flag("Tensor.sort", "stable", stable)
+        return ordering.sort(self, _one("sort", "axis", axis, "dim", dim, -1), descending)
+
+    def argsort(self: Any, axis: Any = _ABSENT, descending: bool = False, stable: bool = False, *, dim: Any = _ABSENT) -> Tensor:
+        """Return the indices (Int32) that sort an axis; equal elements keep their order, `stable` or not."""
+        flag("Tensor.argsort", "stable", stable)
+        return ordering.argsort(self, _one("argsort", "axis", axis, "dim", dim, -1), descending)
+
     def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         """Return the largest element along an axis, and its index."""
         return reduction.max(self, axis, keep_dims)
@@ -170,9 +259,15 @@ class _Methods:
         """Return the elements row by row in another shape; one size may be -1."""
         return shapes.reshape(self, _sizes(shape))
 
-    def view(self: Any, *shape: Any) -> Tensor:
-        """Same as `reshape`; raise TypeError for a dtype instead of a shape: see `astype`."""
-        return shapes.reshape(self, _sizes(shape))
+    def view(self: Any, *shape: Any, dtype: DType | None = None) -> Tensor:
+        """view(shape): the elements row by row in another shape; view(dtype): a tensor whose numbers have the same bytes as these, without
+        gradient.  If their sizes differ, the last axis has as many more, or fewer.
+        """
+        if dtype is None and not (len(shape) == 1 and isinstance(shape[0], DType)):
+            return shapes.reshape(self, _sizes(shape))
+        if dtype is not None and shape:
+            raise TypeError("For 'Tensor.view', a shape or the argument 'dtype' must be given, not both.")
+        return _same_bytes(self, shape[0] if dtype is None else dtype)
 
     def reshape_as(self: Any, other: Any) -> Tensor:
         """Return the elements row by row in the shape of `other`."""
@@ -185,15 +280,19 @@ class _Methods:
             order, start_dim = "C", order
         return shapes.flatten(self, order, start_dim=start_dim, end_dim=end_dim if end is None else end)
 
-    def transpose(self: Any, *axes: Any) -> Tensor:
+    def transpose(self: Any, *axes: Any, dim0: Any = _ABSENT, dim1: Any = _ABSENT) -> Tensor:
         """Return the axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
+        if dim0 is not _ABSENT or dim1 is not _ABSENT:
+            axes = (*axes, *(dim for dim in (dim0, dim1) if dim is not _ABSENT))
+            if len(axes) != 2:
+                raise TypeError("For 'Tensor.transpose', 'dim0' and 'dim1' must be given both, and no other axes.")
         if len(axes) == 2:
             return shapes.swapaxes(self, *axes)
         return shapes.transpose(self, _sizes(axes) if axes else tuple(reversed(range(self.ndim))))
 
-    def permute(self: Any, *axis: Any) -> Tensor:
+    def permute(self: Any, *axis: Any, dims: Any = _ABSENT) -> Tensor:
         """Return the axes in another order."""
-        return shapes.transpose(self, _sizes(axis))
+        return shapes.transpose(self, _sizes(axis) if dims is _ABSENT else _given("permute", "axis", axis or _ABSENT, "dims", dims))
 
     def squeeze(self: Any, *given: Any, axis: Any = None) -> Tensor:
         """Return the tensor without its axes of 1, or without those named."""
@@ -207,20 +306,43 @@ class _Methods:
         """Return the elements repeated to a shape."""
         return shapes.broadcast_to(self, _sizes(size))
 
-    def tile(self: Any, *dims: Any, reps: Any = _ABSENT) -> Tensor:
+    def tile(self: Any, *given: Any, dims: Any = _ABSENT, reps: Any = _ABSENT) -> Tensor:
         """Return the tensor repeated along its axes."""
-        if dims and reps is not _ABSENT:
-            raise TypeError("For 'Tensor.tile', 'dims' and 'reps' are two names for one argument: give one of them.")
-        times = reps if not dims else _sizes(dims)
+        times = _given("tile", "dims", _sizes(given) if given else dims, "reps", reps)
         return shapes.tile(self, (times,) if isinstance(times, int) else times)
 
-    def repeat(self: Any, *repeats: Any) -> Tensor:
+    def repeat(self: Any, *given: Any, repeats: Any = _ABSENT) -> Tensor:
         """Return the tensor repeated along its axes."""
-        return shapes.tile(self, _sizes(repeats))
+        return shapes.tile(self, _given("repeat", "repeats", _sizes(given) if given else _ABSENT, "repeats", repeats))
 
-    def repeat_interleave(self: Any, repeats: Any, dim: Any = None) -> Tensor:
-        """Each element repeated along an axis."""
-        return shapes.repeat_interleave(self, repeats, dim)
+    def repeat_interleave(self: Any, repeats: Any, dim: Any = None, *, output_size: int | None = None) -> Tensor:
+        """Each element repeated along an axis; `output_size`, if it is given, is checked against the size that this gives."""
+        found = shapes.repeat_interleave(self, repeats, dim)
+        size = found.shape[0 if dim is None else dim]
+        if output_size is not None and output_size != size:
+            raise wrong("Tensor.repeat_interleave", "output_size", f"the size of the result, {size}", output_size)
+        return found
+
+    def expand_as(self: Any, other: Any = _ABSENT, *, x: Any = _ABSENT) -> Tensor:
+        """Return the elements broadcast to the shape of `other`."""
+        return shapes.expand_as(self, _given("expand_as", "other", other, "x", x))
+
+    def narrow(self: Any, axis: Any = _ABSENT, start: Any = _ABSENT, length: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
+        """Return `length` elements along an axis from `start` on."""
+        return parts.narrow(self, _given("narrow", "axis", axis, "dim", dim), _required("narrow", "start", start),
+                            _required("narrow", "length", length))
+
+    def diag(self: Any, diagonal: int = 0) -> Tensor:
+        """Return a tensor of shape s + s with the elements on its diagonal, 0 elsewhere; `diagonal` must be 0."""
+        if isinstance(diagonal, bool) or diagonal != 0:
+            raise wrong("Tensor.diag", "diagonal", "0: `mint.diag(x, diagonal)` puts a vector on another one", diagonal)
+        return diagonals.diag(self)
+
+    def diagonal(self: Any, offset: int = 0, axis1: Any = _ABSENT, axis2: Any = _ABSENT, *, dim1: Any = _ABSENT,
+                 dim2: Any = _ABSENT) -> Tensor:
+        """Return the elements whose indices along two axes differ by `offset`, as the last axis."""
+        first = _one("diagonal", "axis1", axis1, "dim1", dim1, 0)
+        return diagonals.diagonal(self, offset, first, _one("diagonal", "axis2", axis2, "dim2", dim2, 1))
 
     def split(
         self: Any, split_size_or_sections: Any = _ABSENT, axis: Any = _ABSENT, *, split_size: Any = _ABSENT, dim: Any = _ABSENT
@@ -239,10 +361,7 @@ class _Methods:
 
     def unsqueeze(self: Any, dim: Any = _ABSENT, *, axis: Any = _ABSENT) -> Tensor:
         """Return a new axis of 1 at `dim`."""
-        found = _one("unsqueeze", "dim", dim, "axis", axis, _ABSENT)
-        if found is _ABSENT:
-            raise TypeError("For 'Tensor.unsqueeze', the argument 'dim' must be given.")
-        return shapes.unsqueeze(self, found)
+        return shapes.unsqueeze(self, _given("unsqueeze", "dim", dim, "axis", axis))
 
     def flip(self: Any, dims: Any) -> Tensor:
         """Return the elements in opposite order along axes."""
@@ -325,8 +444,22 @@ class _Methods:
             return picking.gather_elements(self, place, _one("gather", "index", index, "axis", axis))
         return picking.gather(self, input_indices, axis, batch_dims)
 
-    def select(self: Any, condition: Any, y: Any) -> Tensor:
+    def scatter(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
+        """Return the tensor with each element of `src` at its own position, but with the index as coordinate along an axis."""
+        return scattering.scatter(self, _given("scatter", "axis", axis, "dim", dim), _required("scatter", "index", index),
+                                  _required("scatter", "src", src))
+
+    def index_select(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
+        """Return the slices along an axis at the indices in a tensor."""
+        return picking.index_select(self, _given("index_select", "axis", axis, "dim", dim), _required("index_select", "index", index))
+
+    def unique_consecutive(self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+        """Return the elements without those equal to the one before, and if requested the index of each among these, and their counts."""
+        return picking.unique_consecutive(self, return_inverse, return_counts, dim)
+
+    def select(self: Any, condition: Any = _ABSENT, y: Any = _ABSENT, *, dim: Any = _ABSENT, index: Any = _ABSENT) -> Tensor:
         """select(condition, y): the tensor where the condition is true, else y; select(dim, index): one slice of an axis."""
+        condition, y = _given("select", "condition", condition, "dim", dim), _given("select", "y", y, "index", index)
         if isinstance(condition, Tensor) and condition.dtype is BOOL:
             return arithmetic.select(condition, self, y)
         along: Any = condition
@@ -382,12 +515,13 @@ class _Methods:
         """Return the tensor where the condition is true, else `y`."""
         return arithmetic.where(condition, self, y)
 
-    def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
+    def take(self: Any, indices: Any = _ABSENT, axis: Any = None, mode: str = "clip", *, index: Any = _ABSENT) -> Tensor:
         """Return the slices along an axis that indices name, or elements of the flattened tensor.
 
         mode  of indices beyond the ends: "clip" takes the last or first, "wrap" counts on from the other end, "raise" is an
               IndexError; those of -size..-1 count from the end
         """
+        indices = _given("take", "indices", indices, "index", index)
         kind = choice("Tensor.take", "mode", mode, ("clip", "wrap", "raise"))
         places = indices if isinstance(indices, Tensor) else Tensor(indices)
         length = self.size if axis is None else self.shape[dimension("Tensor.take", axis, self, tensor="self")]
@@ -422,12 +556,40 @@ class _Methods:
         write(flat, place, value)
         return shapes.reshape(flat, self.shape)
 
-    def fill_diagonal(self: Any, fill_value: Any) -> Tensor:
-        """Return a tensor with one number on the diagonal of the last two axes."""
+    def fill_diagonal(self: Any, fill_value: Any, wrap: bool = False) -> Tensor:
+        """Return a tensor with one number on the diagonal of the last two axes; with `wrap` that of a tall matrix begins anew below each
+        square, a row apart.
+        """
         chosen = creation.eye(*self.shape[-2:], dtype=BOOL)
+        if flag("Tensor.fill_diagonal", "wrap", wrap) and self.ndim == 2 and self.shape[0] > self.shape[1]:
+            rows, columns = self.shape
+            chosen = Tensor(np.arange(rows * columns).reshape(rows, columns) % (columns + 1) == 0)
         return arithmetic.select(chosen, arithmetic.cast(fill_value, self.dtype), self)
 
-    # -- dtypes -----------------------------------------------------------------------------------------------------
+    # -- dtypes and devices -----------------------------------------------------------------------------------------------------
+    def to(self: Any, *given: Any, device: str | None = None, dtype: DType | str | None = None, other: Any = None,
+           non_blocking: bool = False, copy: bool = False) -> Tensor:
+        """to(dtype), to(device, dtype), to(other): the values cast to a dtype, or to that of another tensor; a copy if it is the same.
+
+        The device is "CPU", RuntimeError for others.  `non_blocking` and `copy`, which may follow by position, have no effect.
+        """
+        first, rest = (given[0], given[1:]) if given else (None, ())
+        if isinstance(first, Tensor):
+            other = _one("to", "other", first, "other", _ABSENT if other is None else other)
+        elif isinstance(first, str) and first.partition(":")[0].upper() in ("CPU", "GPU", "ASCEND", "NPU", "CUDA"):
+            device = _one("to", "device", first, "device", _ABSENT if device is None else device)
+            if rest and not isinstance(rest[0], bool):
+                dtype, rest = _one("to", "dtype", rest[0], "dtype", _ABSENT if dtype is None else dtype), rest[1:]
+        elif given:
+            dtype = _one("to", "dtype", first, "dtype", _ABSENT if dtype is None else dtype)
+        if len(rest) > 2:
+            raise TypeError(f"For 'Tensor.to', a dtype, a device or a tensor, 'non_blocking' and 'copy' must be given, but got {given!r}.")
+        for name, value in (*zip(("non_blocking", "copy"), rest), ("non_blocking", non_blocking), ("copy", copy)):
+            flag("Tensor.to", name, value)
+        if device is not None and (not isinstance(device, str) or device.upper() != "CPU"):
+            raise wrong("Tensor.to", "device", "'CPU', where all tensors are", device, RuntimeError)
+        return self.astype(other.dtype if isinstance(other, Tensor) else self.dtype if dtype is None else dtype)
+
     def is_floating_point(self: Any) -> bool:
         """Return whether the dtype is a floating point type."""
         return self.dtype.is_float
@@ -492,16 +654,32 @@ class _Methods:
         self.overwrite(source if source.shape == self.shape else shapes.broadcast_to(source, self.shape))
         return self
 
-    def uniform_(self: Any, from_: float = 0, to: float = 1) -> Tensor:
+    def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: None = None) -> Tensor:
         """Fill this tensor with uniformly random numbers."""
+        _own_generator("uniform_", generator)
         low, high = real("Tensor.uniform_", "from_", from_), real("Tensor.uniform_", "to", to)
         self.overwrite(random_numbers.uniform(self.shape, low, high, None, self.dtype))
         return self
 
-    def normal_(self: Any, mean: float = 0, std: float = 1) -> Tensor:
+    def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: None = None) -> Tensor:
         """Fill this tensor with normally distributed numbers."""
+        _own_generator("normal_", generator)
         self.overwrite(random_numbers.normal(self.shape, mean, std).astype(self.dtype))
         return self
+
+
+def _same_bytes(x: Tensor, dtype: DType) -> Tensor:
+    """Return a tensor of a dtype whose numbers have the same bytes as those of `x`."""
+    needs_values("Tensor.view", "its numbers are those bytes")
+    size, wanted = x.dtype.itemsize, dtype.itemsize
+    if size != wanted and x.ndim == 0:
+        raise wrong("Tensor.view", "dtype", f"of {size} bytes, as the number", dtype)
+    if size != wanted and x.shape[-1] * size % wanted:
+        raise wrong("Tensor.view", "dtype", f"of a size that divides the {x.shape[-1] * size} bytes of the last axis", dtype)
+    shape = (*x.shape[:-1], x.shape[-1] * size // wanted) if x.ndim else ()
+    array = array_of(x.memory, x.type) if x.dtype is BF16 else x.asnumpy()
+    found = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8 if dtype is BOOL else dtype.array).reshape(shape)
+    return wrap(tensor(dtype, shape), memory_of(found != 0 if dtype is BOOL else found))
 
 
 def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any, keepdims: Any, initial: Any, where: Any,
@@ -528,29 +706,29 @@ _FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for module, names in (
         (arithmetic,
-         "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert isclose lerp masked_fill nan_to_num "
-         "reciprocal round subtract true_divide trunc type_as xlogy"),
+         "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert lerp masked_fill nan_to_num "
+         "reciprocal subtract trunc type_as xlogy"),
         (floats,
          "approximate_equal copysign deg2rad float_power fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
          "rad2deg sgn signbit xdivy"),
         (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
-        (activations, "hardshrink softmax log_softmax"),
-        (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
-        (ordering, "aminmax argsort median msort nanmedian sort top_k topk"),
+        (activations, "hardshrink log_softmax"),
+        (reduction, "amax amin cumprod logsumexp nanmean norm ptp"),
+        (ordering, "aminmax msort nanmedian top_k topk"),
         (running, "cummax cummin diff"),
         (counts, "bincount histc unique_with_pad"),
         (matrices, "det inverse logdet slogdet svd"),
-        (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
-        (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t view_as"),
-        (parts, "fliplr flipud narrow reverse roll tensor_split unbind"),
-        (picking, "argwhere gather_elements gather_nd index_select masked_select nonzero unique_consecutive"),
+        (linear, "addbmm addmm addmv baddbmm bmm dot ger inner mm outer"),
+        (shapes, "moveaxis movedim ravel swapaxes swapdims t view_as"),
+        (parts, "fliplr flipud reverse roll tensor_split unbind"),
+        (picking, "argwhere gather_elements gather_nd masked_select nonzero"),
         (scattering,
-         "index_fill inplace_update masked_scatter scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max "
+         "index_fill inplace_update masked_scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max "
          "tensor_scatter_min "
          "tensor_scatter_sub tensor_scatter_update"),
         (logsums, "logaddexp logaddexp2 logcumsumexp"),
         (special, "mvlgamma"),
-        (diagonals, "diag diagonal tril triu"),
+        (diagonals, "tril triu"),
         (random_numbers, "bernoulli multinomial"),
         (bands, "diagflat diagonal_scatter"),
         (blocks, "dsplit hsplit reverse_sequence rot90 vsplit"),
@@ -568,7 +746,7 @@ _DTYPES = {
     "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,
     "char": I8,
 }
-_IN_PLACE = ("div", "clamp", "masked_fill")
+_IN_PLACE = ("add", "clamp", "div", "masked_fill", "remainder", "sub")
 
 
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
@@ -587,6 +765,7 @@ def _in_place(name: str, function: Any) -> Callable[..., Tensor]:
         self.overwrite(result.astype(self.dtype, copy=False))
         return self
 
+    changed.__wrapped__ = function  # pyright: ignore[reportFunctionMemberAccess] - its signature is that of the method
     changed.__doc__ = f"This tensor made to hold the result of `{name}`; returns it."
     return changed
 
@@ -616,7 +795,7 @@ def attach() -> None:
     for name, dtype in _DTYPES.items():
         setattr(Tensor, name, _converter(dtype))
     for name in _IN_PLACE:
-        add_method(f"{name}_", _FUNCTIONS[name])
+        add_method(f"{name}_", getattr(Tensor, name))
     for name, function in generated.METHODS.items():
         add_method(name, function)
 

@@ -55,7 +55,34 @@ CALLS: list[tuple[Any, Any]] = [
     (lambda x: x.nonzero(as_tuple=True), ([0, 0, 1, 1], [0, 1, 0, 1])), (lambda x: x.clone(), [[1, 5], [3, 2]]),
     (lambda x: x.softmax(0).sum(0), [1, 1]),
     (lambda x: x.fill_diagonal(0), [[0, 5], [3, 0]]), (lambda x: x.argmax_with_value(1), ([5, 3], [1, 0])),
-    (lambda x: x.mT, [[1, 3], [5, 2]]),
+    (lambda x: x.mT, [[1, 3], [5, 2]]), (lambda x: x.mH, [[1, 3], [5, 2]]),
+    # MindSpore's other forms, as its CPU version answers them
+    (lambda x: x.add(x, alpha=2), [[3, 15], [9, 6]]), (lambda x: x.add(1, alpha=2), [[3, 7], [5, 4]]),
+    (lambda x: Tensor([1, 2]).add(x, alpha=0.5), [[1.5, 4.5], [2.5, 3]]), (lambda x: x.sub(x, alpha=3), [[-2, -10], [-6, -4]]),
+    (lambda x: x.sub(y=1), [[0, 4], [2, 1]]), (lambda x: x.multiply(value=2), [[2, 10], [6, 4]]),
+    (lambda x: x.remainder(divisor=2), [[1, 1], [1, 0]]), (lambda x: x.true_divide(other=2), [[0.5, 2.5], [1.5, 1]]),
+    (lambda x: x.isclose(x2=x).all(), True), (lambda x: x.matmul(tensor2=x), [[16, 15], [9, 19]]),
+    (lambda x: (x / 8).round(1), [[0.1, 0.6], [0.4, 0.2]]), (lambda x: x.softmax(0, adjoint.float64).sum(0), [1, 1]),
+    (lambda x: x.nansum(dim=0, keepdim=True), [[4, 7]]), (lambda x: x.count_nonzero(dim=0), [2, 2]),
+    (lambda x: x.median(dim=0), ([1, 2], [0, 1])), (lambda x: x.median(0, True), ([[1, 2]], [[0, 1]])),
+    (lambda x: x.sort(dim=0, descending=True, stable=True), ([[3, 5], [1, 2]], [[1, 0], [0, 1]])),
+    (lambda x: x.argsort(dim=1, stable=True), [[0, 1], [1, 0]]), (lambda x: x.transpose(dim0=0, dim1=1), [[1, 3], [5, 2]]),
+    (lambda x: x.permute(dims=(1, 0)), [[1, 3], [5, 2]]), (lambda x: x.tile(dims=(1, 2)), [[1, 5, 1, 5], [3, 2, 3, 2]]),
+    (lambda x: x.repeat(repeats=(1, 2)), [[1, 5, 1, 5], [3, 2, 3, 2]]), (lambda x: x[0].expand_as(x=x), [[1, 5], [1, 5]]),
+    (lambda x: x.repeat_interleave(2, dim=1, output_size=4), [[1, 1, 5, 5], [3, 3, 2, 2]]),
+    (lambda x: x.narrow(dim=1, start=0, length=1), [[1], [3]]), (lambda x: x[0].diag(diagonal=0), [[1, 0], [0, 5]]),
+    (lambda x: x.diagonal(axis1=1, axis2=0), [1, 2]), (lambda x: x.index_select(dim=1, index=Tensor([1])), [[5], [2]]),
+    (lambda x: x.scatter(dim=1, index=Tensor([[1, 0], [0, 1]]), src=x), [[5, 1], [3, 2]]), (lambda x: x.select(dim=1, index=0), [1, 3]),
+    (lambda x: x.select(condition=x > 2, y=x * 0), [[0, 5], [3, 0]]), (lambda x: x.take(index=Tensor([0, 3])), [1, 2]),
+    (lambda x: ops.zeros((5, 2)).fill_diagonal(1, wrap=True), [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]),
+    (lambda x: x.bmm(x), [[16, 15], [9, 19]]), (lambda x: x.addbmm(x, x), [[26, 39], [28, 36]]),
+    (lambda x: x.view(adjoint.int32), [[1065353216, 1084227584], [1077936128, 1073741824]]),
+    (lambda x: x.view(dtype=adjoint.int16), [[0, 16256, 0, 16544], [0, 16448, 0, 16384]]),
+    (lambda x: Tensor([0, 16256, 0, 16544], adjoint.int16).view(adjoint.float32), [1, 5]),
+    (lambda x: x.astype(adjoint.bfloat16).view(adjoint.int16), [[16256, 16544], [16448, 16384]]),
+    (lambda x: Tensor([[1, 1], [1, 1], [2, 3], [1, 1]]).unique_consecutive(True, True, dim=0),
+     ([[1, 1], [2, 3], [1, 1]], [0, 0, 1, 2], [2, 1, 1])),
+    (lambda x: Tensor([[1, 1, 2], [1, 1, 2]]).unique_consecutive(dim=-1), [[1, 2], [1, 2]]),
 ]
 
 
@@ -83,6 +110,31 @@ def test_dtypes_by_name() -> None:
     assert (x.numel(), x.nelement(), x.ndimension(), x.stride(), x.stride(0)) == (4, 4, 2, [2, 1], 2)
 
 
+def test_casts_to_a_dtype_a_device_or_another_tensor() -> None:
+    x, other = Tensor(ARRAY), Tensor([1])
+    for cast in (x.to(adjoint.int64), x.to(dtype="int64"), x.to(other), x.to(other=other), x.to(other, False, True),
+                 x.to("CPU", adjoint.int64), x.to("cpu", dtype=adjoint.int64, copy=True)):
+        assert cast.dtype is adjoint.int64 and cast.tolist() == ARRAY.tolist()
+    for same in (x.to("CPU"), x.to(device="CPU"), x.to(), x.to(adjoint.float32, False, False)):
+        assert same is not x and same.dtype is x.dtype and same.tolist() == ARRAY.tolist()
+    assert adjoint.grad(lambda x: (x.to("CPU", adjoint.float64) * 3).sum())(x).tolist() == [[3, 3], [3, 3]]
+    with pytest.raises(RuntimeError, match=r"device.*'CPU', where all tensors are"):
+        x.to("Ascend")
+    with pytest.raises(TypeError, match=r"'dtype'.*such as float32"):
+        x.to("other")
+
+
+def test_other_forms_in_graphs_and_gradients() -> None:
+    """The forms that have an argument of another name are the same functions, in every mode."""
+    def function(x: Tensor) -> Tensor:
+        sorted_, _ = x.add(x, alpha=2).sort(dim=0)
+        return sorted_.sub(y=x).multiply(value=sorted_).select(dim=0, index=1).expand_as(x=x).narrow(dim=1, start=0, length=1)
+
+    x = Tensor(ARRAY)
+    assert adjoint.jit(function)(x).tolist() == function(x).tolist() == [[54], [54]]
+    assert adjoint.grad(adjoint.jit(function))(x).tolist() == adjoint.grad(function)(x).tolist() == [[0, 0], [72, 0]]
+
+
 def test_three_axes() -> None:
     x = Tensor(np.arange(24).reshape(2, 3, 4))
     assert x.transpose(0, 1).shape == (3, 2, 4)
@@ -96,7 +148,7 @@ def test_three_axes() -> None:
     ("name", "arguments", "wanted"),
     [
      ("add_", (1,), [2, 6]), ("mul_", (Tensor([2, 3]),), [2, 15]), ("sub_", (0.5,), [0.5, 4.5]), ("div_", (2,), [0.5, 2.5]),
-    ("fill_", (3,), [3, 3]),
+    ("fill_", (3,), [3, 3]), ("remainder_", (4,), [1, 1]),
      ("zero_", (), [0, 0]), ("copy_", (Tensor([7]),), [7, 7]), ("clamp_", (2.0, 3.0), [2, 3]), ("sign_", (), [1, 1])],
 )
 def test_in_place(name: str, arguments: tuple[Any, ...], wanted: list[float]) -> None:
@@ -121,6 +173,21 @@ def test_mistakes() -> None:
     x = Tensor(ARRAY)
     with pytest.raises(TypeError, match="'axis' and 'dim' are two names for one argument"):
         x.sum(axis=0, dim=0)
+    for call, error, text in (
+        (lambda: Tensor([1]).add(Tensor([2]), alpha=0.5), TypeError, "Tensor.add.*alpha.*an int"),
+        (lambda: x.sort(axis=0, dim=0), TypeError, "'axis' and 'dim' are two names"),
+        (lambda: x.narrow(0, length=1), TypeError, "Tensor.narrow.*'start' must be given"),
+        (lambda: x.sub(), TypeError, "Tensor.sub.*'other' must be given"), (lambda: x.diag(1), ValueError, "diagonal.*mint.diag"),
+        (lambda: x.repeat_interleave(2, 0, output_size=3), ValueError, "output_size.*the size of the result, 4"),
+        (lambda: x.transpose(dim0=1), TypeError, "'dim0' and 'dim1' must be given both"),
+        (lambda: x[0, 0].view(adjoint.int16), ValueError, "view.*dtype.*of 4 bytes"),
+        (lambda: x[:, :1].view(adjoint.float64), ValueError, "view.*divides the 4 bytes"),
+        (lambda: x.view(2, 2, dtype=adjoint.int32), TypeError, "view.*not both"),
+        (lambda: adjoint.mint.bmm(x, x), ValueError, "BatchMatMulExt.*of 3 dimensions"),
+        (lambda: x.normal_(generator=1), TypeError, "generator.*set_seed"),
+    ):
+        with pytest.raises(error, match=text):
+            call()
     with pytest.raises(ValueError, match=r"add_.*broadcasts to \(2, 2\)"):
         x.add_(ops.ones((3, 2, 2)))
     with pytest.raises(ValueError, match="Reshape"):

@@ -12,6 +12,7 @@ import numpy as np
 from adjoint.dataset.arguments import check_type
 from adjoint.dataset.transforms.operation import Operation
 from adjoint.dataset.transforms.transforms import as_dtype
+from adjoint.ir.types import I32
 
 __all__ = ["Lookup", "Vocab"]
 
@@ -141,7 +142,7 @@ class Lookup(Operation):
     data_type      dtype of the ids
     """
 
-    def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = np.int32):
+    def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = I32):
         check_type(vocab, (Vocab,), "vocab")
         if unknown_token is not None:
             check_type(unknown_token, (str,), "unknown_token")

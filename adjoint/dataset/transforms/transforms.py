@@ -12,7 +12,7 @@ from adjoint.dataset.arguments import check_interval, check_number, check_type
 from adjoint.dataset.batching import filled
 from adjoint.dataset.streams import Draws, draws, here
 from adjoint.dataset.transforms.operation import Keys, Operation, StackOperation, as_array
-from adjoint.ir.types import DType
+from adjoint.ir.types import BOOL, DType
 
 __all__ = [
     "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
@@ -258,7 +258,7 @@ _COMPARISONS = {
 class Mask(StackOperation):
     """Compares elements with a constant; returns bools or another dtype."""
 
-    def __init__(self, operator: Relational, constant: Any, dtype: Any = np.bool_):
+    def __init__(self, operator: Relational, constant: Any, dtype: Any = BOOL):
         check_type(operator, (Relational,), "operator")
         check_type(constant, (str, float, bool, int, bytes), "constant")
         self.operator, self.constant, self.dtype = operator, constant, as_dtype(dtype, "dtype")

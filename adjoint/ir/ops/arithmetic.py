@@ -49,7 +49,7 @@ class Add(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    public = Public("add(input, other)", functions="tensor_add", methods="add add_", primitives="Add TensorAdd")
+    public = Public("add(input, other)", functions="tensor_add", methods="", primitives="Add TensorAdd")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -76,7 +76,7 @@ class Sub(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    public = Public("sub(input, other)", functions="tensor_sub", methods="sub sub_")
+    public = Public("sub(input, other)", functions="tensor_sub", methods="")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -103,7 +103,7 @@ class Mul(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    public = Public("mul(input, other)", functions="multiply tensor_mul", methods="mul multiply mul_")
+    public = Public("mul(input, other)", functions="multiply tensor_mul", methods="mul mul_")
     accepts = ANY
     beyond = "wrapped"
     pack = "arithmetic"
@@ -250,7 +250,7 @@ class Mod(Binary):
     """
 
     public = (
-        Public("remainder(input, other)", methods="remainder remainder_", primitives=""),
+        Public("remainder(input, other)", methods="", primitives=""),
         Public("mod(x, y)", functions="tensor_mod", methods="", primitives=""),
         Public("floor_mod(x, y)", methods="", primitives="FloorMod"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -272,13 +273,13 @@ class Cell(CellValues):
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
         """Return the parameters by their names; RuntimeError when two have one name."""
         check_flag("parameters_dict", "recurse", recurse)
-        return by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse)))
+        return OrderedDict(by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse))))
 
     def cells(self) -> Iterable[Cell]:
-        return dict.fromkeys(self._cells.values()).keys()
+        return OrderedDict((id(cell), cell) for cell in self._cells.values()).values()
 
     def name_cells(self) -> dict[str, Cell]:
-        return dict(self._cells)
+        return OrderedDict(self._cells)
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """Yield this cell and all below it once, with their paths; skip those in `cells`, and add the ones visited to it."""

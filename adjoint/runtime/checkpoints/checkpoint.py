@@ -42,7 +42,7 @@ def save_checkpoint(
 ) -> None:
     """Write parameters to a file, atomically.
 
-    save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of dicts {"name": ..., "data": Tensor}
+    save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of Parameters or of dicts {"name": ..., "data": Tensor}
     ckpt_file_name  its name; the extension of `format`, `.ckpt` or `.safetensors`, is added if missing
     append_dict     further entries: numbers, bools, texts and Tensors by name
     choice_func     called with each name, returns whether to write it
@@ -185,10 +185,13 @@ def _items(save_obj: Any) -> dict[str, Tensor]:
         return dict(by_name(owner, dict(save_obj.parameters_and_names())))
     if isinstance(save_obj, dict):
         items: Iterable[tuple[Any, Any]] = save_obj.items()
+    elif isinstance(save_obj, list) and save_obj and all(isinstance(item, Parameter) for item in save_obj):
+        items = [(parameter.name, parameter) for parameter in save_obj]
     elif isinstance(save_obj, list) and all(isinstance(item, dict) and {"name", "data"} <= set(item) for item in save_obj):
         items = [(item["name"], item["data"]) for item in save_obj]
     else:
-        raise _wrong(owner, "save_obj", "a Cell, a dict of Tensors, or a list of dicts with the keys 'name' and 'data'", save_obj)
+        raise _wrong(owner, "save_obj", "a Cell, a dict of Tensors, or a list of Parameters or of dicts with the keys 'name' and 'data'",
+                     save_obj)
     found: dict[str, Tensor] = {}
     for key, value in items:
         if not isinstance(key, str) or not isinstance(value, Tensor):

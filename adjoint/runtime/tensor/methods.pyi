@@ -99,22 +99,7 @@ class Methods:
     def sigmoid_(self) -> Tensor:
         """`ops.sigmoid` of this tensor, written into it."""
 
-    def add(self, other: Any) -> Tensor:
-        """`ops.add` of this tensor."""
-
-    def add_(self, other: Any) -> Tensor:
-        """`ops.add` of this tensor, written into it."""
-
-    def sub(self, other: Any) -> Tensor:
-        """`ops.sub` of this tensor."""
-
-    def sub_(self, other: Any) -> Tensor:
-        """`ops.sub` of this tensor, written into it."""
-
     def mul(self, other: Any) -> Tensor:
-        """`ops.mul` of this tensor."""
-
-    def multiply(self, other: Any) -> Tensor:
         """`ops.mul` of this tensor."""
 
     def mul_(self, other: Any) -> Tensor:
@@ -125,12 +110,6 @@ class Methods:
 
     def floor_divide_(self, other: Any) -> Tensor:
         """`ops.floor_divide` of this tensor, written into it."""
-
-    def remainder(self, other: Any) -> Tensor:
-        """`ops.remainder` of this tensor."""
-
-    def remainder_(self, other: Any) -> Tensor:
-        """`ops.remainder` of this tensor, written into it."""
 
     def neg(self) -> Tensor:
         """`ops.neg` of this tensor."""

@@ -146,8 +146,6 @@ class Parameter(Tensor):
         super().set_data(_values(data, self.dtype))
         return self
 
-    assign_value = set_data
-
     def set_dtype(self, dtype: DType) -> DType:
         """Convert the values to another dtype, and return the dtype."""
         super().set_data(self.astype(dtype))

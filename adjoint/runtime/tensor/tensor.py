@@ -315,8 +315,6 @@ class Tensor(Methods):
         dtype = dtype_argument(dtype)
         return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(Cast(dtype), self)
 
-    to = astype
-
     # -- writing ----------------------------------------------------------------------------------------------------
     def overwrite(self, value: Tensor) -> None:
         """Replace the values of this tensor by those of `value`, of the same type.
@@ -361,26 +359,28 @@ class Tensor(Methods):
             epoch.move(self)
         return self
 
-    assign_value = set_data
+    def assign_value(self, value: Tensor) -> Tensor:
+        """Same as `set_data`."""
+        return self.set_data(value)
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """Return the tensor itself: an initialiser's values are computed at once."""
         return self
 
     # -- hooks ------------------------------------------------------------------------------------------------------
-    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
-        """Call `hook_fn(gradient)` with the total gradient of this value; see docs/hooks.md.
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> TensorHookHandle:
+        """Call `hook(gradient)` with the total gradient of this value; see docs/hooks.md.
 
-        Returns a handle with `remove()`.  TypeError when `hook_fn` cannot be called; RuntimeError when this tensor
+        Returns a handle with `remove()`.  TypeError when `hook` cannot be called; RuntimeError when this tensor
         takes no gradient.
         """
         self._check_takes_gradient()
         tracer = state.tracer
         if tracer is not None and tracer.emits is True:
-            return tracer.attach(self, hook_fn)
+            return tracer.attach(self, hook)
         if self._hooks is None:
             self._hooks = TensorHooks()
-        handle = self._hooks.register(hook_fn)
+        handle = self._hooks.register(hook)
         if tracer is not None:
             tracer.attach(self)
         return handle
