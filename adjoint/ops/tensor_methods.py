@@ -39,7 +39,7 @@ from adjoint.ops import (
     shapes,
     special,
 )
-from adjoint.ops.arguments import choice, dimension, flag, operand, real, sizes_argument, wrong
+from adjoint.ops.arguments import choice, dimension, flag, integer, operand, real, sizes_argument, wrong
 from adjoint.runtime.memory.machine import array_of, memory_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.run_time_checks import emitting, needs_values
@@ -55,7 +55,8 @@ def _one(op: str, name: str, value: Any, other_name: str, other: Any, default: A
     if value is _ABSENT:
         return default if other is _ABSENT else other
     if other is not _ABSENT:
-        raise TypeError(f"For 'Tensor.{op}', '{name}' and '{other_name}' are two names for one argument: give one of them.")
+        given_twice = f"'{name}' is given twice" if name == other_name else f"'{name}' and '{other_name}' are two names for one argument"
+        raise TypeError(f"For 'Tensor.{op}', {given_twice}: give one of them.")
     return value
 
 
@@ -308,7 +309,9 @@ class _Methods:
 
     def tile(self: Any, *given: Any, dims: Any = _ABSENT, reps: Any = _ABSENT) -> Tensor:
         """Return the tensor repeated along its axes."""
-        times = _given("tile", "dims", _sizes(given) if given else dims, "reps", reps)
+        if given:
+            dims = _one("tile", "dims", _sizes(given), "dims", dims)
+        times = _given("tile", "dims", dims, "reps", reps)
         return shapes.tile(self, (times,) if isinstance(times, int) else times)
 
     def repeat(self: Any, *given: Any, repeats: Any = _ABSENT) -> Tensor:
@@ -319,7 +322,7 @@ class _Methods:
         """Each element repeated along an axis; `output_size`, if it is given, is checked against the size that this gives."""
         found = shapes.repeat_interleave(self, repeats, dim)
         size = found.shape[0 if dim is None else dim]
-        if output_size is not None and output_size != size:
+        if output_size is not None and integer("Tensor.repeat_interleave", "output_size", output_size) != size:
             raise wrong("Tensor.repeat_interleave", "output_size", f"the size of the result, {size}", output_size)
         return found
 
@@ -334,7 +337,7 @@ class _Methods:
 
     def diag(self: Any, diagonal: int = 0) -> Tensor:
         """Return a tensor of shape s + s with the elements on its diagonal, 0 elsewhere; `diagonal` must be 0."""
-        if isinstance(diagonal, bool) or diagonal != 0:
+        if integer("Tensor.diag", "diagonal", diagonal) != 0:
             raise wrong("Tensor.diag", "diagonal", "0: `mint.diag(x, diagonal)` puts a vector on another one", diagonal)
         return diagonals.diag(self)
 
@@ -588,7 +591,9 @@ class _Methods:
             flag("Tensor.to", name, value)
         if device is not None and (not isinstance(device, str) or device.upper() != "CPU"):
             raise wrong("Tensor.to", "device", "'CPU', where all tensors are", device, RuntimeError)
-        return self.astype(other.dtype if isinstance(other, Tensor) else self.dtype if dtype is None else dtype)
+        if other is not None:
+            return self.astype(operand("Tensor.to", other, "other").dtype)
+        return self.astype(self.dtype if dtype is None else dtype)
 
     def is_floating_point(self: Any) -> bool:
         """Return whether the dtype is a floating point type."""
