@@ -171,11 +171,9 @@ class GraphTensor(Tensor):
         self.type = data.type
         return self
 
-    assign_value = set_data
-
-    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> Any:
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
         self._check_takes_gradient()
-        return self.owner.attach(self, hook_fn)
+        return self.owner.attach(self, hook)
 
     def _may_be_differentiated(self) -> bool:
         """Return True: whoever calls the graph may take its gradient."""
