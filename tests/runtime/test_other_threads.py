@@ -156,6 +156,8 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Net, float], Any]]]
     "array": (lambda net, x: x * Tensor(net.array), lambda net, v: setattr(net, "array", np.array([v], np.float32))),
     "array_written": (lambda net, x: x * Tensor(net.array), lambda net, v: net.array.__setitem__(0, v)),
     "item_of_an_array": (lambda net, x: x * float(net.array[0]), lambda net, v: net.array.__setitem__(0, v)),
+    "sum_of_an_array": (lambda net, x: x * float(net.array.sum()), lambda net, v: net.array.__setitem__(0, v)),
+    "mean_by_numpy": (lambda net, x: x * float(np.mean(net.array)), lambda net, v: net.array.__setitem__(0, v)),
     "array_in_a_list_in_a_dict": (lambda net, x: x * float(net.arrays["all"][0][0]), lambda net, v: net.arrays["all"][0].__setitem__(0, v)),
     "another_array_in_a_list": (lambda net, x: x * float(net.arrays["all"][0][0]),
                                 lambda net, v: net.arrays["all"].__setitem__(0, np.array([v], np.float32))),

@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.frontend import errors
 from adjoint.frontend.changes import purity
 from adjoint.frontend.changes.aliases import MUTATORS
-from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, ObjectPlace, is_as_before
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, MISSING, AttributePlace, ContentsPlace, ObjectPlace, is_as_before
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.changes.outside import beneath
 from adjoint.frontend.operations.call_stack import CallStack
@@ -24,6 +24,9 @@ from adjoint.frontend.values.text import RunTimeText, formatted, joined
 from adjoint.frontend.world import World
 
 __all__ = ["CalledBack", "PythonCalls"]
+
+_WITHOUT_VIEWS = (int, float, complex, str, bytes, bytearray, list, np.generic)
+"""Types of results that do not show what is in an argument later."""
 
 _COMPARING = frozenset({"sort", "count", "index", "remove"})
 """Methods of containers that compare what is in them."""
@@ -84,6 +87,7 @@ class PythonCalls:
         if isinstance(function, type) or name in _COMPARING:
             self.objects.outside.unparsed.given(function if owner is None else owner)
         watched: list[tuple[ContentsPlace, Any]] = []
+        found: Any = MISSING
         if not self.world.is_library(function):
             if function is not functools.partial and not purity.looks_at_functions(function) \
                     and (not isinstance(owner, CONTAINERS) or name == "sort"):
@@ -94,9 +98,10 @@ class PythonCalls:
                 return text
             if name not in MUTATORS and not purity.changes_arguments(function) and "out" not in kwargs:
                 function, args = self._steady(function, owner, name, args)
-            watched = self._outside_among((getattr(function, "__self__", owner), *args, *kwargs.values()))
+                found = self._of_steady_numbers(function, args, kwargs)
+            watched = [] if found is not MISSING else self._outside_among((getattr(function, "__self__", owner), *args, *kwargs.values()))
         try:
-            found = self.world.of_each_run(function(*args, **kwargs))
+            found = self.world.of_each_run(function(*args, **kwargs) if found is MISSING else found)
         finally:
             if place is not None:
                 self.objects.journal.changed(place, before)
@@ -118,6 +123,21 @@ class PythonCalls:
         if steady is not owner:
             return getattr(steady, name), args
         return function, args if isinstance(owner, CONTAINERS) else tuple(map(self.objects.steady, args))
+
+    def _of_steady_numbers(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a function gives for arrays and the like as they were found first; MISSING where no other thread may change them,
+        or where what it gives may be a view of one.
+        """
+        steady, owner = self.objects.steady_numbers, getattr(function, "__self__", None)
+        given = [(x, steady(x)) for x in (owner, *args) if isinstance(x, CONTAINERS)]
+        if all(x is found for x, found in given) or not purity.depends_on_arguments_alone(function):
+            return MISSING
+        if isinstance(owner, CONTAINERS):
+            function = getattr(steady(owner), function.__name__)
+        result = function(*[steady(x) if isinstance(x, CONTAINERS) else x for x in args], **kwargs)
+        if isinstance(result, np.ndarray):
+            return MISSING if any(isinstance(x, np.ndarray) and np.may_share_memory(result, x) for _, x in given) else result
+        return result if isinstance(result, _WITHOUT_VIEWS) else MISSING
 
     def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
         """Return the containers from outside that an unparsed function is given and might change, with their contents."""
