@@ -98,7 +98,7 @@ class Performance:
 
     def _error(self, error: BaseException, line: int) -> dict[str, Any]:
         kinds = [kind.__name__ for kind in type(error).__mro__ if kind not in (BaseException, object)]
-        return {"error": kinds, "text": str(error).strip()[:600], "line": line}
+        return {"error": kinds, "text": str(error).partition("\n  -->")[0].strip()[:600], "line": line}
 
     def _shown(self, *values: Any) -> tuple[Any, ...]:
         """Keep the forms of what `print` is given, and return it."""
