@@ -127,6 +127,18 @@ class _Methods:
         """Return the remainder of self / other with the sign of `other`."""
         return generated.remainder(self, _given("remainder", "other", other, "divisor", divisor))
 
+    def float_power(self: Any, other: Any) -> Tensor:
+        """Return the tensor to the power of `other`, in Float64."""
+        return floats.float_power(self, other)
+
+    def approximate_equal(self: Any, other: Any, tolerance: float = 1e-05) -> Tensor:
+        """Return whether two tensors of floats, of one shape, differ by less than a tolerance."""
+        return floats.approximate_equal(self, other, tolerance)
+
+    def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """Return beta * self + alpha * (vec1 outer vec2); of integers with whole factors."""
+        return distances.addr(self, vec1, vec2, beta=beta, alpha=alpha)
+
     def true_divide(self: Any, divisor: Any = _ABSENT, *, other: Any = _ABSENT) -> Tensor:
         """self / divisor."""
         return arithmetic.true_divide(self, _given("true_divide", "divisor", divisor, "other", other))
@@ -714,7 +726,7 @@ _FUNCTIONS: dict[str, Any] = {
          "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert lerp masked_fill nan_to_num "
          "reciprocal subtract trunc type_as xlogy"),
         (floats,
-         "approximate_equal copysign deg2rad float_power fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
+         "copysign deg2rad fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
          "rad2deg sgn signbit xdivy"),
         (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
         (activations, "hardshrink log_softmax"),
@@ -737,7 +749,7 @@ _FUNCTIONS: dict[str, Any] = {
         (random_numbers, "bernoulli multinomial"),
         (bands, "diagflat diagonal_scatter"),
         (blocks, "dsplit hsplit reverse_sequence rot90 vsplit"),
-        (distances, "addr cov cross renorm"),
+        (distances, "cov cross renorm"),
         (segments, "unsorted_segment_max unsorted_segment_min unsorted_segment_prod"),
     )
     for function in (getattr(module, name) for name in names.split())

@@ -25,7 +25,7 @@ from adjoint.passes.specialize import Inferences
 
 __all__ = [
     "EXPANDED", "FUSED", "GRADIENT", "LATER_KERNELS", "LIFTED_GRADIENT", "OPTIMISED", "PARTS", "SCHEDULES", "SCORES", "SIZED", "STANDALONE",
-    "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "Part", "Schedule",
+    "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "LoneStep", "Schedule",
 ]
 
 
@@ -44,7 +44,7 @@ class Schedule:
     when: str
     why: str
 
-    def pipeline(self, **options: Any) -> Pipeline:
+    def pipeline(self, /, **options: Any) -> Pipeline:
         """Return the passes; each option goes to the passes that have it.  TypeError for one that none has."""
         pipeline = _parsed(self.passes)
         if not options:
@@ -59,11 +59,11 @@ class Schedule:
             raise TypeError(f"none of the passes {self.passes} has the option {', '.join(sorted(left))}")
         return Pipeline(tuple(passes))
 
-    def run(self, module: Module, observers: Sequence[Observer] = (), **options: Any) -> Module:
+    def run(self, module: Module, observers: Sequence[Observer] = (), /, **options: Any) -> Module:
         """Return the module after the passes."""
         return self.pipeline(**options).run(module, observers)
 
-    def on(self, function: Function, **options: Any) -> Function:
+    def on(self, function: Function, /, **options: Any) -> Function:
         """Return a function after the passes, which need no module: itself if none of them changes anything."""
         for step in self.pipeline(**options).passes:
             function = step.on_function(function, _NO_MODULE)
@@ -161,7 +161,7 @@ SCHEDULES: Final = (
 
 
 @dataclass(frozen=True)
-class Part:
+class LoneStep:
     """A step that is taken alone, since it works on part of a function or is asked for more than its result.
 
     function  what takes it
@@ -175,14 +175,14 @@ class Part:
 
 
 PARTS: Final = (
-    Part(with_escapes, "a graph when it is parsed (`runtime/graphs/lowering/`), and a recorded path (`runtime/gradients/assembly.py`)",
+    LoneStep(with_escapes, "a graph when it is parsed (`runtime/graphs/lowering/`), and a recorded path (`runtime/gradients/assembly.py`)",
          "It completes a region before there is a function: what is used outside of a cell becomes a result of it."),
-    Part(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
+    LoneStep(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
          "A path is straight-line code in the order of eager mode, and its values stay as they are: it is swept backwards, and dead code "
          "goes."),
-    Part(inlined, "a graph before `optimised_alike` (`runtime/graphs/running/`)",
+    LoneStep(inlined, "a graph before `optimised_alike` (`runtime/graphs/running/`)",
          "The user's code is looked for in the function with its calls inlined, and sums and hooks are judged in it."),
-    Part(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
+    LoneStep(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
          "It does what `specialize` does for each size, without walking the function each time."),
 )
 """Those outside of this package, in the order of the printed table.  Nothing else of it is called there but what decides and what shows."""

@@ -43,7 +43,7 @@ def test_other_packages_take_passes_from_the_schedule() -> None:
         if inspect.isclass(found) and issubclass(found, Pass) and found is not Pass:
             wrong.append(f"{place} imports the pass {found.name}: take a Schedule")
         elif inspect.isfunction(found) and found not in allowed and not place.startswith("passes/") and not module.endswith(".rebuild"):
-            wrong.append(f"{place} imports {found.__name__}: take a Schedule, or add a Part")
+            wrong.append(f"{place} imports {found.__name__}: take a Schedule, or add a LoneStep")
     assert not wrong
 
 

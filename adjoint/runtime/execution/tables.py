@@ -42,7 +42,7 @@ from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rot
 from adjoint.runtime.memory import watching
 from adjoint.runtime.memory.machine import TableStep, ffi, machine
 from adjoint.runtime.memory.op_plans import OpPlan, plan_for, prepare
-from adjoint.runtime.process.function_text import FunctionText, function_of
+from adjoint.runtime.process.function_text import PythonText, function_of
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["PieceTable", "Variables", "table_step"]
@@ -71,7 +71,7 @@ def table_step(
     return None if table is None else table.step()
 
 
-class Variables(FunctionText):
+class Variables(PythonText):
     """The variables of a function of its own: each value around its pieces is in one.
 
     arguments  those of the function's arguments, which are tensors

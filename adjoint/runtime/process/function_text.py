@@ -1,6 +1,6 @@
 """Write Python functions as text: for one graph, a function of a few statements is quicker than code that looks at each graph.
 
-    conditions = FunctionText("x")
+    conditions = PythonText("x")
     body = [f"return a is {conditions.object(weight)}"]
     function_of("holds(a)", body, conditions.objects, __file__)         def holds(a): return a is x0
 
@@ -17,10 +17,10 @@ from typing import Any
 
 from adjoint.foundation.made import count
 
-__all__ = ["FunctionText", "function_of"]
+__all__ = ["PythonText", "function_of"]
 
 
-class FunctionText:
+class PythonText:
     """The objects of a text while it is written.
 
     objects  what its variables stand for, those that it assigns left out; each is kept alive

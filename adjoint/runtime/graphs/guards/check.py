@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from adjoint.foundation.made import count
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.function_text import FunctionText, function_of
+from adjoint.runtime.process.function_text import PythonText, function_of
 
 __all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
@@ -23,7 +23,7 @@ class Guarded(Protocol):
     def holds(self, watched: Watched) -> bool: ...
 
 
-class GuardConditions(FunctionText):
+class GuardConditions(PythonText):
     """The conditions of one graph: expressions over the variables `x0`, `x1`, ... and `h0`, `h1`, ..."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from adjoint.runtime.execution.call_functions import CallText, RunConditions
 from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.inputs.templates import BOUND, Template, input_number, is_taken_apart
 from adjoint.runtime.memory.machine import ffi, machine
-from adjoint.runtime.process.function_text import FunctionText, function_of
+from adjoint.runtime.process.function_text import PythonText, function_of
 from adjoint.runtime.tensor.structure import is_named
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -34,7 +34,7 @@ _BY_VALUE = (int, str, bytes)
 _ITERATED = (tuple, list)
 
 
-class ArgumentText(FunctionText):
+class ArgumentText(PythonText):
     """Statements that are given the arguments of a call.
 
     header      the name and the parameters of a function of these statements
