@@ -56,14 +56,25 @@ def _characters(text: str, byte_offset: int) -> int:
 
 
 class _Parsed:
-    """A file's lines, its tree, and the codes that Python compiles it to."""
+    """A file's lines, its tree, the functions in it, and the codes that Python compiles it to.
 
-    __slots__ = ("_codes", "file", "lines", "nbytes", "tree", "used")
+    functions  by name and first line, that of the first decorator
+    lambdas    by first line
+    """
+
+    __slots__ = ("_codes", "file", "functions", "lambdas", "lines", "nbytes", "tree", "used")
 
     def __init__(self, file: str, lines: list[str]):
         count("files parsed")
         text = "".join(lines)
         self.file, self.lines, self.tree = file, lines, ast.parse(text, file)
+        self.functions: dict[tuple[str, int], ast.FunctionDef | ast.AsyncFunctionDef] = {}
+        self.lambdas: dict[int, list[ast.Lambda]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Lambda):
+                self.lambdas.setdefault(node.lineno, []).append(node)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.functions.setdefault((node.name, _first_line(node)), node)
         self._codes: dict[ast.stmt | None, tuple[CodeType, ...]] = {}
         self.nbytes, self.used = _OF_A_CHARACTER * len(text), 0
 
@@ -130,7 +141,6 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
     if not "".join(lines).strip():
         raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
     parsed = _parsed(file, lines)
-    tree = parsed.tree
     if not _is_of(code, parsed):
         if file in _WAYS:
             raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`, only another text under the same file name, {file}",
@@ -138,19 +148,17 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
         raise errors.SOURCE_CHANGED.at(loc, f"the file has changed since `{name}` was loaded from it", help="import the module again")
     source = Source(file, name, lines)
     if code.co_name == "<lambda>":
-        lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+        lambdas = parsed.lambdas.get(code.co_firstlineno, [])
         around = [node for node in lambdas if _is_around(node.body, code)] or [node for node in lambdas if _gives(node, file, code)]
         if around:
             # They stand in each other: the innermost.
             return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), source
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if node.name != code.co_name or _first_line(node) != code.co_firstlineno:
-                continue
-            if isinstance(node, ast.AsyncFunctionDef):
-                raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not supported in a graph",
-                                            help="write it as an ordinary function")
-            return node, source
+    node = parsed.functions.get((code.co_name, code.co_firstlineno))
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not supported in a graph",
+                                    help="write it as an ordinary function")
+    if node is not None:
+        return node, source
     raise errors.NO_SOURCE.at(loc, f"the definition of `{name}` was not found in its file", help="write it as a `def` in a file")
 
 
@@ -209,8 +217,6 @@ def _is_around(body: ast.expr, code: CodeType) -> bool:
 
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
     """Return whether a code is that of a given lambda.  Python 3.12 does not place the code of a constant body."""
-    if node.lineno != code.co_firstlineno:
-        return False
     compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
     return any(_are_one(inner, code) for inner in compiled.co_consts if isinstance(inner, CodeType))
 
