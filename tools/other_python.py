@@ -37,7 +37,7 @@ TESTS = (
     # Where an interrupt may come.
     "tests/test_locking.py", "tests/runtime/test_processes.py",
     # Arrays, dtypes and numbers that are given to NumPy and back: what another NumPy changes.
-    "tests/test_ops.py::test_docstring_has_its_parts", "tests/test_ops.py::test_inference_agrees_with_reference",
+    "tests/test_ops.py::test_docstrings_have_their_parts", "tests/test_ops.py::test_inference_agrees_with_reference",
     "tests/ops/test_numbers.py", "tests/ops/test_public_names.py", "tests/runtime/test_tensor.py", "tests/runtime/test_indexing.py",
     "tests/runtime/test_from_numpy.py", "tests/runtime/test_checkpoint.py", "tests/codegen/test_standalone.py",
 )
