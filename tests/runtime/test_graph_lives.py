@@ -27,13 +27,19 @@ from tests.runtime.threads import at_once
 X = Tensor(np.ones((2, 3), np.float32))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def by_reference_counting() -> Iterator[None]:
+    """Collect what tests before have left, once, since that takes long after many tests; then nothing, in all tests of this file."""
     gc.collect()
     gc.disable()
     yield
-    ms.set_context(mode=ms.PYNATIVE_MODE)
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def in_eager_mode() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
 class Sub(nn.Cell):
@@ -334,12 +340,8 @@ def test_memory_does_not_grow() -> None:
             function(X)
         return len(gc.get_objects())
 
-    gc.disable()  # what is left for the collector counts too
-    try:
-        steps(0)
-        counts = [steps(1000) for _ in range(4)]
-    finally:
-        gc.enable()
+    steps(0)
+    counts = [steps(1000) for _ in range(4)]  # what is left for the collector counts too
     # A cache that is filled again adds something once; a leak adds something for each of 40 graphs in each round.
     assert min(after - before for before, after in itertools.pairwise(counts)) < 10
 

@@ -44,11 +44,14 @@ PRELUDE = """
 import numpy as np
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.codegen import packs
 from adjoint.ir.ops.linalg import Convolution
 from adjoint.runtime.execution import tables
 from adjoint.runtime.memory import op_plans
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.memory.tuning import tuning
+
+packs.FAMILIES = ()  # what a program needs, and nothing beside it
 
 def plans(kind):
     return [plan for (op, *_), plan in op_plans._every.items() if isinstance(op, kind)]
