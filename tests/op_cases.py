@@ -11,9 +11,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pytest
 from cffi import FFI
 
 import adjoint.ir.ops as _ops  # registers every op
+from adjoint.codegen import compile as compiling
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import KernelText, lower, plain_form
 from adjoint.ir.op import Op, Sample, registry
@@ -160,6 +162,20 @@ class Memory:
         return bool((before == self._fill).all() and (after == self._fill).all())
 
 
+@functools.cache
+def kernel_text(op: Op, types: tuple[TensorType, ...], results: tuple[TensorType, ...], plain: bool) -> KernelText:
+    """Return the tuned or the plain kernel of an op for some types: many tests run the same ones."""
+    tuned = lower(op, types, results)
+    return plain_form(tuned, op, types, results) if plain else tuned
+
+
+def compile_together(cache: KernelCache, texts: Iterable[KernelText]) -> None:
+    """Compile missing kernels in units four times as large as those of programs: that takes a fifth less processor time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "UNIT_SIZE", 4 * compiling.UNIT_SIZE)
+        cache.prepare(texts, waited_for=True)
+
+
 class Kernels:
     """All kernels of a set of cases, compiled together at the first use."""
 
@@ -167,8 +183,8 @@ class Kernels:
         self.cache = KernelCache(_ffi, background=False)
 
     def compile(self, lowered: Iterable[KernelText]) -> None:
-        """Compile missing kernels, as many to a library as codegen chooses."""
-        self.cache.prepare(lowered, waited_for=True)
+        """Compile missing kernels."""
+        compile_together(self.cache, lowered)
 
     def run(
         self, case: Case, arrays: Sequence[Array], *, fill: int = 0xFF, cuts: Sequence[int] = (), plain: bool = False
@@ -179,9 +195,7 @@ class Kernels:
         cuts   units at which each stage is cut into ranges, run last to first
         plain  whether to run the plain kernel
         """
-        lowered = lower(case.op, case.types, case.results)
-        if plain:
-            lowered = plain_form(lowered, case.op, case.types, case.results)
+        lowered = kernel_text(case.op, case.types, case.results, plain)
         functions = self.cache.get(lowered)
         inputs = [Memory(np.empty(t.sizes, t.dtype.array), fill) for t in case.types]
         for memory, array in zip(inputs, arrays, strict=True):
@@ -212,5 +226,5 @@ def lowered_cases(some: Iterable[Case]) -> list[KernelText]:
     for case in some:
         if case.op.can_lower:
             with contextlib.suppress(Exception):
-                found.append(lower(case.op, case.types, case.results))
+                found.append(kernel_text(case.op, case.types, case.results, False))
     return found

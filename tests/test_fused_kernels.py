@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,12 @@ def compiled(texts: Sequence[KernelText]) -> None:
     """Compile many kernels together, so that each test finds its own."""
     kernels = machine().kernels
     assert kernels is not None
-    kernels.prepare(texts, waited_for=True)
+    op_cases.compile_together(kernels, texts)
+
+
+def compile_nodes(functions: Iterable[Function]) -> None:
+    """Compile the kernels of all nodes of functions together."""
+    compiled([text_of(node) for function in functions for node in function.body.nodes if kernel_op(node).can_lower])
 
 
 def text_of(node: Node) -> KernelText:
@@ -100,7 +105,8 @@ def op_nodes() -> dict[str, tuple[Case, Node]]:
 
 @functools.cache
 def all_compiled() -> None:
-    compiled([text_of(node) for _, node in op_nodes().values()])
+    single = [lower(case.op, case.types, case.results) for case, _ in op_nodes().values() if case.op.can_lower]
+    compiled([*single, *(text_of(node) for _, node in op_nodes().values())])
 
 
 def special(case: Case) -> list[Array]:
@@ -228,7 +234,7 @@ COUNT = 70
 def functions() -> list[tuple[Function, Function]]:
     """Made-up functions, each also with fused nodes, whose kernels are compiled together."""
     made = [(function, fused(function)) for function in map(made_up, range(COUNT))]
-    compiled([text_of(node) for _, function in made for node in function.body.nodes if isinstance(node.op, Fused)])
+    compile_nodes(function for pair in made for function in pair)
     return made
 
 
@@ -289,7 +295,7 @@ def broadcasts() -> dict[str, tuple[Function, Function]]:
             reduction = ("sum", "prod", "reduce_max", "sum")[(number + 2 * at) % 4]
             plain = of_broadcast(shape, axes, kept, dtype, reduction)
             found[f"{reduction} {dtype.name}{list(shape)} over {list(axes)}, {name}"] = plain, fused(plain)
-    compiled([text_of(node) for _, function in found.values() for node in function.body.nodes])
+    compile_nodes(function for pair in found.values() for function in pair)
     return found
 
 
@@ -340,7 +346,7 @@ def steps() -> dict[str, tuple[Function, Function]]:
             made = b.emit_node(case.op, given).results
             plain = Function("f", b.finish([*made, gradient], [*params, *factors]))
             found[f"{case.name}, {kind}"] = plain, fused(plain)
-    compiled([text_of(node) for _, function in found.values() for node in function.body.nodes])
+    compile_nodes(function for pair in found.values() for function in pair)
     return found
 
 
@@ -427,7 +433,7 @@ def rows() -> list[tuple[Function, Function]]:
         made = [(function, fused(function)) for function in map(of_rows, range(40))]
     for _, function in made:
         verify_function(function)
-    compiled([text_of(node) for _, function in made for node in function.body.nodes if isinstance(node.op, Fused)])
+    compile_nodes(function for pair in made for function in pair)
     return made
 
 
