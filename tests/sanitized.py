@@ -18,9 +18,9 @@ from pathlib import Path
 
 TESTS = (
     "tests/test_ops.py", "tests/test_programs.py", "tests/test_hostile_calls.py", "tests/codegen/test_matmul.py",
-    "tests/runtime/test_tape.py", "tests/runtime/test_sequence.py", "tests/runtime/test_state_in_place.py",
-    "tests/runtime/test_recorded.py", "tests/runtime/test_isolation.py", "tests/test_made_up_programs.py",
-    "tests/runtime/test_gradients_of_loops.py", "tests/runtime/test_loops_that_write.py",
+    "tests/runtime/gradients/test_tape.py", "tests/runtime/execution/test_sequence.py", "tests/runtime/execution/test_state_in_place.py",
+    "tests/runtime/execution/test_recorded.py", "tests/runtime/execution/test_isolation.py", "tests/test_made_up_programs.py",
+    "tests/runtime/execution/test_gradients_of_loops.py", "tests/runtime/execution/test_loops_that_write.py",
 )
 
 COMPILER = "gcc -fsanitize=address,undefined -fno-sanitize-recover=all"

@@ -33,7 +33,7 @@ from adjoint.passes.autodiff import Grad
 
 ALL = list(registry())
 NUMERIC = [name for name, op in registry().items() if op.reference is not Op.reference and op.effect is not Effect.HOST]
-"""Ops that compute; checks have no results: `tests/runtime/test_checks.py`."""
+"""Ops that compute; checks have no results: `tests/runtime/execution/test_checks.py`."""
 LOWERED = [name for name in NUMERIC if registry()[name].lower is not Op.lower]
 ELEMENTWISE = [name for name in LOWERED if issubclass(registry()[name], Elementwise)]
 

@@ -30,16 +30,18 @@ PACKAGES = "python3-venv,python3-dev,gcc,libc6-dev,make,ca-certificates"
 TESTS = (
     # Source, docstrings, code and objects of Python: what another Python changes.
     "tests/frontend", "tests/test_dataclass.py", "tests/test_docs.py", "tests/test_names.py", "tests/test_tracebacks.py",
-    "tests/test_optimised_python.py", "tests/runtime/test_guards.py", "tests/runtime/test_writes.py", "tests/runtime/test_other_threads.py",
+    "tests/test_optimised_python.py", "tests/runtime/graphs/guards/test_guards.py", "tests/runtime/gradients/test_writes.py",
+    "tests/runtime/graphs/lowering/test_other_threads.py",
     # Counts of references, which differ between versions of Python.
-    "tests/test_ownership.py", "tests/runtime/test_tape.py", "tests/runtime/test_state_in_place.py", "tests/hooks/test_observing.py",
-    "tests/hooks/test_written_by_hooks.py",
+    "tests/test_ownership.py", "tests/runtime/gradients/test_tape.py", "tests/runtime/execution/test_state_in_place.py",
+    "tests/hooks/test_observing.py", "tests/hooks/test_written_by_hooks.py",
     # Where an interrupt may come.
-    "tests/test_locking.py", "tests/runtime/test_processes.py",
+    "tests/test_locking.py", "tests/runtime/process/test_processes.py",
     # Arrays, dtypes and numbers that are given to NumPy and back: what another NumPy changes.
     "tests/test_ops.py::test_docstrings_have_their_parts", "tests/test_ops.py::test_inference_agrees_with_reference",
-    "tests/ops/test_numbers.py", "tests/ops/test_public_names.py", "tests/runtime/test_tensor.py", "tests/runtime/test_indexing.py",
-    "tests/runtime/test_from_numpy.py", "tests/runtime/test_checkpoint.py", "tests/codegen/test_standalone.py",
+    "tests/ops/test_numbers.py", "tests/ops/test_public_names.py", "tests/runtime/tensor/test_tensor.py",
+    "tests/runtime/tensor/test_indexing.py", "tests/runtime/tensor/test_from_numpy.py", "tests/runtime/checkpoints/test_checkpoint.py",
+    "tests/codegen/test_standalone.py",
 )
 """Some five minutes on two cores."""
 

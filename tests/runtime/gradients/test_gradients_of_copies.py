@@ -14,7 +14,7 @@ import adjoint as ms
 from adjoint import Tensor, jit, ops
 from adjoint.foundation.diagnostics import CompileError
 
-FOLDERS = [str(Path(__file__).parents[1] / name) for name in ("ops", "oracle")]
+FOLDERS = [str(Path(__file__).parents[2] / name) for name in ("ops", "oracle")]
 sys.path[:0] = FOLDERS
 asked, copying = importlib.import_module("asked"), importlib.import_module("copying")
 del sys.path[: len(FOLDERS)]

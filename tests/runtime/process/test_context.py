@@ -14,7 +14,7 @@ import adjoint as ms
 from adjoint import Tensor, context, ops
 from adjoint.runtime.process import context as settings
 
-ORACLE = Path(__file__).parent.parent / "oracle"
+ORACLE = Path(__file__).parents[2] / "oracle"
 OPTIONS = json.loads((ORACLE / "signatures.json").read_text(encoding="utf-8"))["set_context"]
 
 
@@ -126,7 +126,7 @@ def test_threads() -> None:
 def test_settings_of_the_environment(variables: dict[str, str], code: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", f"import adjoint as ms; {code}"], capture_output=True, text=True, cwd=root, timeout=120)
     assert expected in done.stdout + done.stderr
 

@@ -16,7 +16,7 @@ from adjoint import Tensor
 from adjoint.common import initializer as initializers
 from adjoint.common.initializer import initializer
 
-FACTS = json.loads((Path(__file__).parent.parent / "oracle" / "initializers.json").read_text(encoding="utf-8"))
+FACTS = json.loads((Path(__file__).parents[2] / "oracle" / "initializers.json").read_text(encoding="utf-8"))
 KNOWN = {text: fact for text, fact in FACTS["initialisers"].items() if hasattr(initializers, text.partition("(")[0])}
 NAMES = {name: fact for name, fact in FACTS["names"].items() if hasattr(initializers, fact) or "Error" in fact}
 

@@ -14,7 +14,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn
 
-REPR = json.loads((Path(__file__).parent.parent / "oracle" / "repr.json").read_text(encoding="utf-8"))
+REPR = json.loads((Path(__file__).parents[2] / "oracle" / "repr.json").read_text(encoding="utf-8"))
 
 
 class Block(nn.Cell):

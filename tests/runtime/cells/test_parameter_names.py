@@ -13,7 +13,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn
 
-FOLDERS = [str(Path(__file__).parents[1] / name) for name in ("ops", "oracle")]
+FOLDERS = [str(Path(__file__).parents[2] / name) for name in ("ops", "oracle")]
 sys.path[:0] = FOLDERS
 asked, naming = importlib.import_module("asked"), importlib.import_module("naming")
 del sys.path[: len(FOLDERS)]

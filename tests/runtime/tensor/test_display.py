@@ -12,7 +12,7 @@ import pytest
 import adjoint
 from adjoint import Parameter, Tensor
 
-TEXTS = json.loads((Path(__file__).parent.parent / "oracle" / "repr.json").read_text(encoding="utf-8"))
+TEXTS = json.loads((Path(__file__).parents[2] / "oracle" / "repr.json").read_text(encoding="utf-8"))
 NAMES = {"np": np, "ms": adjoint, "Tensor": Tensor, "Parameter": Parameter, "nan": np.nan, "inf": np.inf}
 TENSORS = {expression: text for expression, text in TEXTS["tensors"].items() if "complex" not in expression}
 
