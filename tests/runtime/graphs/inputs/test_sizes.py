@@ -17,8 +17,7 @@ from adjoint.codegen import recipes
 from adjoint.codegen.compile import KernelCache
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.types import F32, I32, Poly, symbol, tensor
-from adjoint.runtime.graphs import joint_gradients
-from adjoint.runtime.graphs.calls import any_size
+from adjoint.runtime.graphs.calls import any_size, joint_gradients
 from adjoint.runtime.graphs.lowering import lowering
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.running.optimised import optimised_alone
