@@ -96,7 +96,7 @@ def test_made_up_programs(what: str, begin: int) -> None:
     assert not found
 
 
-MANUAL = Path(__file__).parents[2] / "manual"
+MANUAL = Path(__file__).parents[3] / "manual"
 
 REPEATING = """
 import contextlib, io, sys
