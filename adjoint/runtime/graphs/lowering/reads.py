@@ -85,7 +85,8 @@ class Reads:
         if isinstance(x, Tensor):
             self._guards.of_tensor_type(x)
         elif isinstance(x, Cell):
-            self._guards.of_cell(x)
+            if not self._journal.has_made(x):
+                self._guards.of_cell(x)
         elif isinstance(x, MethodType):
             self.read_object(x.__self__)
             if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
