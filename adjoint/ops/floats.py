@@ -79,7 +79,7 @@ def positive(input: Any) -> Tensor:
 
 
 def frac(x: Any) -> Tensor:
-    """Return what is behind the point of each element, with its sign; of bools 0 in Int64."""
+    """Return the fractional part of each element, with its sign; of bools 0 in Int64."""
     given = operand("Frac", x, "x")
     return truncated_mod(cast(given, I64) if given.dtype is BOOL else given, 1)
 
@@ -225,7 +225,7 @@ def isnan_ext(tensor: Any) -> Tensor:
 
 
 def isreal(input: Any) -> Tensor:
-    """Return True for each element: there are no complex numbers."""
+    """Return True for each element, since complex numbers are not supported."""
     x = operand("IsReal", input)
     return apply(made(Broadcast, x.type.with_dtype(BOOL)), constant(True, BOOL))
 

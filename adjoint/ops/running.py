@@ -1,6 +1,6 @@
 """Along an axis: cumulative extremes, differences of neighbours, areas.
 
-Raise TypeError for what is not a Tensor and for an axis that is no int, ValueError for axes and sizes that do not fit.
+Raise TypeError if the input is not a Tensor or the axis not an int, ValueError if an axis or a size is out of range.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ __all__ = ["unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_pro
 
 
 def _start(kind: str, x: Tensor) -> Any:
-    """Return what a segment without slices holds."""
+    """Return the value of a segment that has no slices."""
     if kind == "mul":
         return 1
     if x.dtype.is_float:

@@ -6,6 +6,7 @@ import functools
 import types
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -125,18 +126,20 @@ class PythonCalls:
         return function, args if isinstance(owner, CONTAINERS) else tuple(map(self.objects.steady, args))
 
     def _of_steady_numbers(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what a function gives for arrays and the like as they were found first; MISSING where no other thread may change them,
-        or where what it gives may be a view of one.
+        """Call a function with copies of arrays and the like, made when these were found first.  Return its result.
+
+        Return MISSING where no other thread may change the arguments, and where the result may be a view of a copy.
         """
-        steady, owner = self.objects.steady_numbers, getattr(function, "__self__", None)
-        given = [(x, steady(x)) for x in (owner, *args) if isinstance(x, CONTAINERS)]
-        if all(x is found for x, found in given) or not purity.depends_on_arguments_alone(function):
+        owner = getattr(function, "__self__", None)
+        before = [owner, *args]
+        given = [self.objects.steady_numbers(x) if isinstance(x, CONTAINERS) else x for x in before]
+        if all(map(is_, given, before)) or not purity.depends_on_arguments_alone(function):
             return MISSING
-        if isinstance(owner, CONTAINERS):
-            function = getattr(steady(owner), function.__name__)
-        result = function(*[steady(x) if isinstance(x, CONTAINERS) else x for x in args], **kwargs)
+        if given[0] is not owner:
+            function = getattr(given[0], function.__name__)
+        result = function(*given[1:], **kwargs)
         if isinstance(result, np.ndarray):
-            return MISSING if any(isinstance(x, np.ndarray) and np.may_share_memory(result, x) for _, x in given) else result
+            return MISSING if any(isinstance(x, np.ndarray) and np.may_share_memory(result, x) for x in given) else result
         return result if isinstance(result, _WITHOUT_VIEWS) else MISSING
 
     def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:

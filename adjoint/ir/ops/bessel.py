@@ -6,7 +6,9 @@ representations, in `special_values`. "DLMF 10.6.2" is a number of the Digital L
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjoint.ir.op import Sample, operation, sample
 from adjoint.ir.ops import special_values
@@ -27,12 +29,26 @@ __all__ = [
 
 
 class _Bessel(Unary):
-    """A Bessel function, which `special.h` has under the name of the op."""
+    """A Bessel function, which `special.h` has under the name of the op.
 
+    integral  the integral representation, of float64
+    """
+
+    integral: ClassVar[Callable[[Array], Array]]
     cost = 60
+
+    def reference(self, x: Array) -> Array:
+        return type(self).integral(x).astype(x.dtype)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return special(k, self.name, x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, self.slope(b, node.operands[0], node.result)),)
+
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        """Return the derivative at x, where the function is `result`."""
+        raise NotImplementedError
 
 
 def _inside(*domains: tuple[float, float], edges: tuple[float, ...]) -> tuple[Sample, ...]:
@@ -65,13 +81,10 @@ class BesselI0(_Bessel):
 
     public = (Public("bessel_i0(x)", methods=""), Public("i0(input)", primitives=""))
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_i, 0, scaled=False)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_i(0, x, scaled=False).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.bessel_i1(x)),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.bessel_i1(x)
 
 
 @operation
@@ -88,13 +101,10 @@ class BesselI0e(_Bessel):
 
     public = Public("bessel_i0e(x)", methods="")
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_i, 0, scaled=True)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_i(0, x, scaled=True).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.bessel_i1e(x), b.mul(b.sign(x), node.result))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.bessel_i1e(x), b.mul(b.sign(x), result))
 
 
 @operation
@@ -111,13 +121,10 @@ class BesselI1(_Bessel):
 
     public = Public("bessel_i1(x)", methods="")
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_i, 1, scaled=False)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_i(1, x, scaled=False).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.bessel_i0(x), _divided(b, node.result, x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.bessel_i0(x), _divided(b, result, x))
 
 
 @operation
@@ -134,13 +141,10 @@ class BesselI1e(_Bessel):
 
     public = Public("bessel_i1e(x)", methods="")
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_i, 1, scaled=True)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_i(1, x, scaled=True).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.sub(b.bessel_i0e(x), _divided(b, node.result, x)), b.mul(b.sign(x), node.result))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.sub(b.bessel_i0e(x), _divided(b, result, x)), b.mul(b.sign(x), result))
 
 
 @operation
@@ -158,13 +162,10 @@ class BesselJ0(_Bessel):
 
     public = Public("bessel_j0(x)", methods="")
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_j, 0)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_j(0, x).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.neg(b.bessel_j1(x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.neg(b.bessel_j1(x))
 
 
 @operation
@@ -182,13 +183,10 @@ class BesselJ1(_Bessel):
 
     public = Public("bessel_j1(x)", methods="")
     samples = EVERYWHERE
+    integral = partial(special_values.bessel_j, 1)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_j(1, x).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.bessel_j0(x), _divided(b, node.result, x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.bessel_j0(x), _divided(b, result, x))
 
 
 @operation
@@ -206,13 +204,10 @@ class BesselY0(_Bessel):
 
     public = Public("bessel_y0(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_y, 0)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_y(0, x).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.neg(b.bessel_y1(x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.neg(b.bessel_y1(x))
 
 
 @operation
@@ -230,13 +225,10 @@ class BesselY1(_Bessel):
 
     public = Public("bessel_y1(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_y, 1)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_y(1, x).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.bessel_y0(x), b.div(node.result, x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.bessel_y0(x), b.div(result, x))
 
 
 @operation
@@ -253,13 +245,10 @@ class BesselK0(_Bessel):
 
     public = Public("bessel_k0(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_k, 0, scaled=False)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_k(0, x, scaled=False).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.neg(b.bessel_k1(x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.neg(b.bessel_k1(x))
 
 
 @operation
@@ -276,13 +265,10 @@ class BesselK0e(_Bessel):
 
     public = Public("bessel_k0e(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_k, 0, scaled=True)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_k(0, x, scaled=True).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(node.result, b.bessel_k1e(x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(result, b.bessel_k1e(x))
 
 
 @operation
@@ -299,13 +285,10 @@ class BesselK1(_Bessel):
 
     public = Public("bessel_k1(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_k, 1, scaled=False)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_k(1, x, scaled=False).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.neg(b.add(b.bessel_k0(x), b.div(node.result, x)))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.neg(b.add(b.bessel_k0(x), b.div(result, x)))
 
 
 @operation
@@ -322,10 +305,7 @@ class BesselK1e(_Bessel):
 
     public = Public("bessel_k1e(x)", methods="")
     samples = ABOVE_ZERO
+    integral = partial(special_values.bessel_k, 1, scaled=True)
 
-    def reference(self, x: Array) -> Array:
-        return special_values.bessel_k(1, x, scaled=True).astype(x.dtype)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
-        return (b.mul(ct, b.sub(b.sub(node.result, b.div(node.result, x)), b.bessel_k0e(x))),)
+    def slope(self, b: Builder, x: Atom, result: Atom) -> Atom:
+        return b.sub(b.sub(result, b.div(result, x)), b.bessel_k0e(x))
