@@ -291,9 +291,8 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    # A kernel of one stage reads the pointers of its scratch, even of 0 bytes; the last remaining one of several stages does not.
-    without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
-    if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
+    # A stage may read the pointers of its scratch, even of 0 bytes.
+    if len(stages) == 1 and not scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
     return OpPlan(result_types, run, into, stages, scratch, functools.partial(_launching, op, types, result_types, here, lowered))
 
