@@ -38,12 +38,14 @@ PLAIN_WORK: Final = 2**27
 class KernelStage:
     """One C function, and the sizes that it is launched with.
 
-    function  its name in the text
-    sizes     its size array: units, units per thread below which threads do not pay, then the kernel's sizes
+    function       its name in the text
+    sizes          its size array: units, units per thread below which threads do not pay, then the kernel's sizes
+    reads_scratch  whether it reads the pointer of a scratch buffer, even of 0 bytes
     """
 
     function: str
     sizes: tuple[int, ...]
+    reads_scratch: bool = False
 
     @property
     def units(self) -> int:
@@ -142,12 +144,16 @@ def lower(
     used: set[str] = set()
     places: list[tuple[int, int]] = []
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
-    functions = kernel.functions(name)
-    stages = tuple(KernelStage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True))
-    for function, stage in zip(functions, stages, strict=True):
+    scratch = kernel.scratch_names()
+    stages: list[KernelStage] = []
+    for function, sizes in zip(kernel.functions(name), kernel.launches(), strict=True):
+        stage = KernelStage(function.name, sizes)
+        stages.append(stage)
         if private and not stage.units:
             continue
         made = function_text(function, private=private, steps=kernel.steps)
+        if not scratch.isdisjoint(made.names):
+            stages[-1] = replace(stage, reads_scratch=True)
         above = sum(text.count("\n") + 1 for text in texts)
         places += [(above + line + 1, step) for line, step in made.places]
         texts.append(made.text)
@@ -156,7 +162,7 @@ def lower(
         name,
         "\n".join(texts),
         headers.needed(used),
-        stages,
+        tuple(stages),
         kernel.scratch_bytes(),
         op.pack,
         next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from adjoint.codegen.emit import PLAIN_WORK, KernelStage, KernelText, lower
+from adjoint.codegen.emit import PLAIN_WORK, KernelText, lower
 from adjoint.foundation.budget import Table, budget
 from adjoint.ir.kernel.sizes import SizeRecord, Sizing
 from adjoint.ir.op import Op
@@ -58,7 +58,7 @@ def _numbers_of(kernel: KernelText) -> list[Any]:
 
 
 def _with_numbers(kernel: KernelText, numbers: Iterator[int]) -> KernelText:
-    stages = tuple([KernelStage(stage.function, tuple(islice(numbers, len(stage.sizes)))) for stage in kernel.stages])
+    stages = tuple([replace(stage, sizes=tuple(islice(numbers, len(stage.sizes)))) for stage in kernel.stages])
     return replace(kernel, stages=stages, scratch=tuple(numbers))
 
 

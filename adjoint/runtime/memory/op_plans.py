@@ -267,11 +267,8 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
     """Return a plan that launches a kernel, for a node of a graph or for all that have these types."""
     assert here.kernels is not None
     functions = here.kernels.get(lowered)
-    stages = tuple(
-        here.bind(function, stage.sizes)
-        for function, stage in zip(functions, lowered.stages, strict=True)
-        if stage.units
-    )
+    launched = [(function, stage) for function, stage in zip(functions, lowered.stages, strict=True) if stage.units]
+    stages = tuple([here.bind(function, stage.sizes) for function, stage in launched])
     for stage in stages:
         describe_kernel(stage, op, types, result_types, last=stage is stages[-1], node=node)
     launch = here.library.adjoint_launch
@@ -291,8 +288,8 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    # A stage may read the pointers of its scratch, even of 0 bytes.
-    if len(stages) == 1 and not scratch and len(sizes) == 1 and len(types) <= 3:
+    needs_scratch = any(stage.reads_scratch for _, stage in launched)
+    if len(stages) == 1 and not needs_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
     return OpPlan(result_types, run, into, stages, scratch, functools.partial(_launching, op, types, result_types, here, lowered))
 
