@@ -1,7 +1,7 @@
 """The mistakes that the frontend finds: E200 to E239.
 
-MindSpore raises exceptions of Python's types for them.  Where its manual or its compiler names one, a mistake here is an
-exception of that type too, so that an `except` written for it still catches: a CompileError that is a TypeError, and so on.
+MindSpore raises built-in exceptions for them.  Where its manual or its compiler names one, the CompileError here is also an exception of
+that type, such as TypeError, so that an `except` written for MindSpore still catches it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ __all__ = [
 class GraphMistake(Mistake):
     """A kind of mistake in a function under `jit`.
 
-    kinds  the exceptions that it is too
+    kinds  the built-in exceptions of which its CompileError is also an instance
     """
 
     kinds: tuple[type[Exception], ...] = ()
 
     def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
            kind: type[Exception] | None = None) -> CompileError:
-        """Return the exception for this mistake at a place; `kind` is given where it differs from case to case."""
+        """Return the exception for this mistake at a place in the program.
+
+        label   the message at that place
+        kind    the built-in exception type, if it depends on the case; otherwise `kinds` are used
+        """
         return compile_error(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
@@ -38,7 +42,7 @@ def with_article(noun: str) -> str:
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:
-    """Return the mistake, placed at `loc` if it has no place yet."""
+    """Return a mistake with the place `loc`, or the same mistake if it already has a place."""
     found = mistake.diagnostic
     if found.loc != UNKNOWN:
         return mistake
@@ -46,7 +50,7 @@ def moved(mistake: CompileError, loc: Loc) -> CompileError:
 
 
 def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> CompileError:
-    """Return a mistake inside of an installed package, placed at the user's call of that."""
+    """Return a mistake that was found inside of an installed package, placed at the user's call of the package's function."""
     found = mistake.diagnostic
     return type(mistake)(Diagnostic(
         found.code, found.title, f"`{function}` of {package} cannot become part of a graph", loc,
@@ -55,7 +59,10 @@ def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> Com
 
 
 def written_under_two_names(loc: Loc, *, from_outside: bool) -> CompileError:
-    """Return the error for an argument that is written in place, and is given twice or is also a tensor from outside (`from_outside`)."""
+    """Return the error for an argument that is written in place and can be reached in a second way.
+
+    from_outside  True if it is also a tensor from outside; False if the same tensor was passed twice
+    """
     what = "a tensor is written in place that is an argument, and is read or written as one from outside, too" if from_outside \
         else "an argument is written in place, and the same tensor is given twice"
     return ONE_OR_ANOTHER.at(loc, what, help="give a copy: `x.copy()`")
@@ -155,7 +162,7 @@ A Cell that the body itself makes can keep Python values, Cells and Parameters o
 """, TypeError)
 
 KEPT = "assign a tensor, a number or a tuple of these; or return it"
-"""The way out of a value that a graph cannot put in an attribute or a name."""
+"""The advice for a value that a graph cannot store in an attribute or a name."""
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
 `x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, means the same as in eager mode. Registering on a

@@ -1,12 +1,13 @@
-"""The frontend of one lowering: its parts, put together.
+"""The frontend of one lowering: creates its parts and connects them.
 
-Each part is given the parts that it uses, so the order below is the order of their arrows; the ways back are in `Runner`.
+Each part receives the parts that it uses, so the order below is the order of these dependencies.  Calls in the other direction go through
+`Runner`.
 
     part            does                                                      owns
     CallStack       open calls, places in the user's program                  frames, depth
-    Objects         objects that are made, changed, passed to Python, found   journal, outside, aliases
+    Objects         objects that are created, changed, passed on or found     journal, workspace, outside, aliases
     Operators       operators and special methods
-    Iterators       iterators, items of loops                                 the iterators that parsed code has made
+    Iterators       iterators, items of loops                                 the iterators that parsed code has created
     Looping         branches and loops of the graph (`Branching`)             the loop that is being lowered
     Decisions       truth, choices between values
     Conditions      `and`, `or`, `not`, comparisons
@@ -15,7 +16,7 @@ Each part is given the parts that it uses, so the order below is the order of th
     PythonCalls     calls that are not parsed
     Instances       instances of classes                                      how many `__init__`s of cells run
     Functions       definitions, and calls of the user's functions
-    Builtins        what stands for Python's built-in functions
+    Builtins        replacements of Python's built-in functions
     Calls           calls of any callable
     Comprehensions  comprehensions
     Expressions     expressions
@@ -61,11 +62,11 @@ __all__ = ["Lowerer"]
 
 
 class Lowerer:
-    """Runs functions on their trees.  What the runtime asks of the frontend is here.
+    """Run functions on their syntax trees: the interface that the runtime calls, one object for each lowering.
 
     call          call any callable, with a tuple of positional and a dict of keyword arguments
-    run_function  call a function that Python has defined, by its tree
-    with_around   return a function with values of the names around it
+    run_function  call a Python function by running its tree
+    with_around   return a function in which the names of enclosing functions have given values
     journal, workspace, outside, aliases, branching, iterators  the state of the parts that own them
     """
 
@@ -102,42 +103,46 @@ class Lowerer:
 
     @property
     def depth(self) -> int:
-        """How many calls of parsed functions are open."""
+        """The number of calls of parsed functions that are open."""
         return self._stack.depth
 
     @property
     def returned_at(self) -> Loc:
-        """Where the outermost call returned last."""
+        """The place in the program where the outermost call returned last."""
         return self._stack.returned_at
 
     @property
     def initialising(self) -> int:
-        """How many `__init__`s of the user's cells are being run."""
+        """The number of user-defined `__init__`s of cells that are running now."""
         return self._instances.initialising
 
     def as_python(self, function: Any) -> Any:
-        """Return a function that Python can call at run time, such as a hook.  CompileError when it needs a tensor of the graph."""
+        """Return a function that Python can call at run time, such as a hook.  CompileError if it needs a tensor of the graph."""
         return as_python(function, self._objects.is_late, self.workspace.variable)
 
     def names_around(self, function: Closure, what: str) -> dict[str, Any]:
-        """Return the names of enclosing functions that a function uses, with their values.  CompileError when it assigns one."""
+        """Return the variables of enclosing functions that a function reads, with their values.  CompileError if it declares a `nonlocal`
+        name.
+
+        what  the description of the function in an error message
+        """
         return names_around(function, what, self.workspace.variable)
 
     def end(self) -> bool:
-        """Free what the lowering holds: nothing is run any more.
+        """Free all objects after the lowering has ended, and return False.
 
-        If functions that parsed code defined are still used elsewhere, the parts stay.  Return whether that is so.
+        Return True, and keep the parts, if functions that parsed code defined are still used elsewhere.
         """
         in_use = self._stack.end()
         self.aliases.frame = lambda: None
         if not in_use:
-            # Its parts refer to it, and parts refer to each other through `Runner`.
+            # the parts refer to this object, and to each other through `Runner`
             for let_go in self.aliases.at_end:
                 let_go()
             vars(self.outside).clear()
             self.workspace.end()
             self.journal.end()
-            self.iterators.clear()  # generators and `map` refer to the parts, which refer to them
+            self.iterators.clear()  # generators and `map` objects refer to the parts, which refer to them
             vars(self._run).clear()
             vars(self).clear()
         return in_use

@@ -1,8 +1,7 @@
-"""The interface by which the frontend uses the runtime.
+"""The interface through which the frontend uses the runtime.
 
-The frontend knows Python; the runtime knows tensors, cells and parameters.  A value is *dynamic* when its numbers are
-known only when the graph runs: a tensor, or a run-time number (an index of a loop, `int(x)`).  Everything else is Python's
-and is computed while parsing.
+The frontend knows Python; the runtime knows tensors, cells and parameters.  A value is *dynamic* if its numbers are known only when the
+graph runs: a tensor, or a run-time number (the index of a loop, `int(x)`).  All other values are Python's, and are computed while parsing.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ __all__ = ["Kind", "World"]
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a dynamic value: two branches, or the rounds of a loop, must agree on it.
+    """The kind of a dynamic value: it must be the same in two branches, and in all rounds of a loop.
 
-    category  "tensor", or the Python type of a run-time number: "int", "float", "bool"
-    type      of the value in the IR; i64, f64 or bool for a number
+    category  "tensor", or the Python type of a run-time number: "int", "float" or "bool"
+    type      the type of the value in the IR; i64, f64 or bool for a number
     """
 
     category: str
@@ -37,11 +36,11 @@ class Kind:
 
 
 class World(Protocol):
-    """One function being lowered."""
+    """The function that is being lowered, as the frontend sees it; the runtime's `Lowering` implements this."""
 
     @property
     def builder(self) -> Builder:
-        """The builder of the innermost open region, to which nodes are emitted."""
+        """The builder of the innermost open region, which receives new nodes."""
         ...
 
     @property
@@ -54,25 +53,25 @@ class World(Protocol):
 
     # values
     def kind(self, x: object) -> Kind | None:
-        """Return the kind of a dynamic value, or of a Python number; None for all else."""
+        """Return the kind of a dynamic value or a Python number; None for any other object."""
         ...
 
     def is_dynamic(self, x: object) -> bool: ...
 
     def atom(self, x: Any) -> Atom:
-        """Return the atom of a dynamic value or Python number in the open region; a tensor from outside is read."""
+        """Return the atom of a dynamic value or Python number in the open region.  For a tensor from outside, a read is emitted."""
         ...
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the same in a given kind: a Python number as a tensor."""
+        """Return the atom of a dynamic value or Python number in a given kind; a Python number may become a tensor."""
         ...
 
     def joins(self, number: Any, type_: TensorType) -> bool:
-        """Return whether arithmetic of a Python number with tensors of a type keeps their dtype."""
+        """Return True if arithmetic of a Python number with tensors of this type keeps the dtype of the tensors."""
         ...
 
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return a value of the IR as a dynamic value for Python code."""
+        """Return the dynamic value that represents a value of the IR in Python code."""
         ...
 
     def hint(self, x: Any, name: str) -> None:
@@ -80,15 +79,15 @@ class World(Protocol):
         ...
 
     def renamed(self, x: Any) -> Any:
-        """Return another tensor object with the numbers that `x` has now."""
+        """Return a new tensor object with the current value of `x`."""
         ...
 
     def is_here(self, x: Any) -> bool:
-        """Return whether `x` is a tensor of the graph that has a value in the open region."""
+        """Return True if `x` is a tensor of the graph whose value exists in the open region."""
         ...
 
     def truth(self, x: Any) -> bool | Atom:
-        """Return whether `x` is true: known, or a bool of the IR."""
+        """Return the truth of `x`: a bool if it is known while parsing, otherwise an atom of type bool."""
         ...
 
     def number(self, category: str, x: Any) -> Any:
@@ -96,44 +95,44 @@ class World(Protocol):
         ...
 
     def rows(self, x: Any) -> Sequence[Any]:
-        """Return the slices of a tensor along its first axis, each with the numbers at the time when it is taken."""
+        """Return the slices of a tensor along its first axis.  Each has the tensor's values at the time when the slice is taken."""
         ...
 
     def is_tensor(self, x: object) -> bool: ...
 
     def index(self, key: Any) -> Any:
-        """Return an index of a tensor, with run-time numbers as tensors."""
+        """Return an index for a tensor, in which tensors replace run-time numbers."""
         ...
 
     def position(self, container: Any, index: Any) -> Any:
         """Return a dynamic index of a list, tuple or cell as a run-time number in range(len(container)).
 
-        An index out of range or of a wrong type raises as in eager mode: now if that is known, else when the graph runs.
+        An index out of range or of a wrong type raises the error of eager mode: at once if that is known, otherwise when the graph runs.
         """
         ...
 
     def python_types(self, x: object) -> Sequence[type]:
-        """Return what `type(x)` may give in eager mode: several types for a tensor where a branch or a loop decides."""
+        """Return the types that `type(x)` may give in eager mode: more than one for a tensor if a branch or a loop decides."""
         ...
 
     def place(self, x: object) -> Any:
-        """Return the place (see `journal.MutablePlace`) that a change of `x` writes, for a tensor of the graph or an object of the library.
+        """Return the place (see `journal.MutablePlace`) that changes of `x` write, for a tensor of the graph or an object of the library.
 
-        None for other values.
+        Return None for other values.
         """
         ...
 
     def is_outside(self, place: Any) -> bool:
-        """Return whether a place that `place` has returned belongs to the program around, and not to the graph."""
+        """Return True if a place that `place` returned belongs to the program around, False if it belongs to the graph."""
         ...
 
     # regions
     def is_outermost(self) -> bool:
-        """Return whether the open region is that of the outermost function, or of the cell that is the graph."""
+        """Return True if the open region is that of the outermost function, or of the cell that is the graph."""
         ...
 
     def open(self) -> Builder:
-        """Begin a region: nodes are emitted to it until `close`."""
+        """Open a new region: nodes are emitted to it until `close`.  Return its builder."""
         ...
 
     def reopen(self, builder: Builder) -> None: ...
@@ -152,17 +151,17 @@ class World(Protocol):
         ...
 
     def is_cells(self, x: object) -> bool:
-        """Return whether it is a cell that holds others by position, and that the library indexes."""
+        """Return True for a cell that holds other cells by position and is indexed by the library."""
         ...
 
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def is_library(self, function: object) -> bool:
-        """Return whether it is part of this package: its Python runs unparsed, on dynamic values."""
+        """Return True for a part of this package: its Python code runs unparsed, on dynamic values."""
         ...
 
     def parsed_function(self, function: object) -> Any:
-        """Return the function that `jit` has wrapped; any other object itself."""
+        """Return the function that `jit` has wrapped; any other object is returned itself."""
         ...
 
     def check_call(self, function: object) -> None:
@@ -170,19 +169,21 @@ class World(Protocol):
         ...
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library: `Tensor([x, y])` of dynamic values, ..."""
+        """Call a class of the library, such as `Tensor([x, y])` with dynamic values."""
         ...
 
     def of_each_run(self, found: Any) -> Any:
-        """Return what unparsed code has returned, with values of the graph for the tensors that the code has made of numbers."""
+        """Return the result of unparsed code, in which values of the graph replace tensors that the code has created from numbers."""
         ...
 
     def is_region(self, x: object) -> bool:
-        """Whether `with x:` is about the nodes that its statements become: `_no_grad`.  It is entered while these are lowered."""
+        """Return True for a context manager that affects the nodes of its statements, such as `_no_grad`.  It is entered while they are
+        lowered.
+        """
         ...
 
     def new_cell(self, cls: type) -> Any:
-        """Return a new cell, before its `__init__`.  The graph keeps it, so nothing of it may differ from call to call."""
+        """Return a new cell, on which `__init__` was not called.  The graph keeps it, so it must be the same in all calls."""
         ...
 
     def initialise(self, cell: Any, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -190,36 +191,42 @@ class World(Protocol):
         ...
 
     def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: it would name these."""
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside, since it would change their names."""
         ...
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
-        """Run `holder.name = value` if the attribute is a Parameter, which is written when the graph runs.  Return whether it is."""
+        """Emit the write for `holder.name = value` and return True, if the attribute is a Parameter; otherwise return False."""
         ...
 
     # effects
     @property
     def raises_late(self) -> bool:
-        """Whether the graph must raise an exception of Python's when it runs: it may not be reached, or effects come before it
-        (prints, writes, hooks, random draws)."""
+        """True if an exception that Python raises while parsing must be raised by the graph when it runs.
+
+        That is so if the place may not be reached, or if effects come before it (prints, writes, hooks, random draws).
+        """
         ...
 
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
-        """Call `function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers.
+        """Emit a node that calls `function(*values)` when the graph runs, in order with the other effects, with real tensors and numbers.
 
-        shows  True if it only shows the values: it runs none of the user's code if these are tensors, numbers and text
+        shows  True if the function only shows the values: then it runs no user code if they are tensors, numbers and text
         """
         ...
 
     # Python state outside
     def can_keep(self, place: Any, value: Any) -> bool:
-        """Return whether a write of an attribute or a name outside can stay in the lowering: no code but that of Python's own runs by it,
-        and all that it changes is what the place holds.
+        """Return True if the write of an outside attribute or name can stay in the workspace of the lowering.
+
+        That requires that the write runs no code but Python's own, and changes only the value of the place.
         """
         ...
 
     def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
-        """Let the library's code, which is not parsed, find these attributes in `holder` in place of its own.  Parsed code adds to them."""
+        """Let library code, which is not parsed, read these attribute values of `holder` instead of its own.
+
+        values  the written attributes by name; parsed code adds to this dict later
+        """
         ...
 
     def expose(self) -> None:
@@ -227,26 +234,27 @@ class World(Protocol):
         ...
 
     def saw(self, place: Any, value: Any, is_own: bool) -> None:
-        """Record what the first read of an attribute or a name has found: the guards compare with that.
+        """Record the value that the first read of an attribute or a name found.  The guards compare with it.
 
-        is_own  False if the object has it of its class
+        is_own  False if the object inherits the attribute from its class
         """
         ...
 
     def can_write(self, value: Any) -> bool:
-        """Return whether a run of the graph can put a value in an attribute or a name outside."""
+        """Return True if a run of the graph can store a value in an outside attribute or name."""
         ...
 
     def write_later(self, place: Any, value: Any) -> bool:
-        """Emit the write of an attribute or a name outside, which is about to be made.  Return whether the graph can write it."""
+        """Emit the write of an outside attribute or name, before parsed code makes it.  Return False if the graph cannot store the value.
+        """
         ...
 
     def is_written_later(self, place: Any) -> bool:
-        """Return whether the graph makes all changes of a place when it runs."""
+        """Return True if the graph makes all changes of a place when it runs."""
         ...
 
     def refuse_write(self, place: Any) -> None:
-        """Record that a place is changed in a way that a run cannot repeat."""
+        """Record that a place is changed in a way that a run of the graph cannot repeat."""
         ...
 
     # guards
@@ -257,29 +265,29 @@ class World(Protocol):
     def read_attribute(self, holder: object, name: str) -> None: ...
 
     def read_object(self, x: object) -> None:
-        """Record that Python itself is about to use `x`: an object of the user's, a tensor from outside, a cell that is a sequence."""
+        """Record that Python code is about to use `x`: a user's object, a tensor from outside, or a cell that is a sequence."""
         ...
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a function of Python's returns for objects from outside: another outcome makes another graph."""
+        """Record the result of a Python function for objects from outside.  A different result leads to a different graph."""
         ...
 
     def read_identity(self, x: object) -> None:
-        """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
+        """Record that the graph returns the object `x` itself: another object with the same contents would be wrong."""
         ...
 
     def read_contents(self, container: object) -> None:
-        """Record that the body looks at what is in a container from outside: hooks may have changed it since it was found."""
+        """Record that the body reads the contents of an outside container, which hooks may have changed since it was found."""
         ...
 
     def read_count(self) -> int:
-        """Return how many reads have been recorded."""
+        """Return the number of reads recorded so far."""
         ...
 
     def unread(self, since: int, until: int) -> None:
-        """Drop the reads between two counts: nothing depends on them."""
+        """Drop the recorded reads from number `since` to `until`, because nothing depends on them."""
         ...
 
     def call_depth(self) -> int:
-        """Return how deep calls may be nested."""
+        """Return the limit for the depth of nested calls."""
         ...

@@ -1,4 +1,4 @@
-"""Replacements of Python's built-in functions, for arguments that are dynamic values or functions of the user's."""
+"""Replacements of Python's built-in functions: each also accepts dynamic values (see `world.py`) and the user's functions as arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["PYTHON", "Builtins"]
 
 
 class Builtins:
-    """The parts that the functions here use."""
+    """The parts of a lowering that the replacements in this module use."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
                  access: MemberAccess, python: PythonCalls, run: Runner):
@@ -40,10 +40,10 @@ class Builtins:
 
 
 Special = Callable[[Builtins, tuple[Any, ...], dict[str, Any]], Any]
-"""Calls one of Python's functions, with positional and keyword arguments."""
+"""A replacement: called with positional and keyword arguments, it returns what the replaced function returns."""
 
 PYTHON: dict[Any, Special] = {}
-"""By a function of Python's, the function that is called in its place."""
+"""The replacement of each Python function that has one."""
 
 
 def _for(*functions: Any) -> Callable[[Special], Special]:
@@ -56,7 +56,9 @@ def _for(*functions: Any) -> Callable[[Special], Special]:
 
 @_for(print)
 def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Print when the graph runs, in its place among the effects."""
+    """Emit a print that runs when the graph runs, in order with the other effects.  CompileError if `sep`, `end` or `file` depends on a
+    tensor.
+    """
 
     for name, x in kwargs.items():
         if on.objects.is_late(x):
@@ -122,7 +124,7 @@ def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _read_class(on: Builtins, x: Any) -> None:
-    """Record the class of an object, and its bases, where these may change."""
+    """Record that the graph depends on the class of an object and on the bases of that class, if either can change."""
     kind = type(x)
     if not purity.is_in_c(kind) and not on.world.is_dynamic(x):
         on.world.read_outcome(type, (x,))
@@ -150,7 +152,8 @@ def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _python_types(on: Builtins, x: Any) -> Sequence[type]:
-    """Return the types that an object may have: several for a tensor where a branch or a loop decides."""
+    """Return the types that `type(x)` may give in eager mode: more than one if a branch or a loop decides whether a tensor is a Parameter.
+    """
     if isinstance(x, RunTimeText):
         return [str]
     if isinstance(x, Closure):
@@ -216,7 +219,10 @@ def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
-    """Return a replacement of `max` or `min`; of equal items the first is taken, as in Python."""
+    """Return a replacement of `max` or `min`.  Of equal items it takes the first, as Python does.
+
+    better  compares the ranks of two items; a true result means that the first item wins
+    """
 
     def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         key = kwargs.get("key")
@@ -239,7 +245,10 @@ def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[
 
 
 def _decided(on: Builtins, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """Return the value of `first` or of `second`, as the condition decides: a bool, or an atom of the IR."""
+    """Return `first()` or `second()`, as the condition decides.  A condition that is an atom of the IR becomes a branch of the graph.
+
+    CompileError if the two values differ in type.
+    """
     if isinstance(condition, bool):
         return first() if condition else second()
     a, b = on.branching.branch(first), on.branching.branch(second)
@@ -256,7 +265,10 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 
 
 def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until: bool) -> Any:
-    """Return `any` or `all` of items that are computed when they are taken: none is taken after the one that decides."""
+    """Return `any` or `all` of the items of an iterator, without taking an item after the one that decides.
+
+    until  the truth of an item that ends the search: True for `any`, False for `all`
+    """
     for item in items:
         known = on.world.truth(item)
         if known is until:
@@ -270,7 +282,7 @@ def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until:
 
 
 def _quantified(until: bool) -> Special:
-    """Return a replacement of `any` or `all`, for items of which some are dynamic."""
+    """Return a replacement of `any` (`until` is True) or of `all` (False), which accepts dynamic items."""
 
     def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (sequence,) = args
@@ -320,7 +332,8 @@ def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _called(on: Builtins, function: Any, args: tuple[Any, ...]) -> Any:
-    """Call a function for an item of an iterator, and return its result.  What runs next has the place in the program from before."""
+    """Call a function on the items of an iterator and return its result.  The current place in the program stays as it was before the call.
+    """
     loc = on.world.loc
     try:
         return on.run.call(function, args, {})
@@ -357,7 +370,7 @@ def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _over_rows(function: Any) -> Special:
-    """Return a replacement of a function of sequences: a tensor counts as the sequence of its rows."""
+    """Return a replacement of a function of sequences, which treats a tensor as the sequence of its rows."""
 
     def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = tuple(on.iterators.rows(x) if on.world.is_tensor(x) else x for x in args)

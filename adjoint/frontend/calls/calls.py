@@ -1,7 +1,7 @@
-"""Calls of any callable: functions of the user's, whose trees are run, cells, the library, and Python's own functions.
+"""Calls of any callable: the user's functions, whose trees are run, cells, the library, and Python's own functions.
 
-A function of Python or NumPy is called while parsing if its result depends on its arguments alone; the results of others would be
-frozen into the graph, so they are refused.
+A function of Python or NumPy is called while parsing if its result depends on its arguments alone.  Others are refused, since their
+results would be frozen into the graph.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from adjoint.frontend.world import World
 __all__ = ["Calls"]
 
 _BY_KIND = frozenset({isinstance, issubclass, type, getattr, hasattr, setattr, callable, print, super})
-"""Functions that read nothing inside of their arguments."""
+"""Functions that look only at the type or the attributes of their arguments, not at their contents."""
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Python's functions and methods that are written in C."""
 
 
 class Calls:
-    """Calls any kind of callable."""
+    """Call any kind of callable from parsed code."""
 
     def __init__(self, world: World, decisions: Decisions, python: PythonCalls, instances: Instances, functions: Functions,
                  builtins: Builtins):
@@ -39,7 +39,7 @@ class Calls:
         self.functions, self.builtins = functions, builtins
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return `function(*args, **kwargs)`, whatever kind of callable it is."""
+        """Return `function(*args, **kwargs)` for any kind of callable."""
         function = self.world.parsed_function(function)
         while isinstance(function, CalledBack):
             function = self.world.parsed_function(function.function)
@@ -99,7 +99,11 @@ class Calls:
         return self.python.call(function, args, kwargs)
 
     def _switched(self, chosen: Chosen, items: Sequence[Any], start: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the chosen item, which is one of `items`; `start` is the position of the first of them."""
+        """Call the item that a run-time position chooses, by a tree of branches.
+
+        items  the items that may still be the chosen one
+        start  the position of `items[0]` in `chosen`
+        """
         if len(items) == 1:
             return self.call(items[0], args, kwargs)
         loc, half = self.world.loc, len(items) // 2

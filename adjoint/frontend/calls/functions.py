@@ -1,4 +1,4 @@
-"""Functions of the user's: definitions in parsed code, and calls, which run the function's tree."""
+"""The user's functions: definitions in parsed code, and calls, which run the function's tree."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["Functions"]
 
 
 class Functions:
-    """Defines functions, and calls them by their trees."""
+    """Define functions in parsed code, and call functions by running their trees."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, branching: Looping, decisions: Decisions, run: Runner):
         self.world, self.stack, self.objects, self.branching = world, stack, objects, branching
         self.decisions, self.run = decisions, run
 
     def define(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
-        """Return the function of a definition in parsed code; it sees the names around it."""
+        """Return a `Closure` for a `def` or lambda in parsed code, which can read the names of the enclosing functions."""
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
         made = Closure(node, self.stack.frame, self._signature(node), self.run_closure, name)
         self.objects.journal.born(ObjectPlace(made))
@@ -68,9 +68,10 @@ class Functions:
         return self._run_body(frame, function.__node__, function.__signature__, function.__name__, args, kwargs)
 
     def with_around(self, function: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> StandIn:
-        """Return a function of Python's without defaults as one that stands where the names around it have these values.
+        """Return a function without defaults in which the names of enclosing functions have the given values.
 
-        names  its `__name__` and `__qualname__`
+        around  the values of the variables of enclosing functions, in the order of `function.__code__.co_freevars`
+        names   the `__name__` and `__qualname__` of the result
         """
         name, qualified = names
         self.objects.outside.given(around.values())
@@ -89,7 +90,7 @@ class Functions:
         return stands
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function that Python has defined, by its tree."""
+        """Run the tree of a function that Python has defined, and return the result.  CompileError if its source cannot be found."""
         signature = inspect.Signature.from_callable(function, follow_wrapped=False)
         # Defaults that the call does not use need no guard: each is compared at every call of the graph.
         for name in ("__code__",) if _gives_all(signature, args, kwargs) else ("__code__", "__defaults__", "__kwdefaults__"):
@@ -121,7 +122,7 @@ class Functions:
 
     def _run_body(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
                   args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Bind the arguments, run the body, and return what the function returns."""
+        """Bind the arguments, run the body, and return the result of the function."""
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
@@ -161,18 +162,18 @@ class Functions:
             raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
-        """At the end of the outermost function, raise CompileError if it has changed something outside."""
+        """At the end of the outermost function, raise CompileError if the function has changed an object of the program around."""
         if self.stack.depth == 1:
             self.objects.outside.check(self.objects.is_late)
 
     def _take_back(self, is_meant: Callable[[Any], bool]) -> None:
-        """When the outermost function has failed, undo its changes outside where `is_meant` returns true of what stands there."""
+        """When the outermost function has failed, undo its changes of outside places whose current value satisfies `is_meant`."""
         if self.stack.depth == 1:
             self.objects.outside.restore(is_meant)
 
     @contextlib.contextmanager
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
-        """Run what is inside as the call of a function.  CompileError for calls that are nested too deeply."""
+        """Enter a function's frame for the body of the `with` statement.  CompileError if calls are nested too deeply."""
         if self.stack.depth >= self.world.call_depth():
             raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at depth {self.stack.depth}, the limit",
                                      help="end the recursion by a condition on a Python value, write a loop, or raise max_call_depth")
@@ -203,7 +204,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _gives_all(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return True if a call gives every argument, so that no default is used."""
+    """Return True if a call passes every argument, so that no default is used.  False also if the arguments do not fit."""
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:

@@ -1,4 +1,4 @@
-"""Instances of classes that parsed code makes."""
+"""Instances of classes that parsed code creates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Instances"]
 
 
 class Instances:
-    """Makes instances.
+    """Create instances of classes for parsed code.
 
-    initialising  how many `__init__`s of the user's cells are being run
+    initialising  the number of user-defined `__init__`s of cells that are running now
     """
 
     def __init__(self, world: World, objects: Objects, operators: Operators, python: PythonCalls, run: Runner):
@@ -28,7 +28,7 @@ class Instances:
         self.initialising = 0
 
     def make(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make an instance of a class; the `__init__` of one of the user's is parsed."""
+        """Return a new instance of a class.  A user-defined `__new__` and `__init__` are parsed."""
         if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
             made = self.python.call(cls, args, kwargs)
             if isinstance(made, BaseException):
@@ -55,7 +55,7 @@ class Instances:
         return made
 
     def _made_cell(self, cls: type, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a cell of the user's: its `__init__` is parsed, and calls the library's."""
+        """Return a new cell of a user-defined class.  Its `__init__` is parsed, and calls the library's `Cell.__init__`."""
         made = self.world.new_cell(cls)
         if self.world.is_library(init):
             self.world.initialise(made, init, args, kwargs)
@@ -68,7 +68,7 @@ class Instances:
         return made
 
     def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Fill a dataclass's object by the `__init__` that Python wrote; a `__post_init__` of the user's is parsed."""
+        """Run the generated `__init__` of a dataclass on a new object.  A user-defined `__post_init__` is parsed and called afterwards."""
         self._read_defaults(type(made).__init__)
         after = self.operators.special(made, "__post_init__")
         given: list[tuple[Any, ...]] = []
@@ -82,7 +82,7 @@ class Instances:
         self.run.call(after, (made, *given[0]), {})
 
     def _read_defaults(self, function: Any) -> None:
-        """Record the defaults of a function that Python wrote, which is not parsed."""
+        """Record that the graph depends on the defaults of a function, if Python code defines it.  The function itself is not parsed."""
         if isinstance(function, types.FunctionType):
             self.world.read_attribute(function, "__defaults__")
             self.world.read_attribute(function, "__kwdefaults__")

@@ -1,4 +1,4 @@
-"""Calls of Python's own functions and of the library's, which run as they are."""
+"""Calls of Python's own functions and of library functions, which run without being parsed."""
 
 from __future__ import annotations
 
@@ -27,35 +27,38 @@ from adjoint.frontend.world import World
 __all__ = ["CalledBack", "PythonCalls"]
 
 _WITHOUT_VIEWS = (int, float, complex, str, bytes, bytearray, list, np.generic)
-"""Types of results that do not show what is in an argument later."""
+"""Result types that share no memory with the arguments, so that later changes of an argument do not show in the result."""
 
 _COMPARING = frozenset({"sort", "count", "index", "remove"})
 """Methods of containers that compare what is in them."""
 
 _GO_ON = frozenset({"__next__", "send", "throw", "close"})
-"""Methods of iterators that advance or end them."""
+"""Methods that advance or close iterators."""
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)
 """Containers whose constructors hash their items."""
 
 
 class CalledBack(functools.partial[Any]):
-    """What Python is given in the place of a function of the user's: it parses that and calls it.  Functions of Python's may return it."""
+    """A stand-in for a user's function that is passed to Python code.  When called, it parses and calls that function.
+
+    Python's functions may return it: then parsed code calls the wrapped function directly.
+    """
 
     @property
     def function(self) -> Any:
-        """Return the function of the user's."""
+        """Return the user's function that this object wraps."""
         return self.args[0]
 
 
 class PythonCalls:
-    """Calls functions that are not parsed."""
+    """Call functions that are not parsed: Python's own, NumPy's and the library's."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, iterators: Iterators, run: Runner):
         self.world, self.stack, self.objects, self.iterators, self.run = world, stack, objects, iterators, run
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function as it is.  Functions of the user's among the arguments are parsed when it calls them."""
+        """Call a function without parsing it, and return its result.  User functions among the arguments are parsed when it calls them."""
         check(*args, *kwargs.values())
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "")
@@ -119,16 +122,20 @@ class PythonCalls:
         return found
 
     def _steady(self, function: Any, owner: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """Return a function that only looks at its arguments, and these, with copies of containers that other threads may change."""
+        """Return the function and its arguments with copies in place of containers that other threads may change.
+
+        The function must only read its arguments.
+        """
         steady = self.objects.steady(owner)
         if steady is not owner:
             return getattr(steady, name), args
         return function, args if isinstance(owner, CONTAINERS) else tuple(map(self.objects.steady, args))
 
     def _of_steady_numbers(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function with copies of arrays and the like, made when these were found first.  Return its result.
+        """Call a function on copies of arrays and similar containers, and return its result.  The copies were made when the containers were
+        found.
 
-        Return MISSING where no other thread may change the arguments, and where the result may be a view of a copy.
+        Return MISSING, without calling, if no argument needs a copy; also return MISSING if the result may be a view of a copy.
         """
         owner = getattr(function, "__self__", None)
         before = [owner, *args]
@@ -143,7 +150,7 @@ class PythonCalls:
         return result if isinstance(result, _WITHOUT_VIEWS) else MISSING
 
     def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
-        """Return the containers from outside that an unparsed function is given and might change, with their contents."""
+        """Return the outside containers that an unparsed function receives and might change, each with its current contents."""
         found: list[tuple[ContentsPlace, Any]] = []
         for x in values:
             if isinstance(x, tuple):
@@ -156,13 +163,13 @@ class PythonCalls:
         return found
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library."""
+        """Call a class of the library, and return the new object."""
         self.objects.outside.unparsed.given(args, tuple(kwargs.values()))
         numbers = self.objects.steady_numbers
         return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call this before Python is called with these arguments: it may use what is in them."""
+        """Record that Python code is about to receive these arguments and may read their contents."""
         for x in (*args, *kwargs.values()):
             if type(x) in (list, tuple, set):
                 self.world.read_object(x)
@@ -171,7 +178,7 @@ class PythonCalls:
                 self.objects.used(x)
 
     def _late_text(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunTimeText | None:
-        """Return `text.format(..)` or `text.join(..)` of run-time values; None for all else."""
+        """Return `text.format(..)` or `text.join(..)` as a RunTimeText if an argument is known only at run time; otherwise None."""
         if not isinstance(owner, str) or not self.objects.is_late((*args, kwargs)):
             return None
         if name == "format":
@@ -179,7 +186,10 @@ class PythonCalls:
         return joined(owner, args[0]) if name == "join" and isinstance(args[0], (list, tuple)) else None
 
     def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if Python would hash a run-time number or advance an iterator from outside.  Record what it changes."""
+        """Raise CompileError if Python would hash a run-time number or advance an iterator from outside.
+
+        Record the containers among the arguments that the function changes.
+        """
         if args and isinstance(owner, (dict, set, frozenset)):
             self.objects.check_key(args[0], self.world.loc)
             self.objects.outside.unparsed.given(tuple(owner))
@@ -207,7 +217,7 @@ class PythonCalls:
         return self.world.is_dynamic(x) and not self.world.is_tensor(x)
 
     def _called_back(self, x: Any) -> Any:
-        """Return an argument for Python: a function of the user's is replaced by one that parses it."""
+        """Return an argument for Python code: a user's function is wrapped in a `CalledBack`, any other object is returned itself."""
         function = x
         while isinstance(function, (functools.partial, types.MethodType)):
             function = function.func if isinstance(function, functools.partial) else function.__func__
@@ -222,23 +232,26 @@ class PythonCalls:
         return called_back
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Parse and call a function that Python was given as an argument."""
+        """Parse and call a user's function that Python code received as an argument."""
         return self.run.call(function, args, kwargs)
 
     def refuse_cached(self, function: Any) -> NoReturn:
-        """Raise CompileError for a function that keeps its results: they were computed from what it read in other calls."""
+        """Raise CompileError for a function under `lru_cache`: its cached results depend on what it read in other calls."""
         name = self.stack.called_as or function.__qualname__
         raise errors.FROZEN_CALL.at(
             self.world.loc, f"`{name}` keeps its results (`functools.lru_cache`), which a graph cannot see",
             help=f"call it outside the function, and pass the result as an argument; or call `{name}.__wrapped__`, computed in each call")
 
     def read_outcome(self, function: Any, args: tuple[Any, ...]) -> None:
-        """Record what a function of Python's returns that has state of its own, such as the `dispatch` of `functools.singledispatch`."""
+        """Record the result of a Python function that has state of its own, such as the `dispatch` of `functools.singledispatch`.
+
+        The graph is made again when the result changes.  Only arguments that are types, strings or ints are recorded.
+        """
         if not any(map(self.objects.is_late, args)) and all(isinstance(x, (type, str, int)) for x in args):
             self.world.read_outcome(function, args)
 
     def check_pure(self, function: Any) -> None:
-        """Raise CompileError for a function whose result does not depend on its arguments alone."""
+        """Raise CompileError for a function whose result depends on more than its arguments."""
         if not purity.depends_on_arguments_alone(function):
             name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
             raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
@@ -255,7 +268,7 @@ def _is_of_numpy(function: Any, owner: Any) -> bool:
 
 
 def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:
-    """Return whether NumPy has made an array that shares no memory with what it was given."""
+    """Return True if NumPy has made an array that owns its memory and is not one of the given objects."""
     if not isinstance(found, np.ndarray) or found.base is not None or any(found is x for x in given):
         return False
     return isinstance(given[0], np.ndarray) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"

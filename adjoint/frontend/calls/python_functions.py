@@ -1,5 +1,5 @@
-"""Trees back to Python: functions that parsed code defines as functions that Python calls when the graph runs, and Python's own errors
-for arguments that do not fit.
+"""From trees back to Python: functions of parsed code as Python functions, for calls at run time; and Python's own errors for wrong
+arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ __all__ = ["as_python", "names_around", "python_function", "refused"]
 
 
 def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
-    """Return the tree of a function as Python's own function, its enclosing names bound, its line numbers true."""
+    """Compile the tree of a function to a Python function, with the line numbers of the user's file.
+
+    names      the values of its enclosing names
+    signature  gives its default values
+    """
     inner = copy.deepcopy(node)
     if isinstance(inner, ast.FunctionDef):
         inner.decorator_list = []
@@ -43,7 +47,10 @@ def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dic
 
 def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
             kwargs: dict[str, Any]) -> None:
-    """Raise what Python raises for arguments that do not fit, by calling an empty function with the same parameters."""
+    """Raise Python's own TypeError for arguments that do not fit the signature.
+
+    The error is produced by calling an empty function with the same parameters.
+    """
     empty = ast.copy_location(_empty_function("f", copy.deepcopy(node.args)), node)
     for argument in ast.walk(empty):
         if isinstance(argument, ast.arg):
@@ -57,13 +64,13 @@ def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect
 
 
 def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
-    """Remove the defaults, which have been computed and are set afterwards."""
+    """Remove the default expressions from a definition: their values are already computed, and are set afterwards."""
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
 
 
 def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
-    """Return an empty definition.  Python's parser makes it, since the fields of a definition differ between versions."""
+    """Return a definition with an empty body.  It comes from Python's parser, since the fields of a definition differ between versions."""
     (made,) = ast.parse(f"def {name}(): pass").body
     assert isinstance(made, ast.FunctionDef)
     made.args = arguments
@@ -71,12 +78,12 @@ def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
 
 
 def as_python(function: Any, is_late: Callable[[Any], bool], variable: Callable[[CellType], Any]) -> Any:
-    """Return a function that Python can call at run time, such as a hook: one that parsed code defines is made into Python's own.
+    """Return a function that Python can call at run time, such as a hook.  A function defined in parsed code is compiled to a Python
+    function.
 
     is_late   returns whether a value is known only when the graph runs
-    variable  returns the value of a variable of an enclosing function of Python's own
-
-    CompileError when it needs a tensor of the graph, or assigns a name around it.
+    variable  returns the value of a closure variable of a Python function
+    CompileError if the function uses a tensor of the graph, or assigns a variable of an enclosing function.
     """
     if isinstance(function, functools.partial):
         return functools.partial(as_python(function.func, is_late, variable), *function.args, **function.keywords)
@@ -93,7 +100,12 @@ def as_python(function: Any, is_late: Callable[[Any], bool], variable: Callable[
 
 
 def names_around(function: Closure, what: str, variable: Callable[[CellType], Any]) -> dict[str, Any]:
-    """Return the names of enclosing functions that a function uses, with their values now.  CompileError when it assigns one."""
+    """Return the variables of enclosing functions that a function reads, with their current values.
+
+    what      the description of the function in an error message
+    variable  returns the value of a closure variable of a Python function
+    CompileError if the function declares a `nonlocal` name.
+    """
     node, frame = function.__node__, function.__frame__
     own, nonlocals, _, _ = names_of(node)
     if nonlocals:

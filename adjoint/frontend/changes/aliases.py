@@ -1,11 +1,11 @@
-"""One object under two names, where a tensor decides which object it is.
+"""One object under two names, where a tensor decides which object a name refers to.
 
     y = a if c else b      `y` is the tensor `a` on one path, `b` on the other
     y[0] = 1               which of them is written?
 
-A merged tensor or list is an object of its own here, while in Python it is one of the two that were merged.  Only a write in place
-shows the difference.  So the objects that it may be are recorded (its *origins*), and a write in place to one of two objects that may be
-one is refused if a name leads to the other.
+Here a merged tensor or list is a separate object; in Python it is one of the two that were merged.  Only a write in place shows the
+difference.  So the candidates of each merged object are recorded (its *origins*).  A write in place is refused if a name leads to another
+object that may be the same as the written one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MUTATORS = frozenset({
 
 
 class Aliases:
-    """Which objects of one lowering may be the same.
+    """Record which objects of one lowering may be the same object, and refuse writes in place that would show the difference.
 
-    frame  gives the frame that is running
-    given  the arguments, which the caller holds
+    frame  returns the frame that is running
+    given  the arguments of the outermost call, which the caller can still see
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None], workspace: Workspace):
@@ -45,15 +45,15 @@ class Aliases:
         self.given: list[Any] = []
         self._origins: dict[int, dict[int, Any]] = {}
         self._made_of: dict[int, set[int]] = {}
-        """By the `id` of an origin, those of the objects that may be it."""
+        """For the `id` of each origin: the `id`s of the objects that may be the same object."""
         self._merged: dict[int, list[Any]] = {}
-        """By id, what each merged object is merged from."""
+        """For the `id` of each merged object: the objects that it was merged from."""
         self._kept: list[Any] = []
         self.at_end: list[Callable[[], None]] = []
         """Functions that break reference cycles; they are called when the lowering has ended."""
 
     def may_be(self, made: Any, *others: Any) -> None:
-        """Record that `made` may be any of the others."""
+        """Record that `made` may be the same object as any of the others."""
         if not self._counts(made):
             return
         origins = self._origins.get(id(made))
@@ -67,22 +67,22 @@ class Aliases:
             self._made_of.setdefault(origin, set()).add(id(made))
 
     def merged(self, made: Any, *others: Any) -> None:
-        """Record that `made` is one of the others, which a branch or a round of a loop decides."""
+        """Record that `made` is one of the others, and that a branch or a round of a loop decides which one."""
         self.may_be(made, *others)
         if self._counts(made):
             self._merged.setdefault(id(made), []).extend(others)
 
     def merged_from(self, x: Any) -> list[Any]:
-        """Return the tensors that a merged tensor may be; none for any other."""
+        """Return the tensors that a merged tensor may be; an empty list for a tensor that is not merged."""
         return [part for part in self._parts_of(x).values() if self.world.is_tensor(part)]
 
     def is_known_apart(self, a: Any, b: Any) -> bool:
-        """Return False if a branch or a loop decides whether two objects are one."""
+        """Return True if it is known while parsing whether two objects are the same; False if a branch or a loop decides that."""
         first, second = self._parts_of(a), self._parts_of(b)
         return not (first or second) or a is b or {id(a), *first}.isdisjoint({id(b), *second})
 
     def _parts_of(self, x: Any) -> dict[int, Any]:
-        """Return the objects that a merged object may be, by id."""
+        """Return the objects that a merged object may be, by `id`; through all merges, and empty if the object is not merged."""
         found: dict[int, Any] = {}
         pending = [*self._merged.get(id(x), ())]
         while pending:
@@ -93,7 +93,7 @@ class Aliases:
         return found
 
     def write(self, x: Any) -> None:
-        """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""
+        """Check that `x` may be written in place.  CompileError if a name leads to another object that may be the same as `x`."""
         if not self._origins or not self._counts(x):
             return
         mine = self._of(x)
@@ -102,7 +102,7 @@ class Aliases:
             self._refuse(x, "a tensor from outside the function")
         others = mine.keys() | {made for origin in mine for made in self._made_of.get(origin, ())}
         if others == {id(x)}:
-            return  # most writes: all that names lead to need not be looked at
+            return  # fast path for most writes: no need to walk all objects that names lead to
         for other, name in self._reachable():
             if other is not x and id(other) in others:
                 self._refuse(x, name)
@@ -116,7 +116,7 @@ class Aliases:
             help=copied if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
-        """Return whether it is of a kind that can be written in place."""
+        """Return whether `x` is of a type that can be written in place: a container or a tensor."""
         return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
 
     def _of(self, x: Any) -> dict[int, Any]:
@@ -126,7 +126,7 @@ class Aliases:
         return self.world.is_tensor(x) and self.world.place(x) is None
 
     def _reachable(self) -> Iterator[tuple[Any, str]]:
-        """Yield every object that can be written in place and that a name leads to, with that name."""
+        """Yield every object that can be written in place and that a name leads to, with that name for a message."""
         seen: set[int] = set()
         pending: list[tuple[Any, str]] = [(x, "an argument, which belongs to the caller") for x in self.given]
         frame = self.frame()

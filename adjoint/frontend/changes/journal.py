@@ -1,8 +1,8 @@
 """The changes that branches make: to names, containers, attributes, and tensors written in place.
 
-Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside a branch is recorded
-with the value before; at the end of the branch the changes are undone, and then merged with those of the other branch.  From all changes
-of a lowering `adjoint.frontend.changes.outside` tells whether it has changed an object of the program around.
+Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside of a branch is recorded
+together with the previous value.  At the end of the branch the changes are undone, and later merged with those of the other branch.
+`adjoint.frontend.changes.outside` reads the changes of a whole lowering to find changed objects of the program around.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ CONTAINERS = (list, dict, set, deque, bytearray, array, np.ndarray)
 """Types whose contents are recorded and restored."""
 
 LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), CodeType, range})
-"""Types whose objects cannot be changed, nor lead to others that can."""
+"""Types whose objects cannot change, and hold no objects that can."""
 
 COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
-"""All types that `x[key] = value` and methods change; those that are not in CONTAINERS cannot be restored."""
+"""All types that item assignment or methods can change.  Those that are not in CONTAINERS cannot be restored."""
 
 
 class MutablePlace(Protocol):
-    """Something that can be changed and restored.  Places are equal if their keys are."""
+    """Something whose value can be read, changed and restored: the contents of a list, an attribute.  Places are equal if their keys are.
+    """
 
     @property
     def key(self) -> tuple[Any, ...]: ...
@@ -53,7 +54,7 @@ MISSING: Any = object()
 
 
 class PlaceValues(Protocol):
-    """What a lowering sees of places in the program around (`adjoint.frontend.changes.workspace`)."""
+    """The values of outside places that one lowering sees: see `adjoint.frontend.changes.workspace`."""
 
     def get(self, place: OutsidePlace) -> Any: ...
 
@@ -63,7 +64,8 @@ class PlaceValues(Protocol):
 class OutsidePlace:
     """A place in an object that other threads may use: an attribute, a global name, a variable of an enclosing function.
 
-    With a workspace, `get` and `set` are those of a lowering, and leave the object as it is; `held` and `put` are always the object's own.
+    With a workspace, `get` and `set` read and write the lowering's own value and leave the object unchanged.  `held` and `put` always read
+    and write the object itself.
     """
 
     __slots__ = ()
@@ -74,15 +76,15 @@ class OutsidePlace:
         raise NotImplementedError
 
     def held(self) -> Any:
-        """Return what the object holds, or MISSING if there is no value."""
+        """Return the value in the object, or MISSING if there is none."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
-        """Change the object; MISSING removes."""
+        """Write a value into the object; MISSING removes the attribute or name."""
         raise NotImplementedError
 
     def over(self, workspace: PlaceValues | None) -> Self:
-        """Return the same place with another workspace, or with none."""
+        """Return the same place with another workspace, or without one for None."""
         raise NotImplementedError
 
     def get(self) -> Any:
@@ -97,10 +99,10 @@ class OutsidePlace:
 
 @dataclass(frozen=True, eq=False)
 class ContentsPlace:
-    """The contents of a container; the local names of a function are a dict.
+    """The contents of a container, or the local names of a function, which are a dict.
 
-    They are kept as a plain list, dict or set, whatever the subclass, a deque as a list; as bytes where they are no Python objects.
-    Where only items are put back, not keys, an iterator over the container goes on as before.
+    The saved value is a plain list, dict or set whatever the subclass, a list for a deque, and bytes for arrays of numbers.
+    Restoring changes only the values of items where the keys or the length agree: iterators over the container then stay valid.
     """
 
     container: Any
@@ -138,7 +140,7 @@ class ContentsPlace:
                 self.container.clear()
                 self.container.extend(value)
             case dict() if list(self.container) == list(value):
-                dict.update(self.container, value)  # that of a Counter adds
+                dict.update(self.container, value)  # `Counter.update` would add
             case set() if self.container == value:
                 pass
             case _:
@@ -148,7 +150,7 @@ class ContentsPlace:
 
 @dataclass(frozen=True, eq=False)
 class ItemPlace(OutsidePlace):
-    """One entry of a dict, such as a global name."""
+    """One entry of a dict, such as a global variable in its module's namespace."""
 
     holder: dict[Any, Any]
     name: Any
@@ -172,12 +174,12 @@ class ItemPlace(OutsidePlace):
 
 
 class NamesPlace(ContentsPlace):
-    """The local names of a call."""
+    """The local names of a call of a parsed function."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttributePlace(OutsidePlace):
-    """An attribute of an object; that of a module is a global name."""
+    """An attribute of an object; an attribute of a module has the key of the global variable."""
 
     holder: Any
     name: str
@@ -206,13 +208,13 @@ class AttributePlace(OutsidePlace):
             except dataclasses.FrozenInstanceError:
                 object.__setattr__(self.holder, self.name, value)
         else:
-            with suppress(AttributeError):  # the class alone has it
+            with suppress(AttributeError):  # the attribute is the class's
                 delattr(self.holder, self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectPlace:
-    """All attributes of an object."""
+    """All attributes of an object, as its `__dict__`."""
 
     holder: Any
 
@@ -230,7 +232,7 @@ class ObjectPlace:
 
 @dataclass(frozen=True, eq=False)
 class CellPlace(OutsidePlace):
-    """A name of an enclosing function of Python's own."""
+    """A variable of an enclosing function that Python itself runs: a closure cell."""
 
     cell: CellType
     workspace: PlaceValues | None = None
@@ -256,25 +258,25 @@ class CellPlace(OutsidePlace):
 
 
 Changes = dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]]
-"""By key: place, value before, value after."""
+"""For the key of each changed place: the place, its value before, and its value after."""
 
 
 class _Scope:
-    """An open branch: the places that it has changed, and those that it has made itself."""
+    """One open branch: the places that it has changed, and the places that were created in it."""
 
     def __init__(self) -> None:
         self.notes: dict[tuple[Any, ...], tuple[MutablePlace, Any]] = {}
         self.born: dict[tuple[Any, ...], MutablePlace] = {}
 
     def has_made(self, place: MutablePlace) -> bool:
-        """Return whether the place, or the object that it is an attribute of, was made in this branch."""
+        """Return True if the place was created in this branch, or is an attribute of an object that was."""
         return place.key in self.born or (isinstance(place, AttributePlace) and ("object", id(place.holder)) in self.born)
 
 
 class Journal:
-    """Records changes, in one scope for each open branch.
+    """Record changes of places, in one scope for each open branch.
 
-    touched  every place that has been changed, except local names: with its value before, and `where()` at that time
+    touched  for each changed place except local names: the place, its value before, and where in the program it was first changed
     """
 
     def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
@@ -284,31 +286,31 @@ class Journal:
         self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
     def end(self) -> None:
-        """Drop all objects: nothing is run any more."""
+        """Free all recorded objects after the lowering has ended."""
         self._scopes, self._made, self.touched = [], {}, {}
 
     @property
     def is_open(self) -> bool:
-        """Whether a branch or a loop that a tensor decides is being lowered."""
+        """True while a branch or a loop that a tensor decides is being lowered."""
         return bool(self._scopes)
 
     def born(self, place: MutablePlace) -> None:
-        """Record that `place` has just been made: nobody else sees changes of it."""
+        """Record that parsed code has just created `place`, so that changes of it concern no other code."""
         if not isinstance(place, NamesPlace):
             self._made[place.key] = place
         if self._scopes:
             self._scopes[-1].born[place.key] = place
 
     def has_made(self, x: object) -> bool:
-        """Return whether a container or an object was made while lowering."""
+        """Return whether a container or an object was created by this lowering."""
         return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
     def is_own(self, place: MutablePlace) -> bool:
-        """Return whether only the path that is being lowered sees a change of `place`: it was made there, or no branch is open."""
+        """Return True if only the path that is being lowered sees changes of `place`: it was created there, or no branch is open."""
         return not self._scopes or self._scopes[-1].has_made(place)
 
     def touch(self, place: MutablePlace) -> None:
-        """Call this before `place` is changed."""
+        """Record the value of `place` before a change.  Call this before the change."""
         if not isinstance(place, NamesPlace):
             self.note(place, place.get)
         if self._scopes:
@@ -317,7 +319,7 @@ class Journal:
                 scope.notes[place.key] = (place, place.get())
 
     def changed(self, place: MutablePlace, before: Any) -> None:
-        """Call this after `place`, which held `before`, may have been changed."""
+        """Record a change after it happened.  Do nothing if `place` still has its value `before`."""
         if is_as_before(before, place.get()):
             return
         self.note(place, lambda: before)
@@ -327,17 +329,17 @@ class Journal:
                 scope.notes[place.key] = (place, before)
 
     def note(self, place: MutablePlace, before: Callable[[], Any]) -> None:
-        """Record that `place` is changed now; `before` returns its value before."""
+        """Record the first change of `place` in the whole lowering, with the current location; `before` returns its previous value."""
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
 
     def write(self, place: MutablePlace, value: Any) -> None:
-        """Change a place, and record that in the open scope."""
+        """Set the value of a place, and record the change in the open scope."""
         self.touch(place)
         place.set(value)
 
     def open(self, changes: Changes | None = None) -> None:
-        """Begin a scope; with `changes`, continue where an earlier one ended."""
+        """Open a scope for a branch.  With `changes`, make these changes again and continue from them."""
         scope = _Scope()
         for key, (place, before, after) in (changes or {}).items():
             scope.notes[key] = (place, before)
@@ -345,7 +347,7 @@ class Journal:
         self._scopes.append(scope)
 
     def close(self) -> Changes:
-        """End the scope: undo its changes, and return them."""
+        """Close the innermost scope: undo its changes, and return them."""
         scope = self._scopes.pop()
         noted = {key: (place, before, place.get()) for key, (place, before) in scope.notes.items()}
         changes = {key: change for key, change in noted.items() if not is_as_before(*change[1:])}
@@ -357,7 +359,7 @@ class Journal:
 
 
 def is_as_before(before: Any, after: Any) -> bool:
-    """Return whether a place holds the same objects as before, or equal numbers and strings."""
+    """Return whether a place holds the same objects as before, in the same order, or equal numbers and strings."""
     if before is after:
         return True
     if isinstance(before, dict) and isinstance(after, dict):
@@ -373,7 +375,7 @@ def is_as_before(before: Any, after: Any) -> bool:
 
 
 def are_one(a: Any, b: Any) -> bool:
-    """Return whether two values are one object, or equal numbers or strings of one type."""
+    """Return whether two values are the same object, or equal numbers or strings of the same type."""
     if a is b:
         return True
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes)):

@@ -1,4 +1,4 @@
-"""Python objects in parsed code: those that it makes, changes, passes to Python, or finds outside."""
+"""Python objects in parsed code: those that it creates, changes, passes to Python code, or finds outside."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["Objects"]
 
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(reversed([])), type(iter({})), type(iter(set())),
           type(iter({}.values())), type(iter({}.items())), enumerate, zip, map, filter)
-"""Types of views and iterators: what they give is in containers, or is given by other iterators."""
+"""Types of views and iterators: their items are in containers, or come from other iterators."""
 
 _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
 """Fast path: types whose methods are all Python's own."""
 
 
 class Objects:
-    """The objects that one lowering handles, and what happens to them.
+    """The objects that one lowering handles, and how it reads, changes and passes them on.
 
-    journal    the changes, which branches take back
-    workspace  the values of attributes and names outside, as parsed code sees them
+    journal    the changes, which are undone at the end of a branch
+    workspace  the values of outside attributes and names, as parsed code sees them
     outside    the objects of the program around
-    aliases    which objects may be the same one; `frame` gives it the frame that runs
+    aliases    which objects may be the same one; it calls `frame` for the frame that is running
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None]):
@@ -47,7 +47,8 @@ class Objects:
         self.aliases = Aliases(world, frame, self.workspace)
 
     def used(self, *values: Any) -> None:
-        """Call this before Python itself uses the values: their methods run unparsed, so what those read is recorded whole."""
+        """Record that the graph depends on the whole of these values.  Call this before Python uses them, since their methods run unparsed.
+        """
         for value in values:
             if type(value) not in _PLAIN:
                 check(value)
@@ -55,9 +56,9 @@ class Objects:
                 self.outside.unparsed.given(value)
 
     def steady(self, x: Any) -> Any:
-        """Return a copy of a container from outside that other threads may change, with what the first read has found; else `x` itself.
+        """Return a copy of a container from outside that other threads may change, as the first read found it; any other object itself.
 
-        It is for code that only looks at what is in it.
+        The caller must only read the copy.
         """
         self.look_into(x)
         if not self.workspace.is_shared or type(x) not in COPIED or self.journal.has_made(x) \
@@ -66,44 +67,47 @@ class Objects:
         return self.workspace.contents(x)
 
     def look_into(self, x: Any) -> None:
-        """Record that parsed code looks at what is in a container from outside, or in those that a view or an iterator gives items of."""
+        """Record that parsed code reads the contents of an outside container, or of the containers behind a view or an iterator."""
         if isinstance(x, CONTAINERS):
             x = self.workspace.original(x)
             if not self.journal.has_made(x):
                 self.world.read_contents(x)
         elif isinstance(x, _VIEWS):
             for held in gc.get_referents(x):
-                for part in held if type(held) is tuple else (held,):  # `zip` has a tuple of iterators
+                for part in held if type(held) is tuple else (held,):  # `zip` refers to a tuple of iterators
                     self.look_into(part)
 
     def steady_item(self, container: Any, index: Any) -> Any:
-        """Return `container[index]`; a number in an array or the like that other threads may change is that which was found first."""
+        """Return `container[index]`.  A number in an array that other threads may change is returned as it was when the array was found."""
         found = self.steady_numbers(container)
         item = container[index] if found is container else found[index]
         return item if found is container or isinstance(item, (int, float, np.generic)) else container[index]
 
     def steady_numbers(self, x: Any) -> Any:
-        """Return an array or the like that other threads may change as it was found first; `x` itself if parsed code has changed it."""
+        """Return an array or similar container as it was when it was found, for code that only reads it.
+
+        Return `x` itself if other threads cannot change it, or if parsed code has created or changed it.
+        """
         self.look_into(x)
         found = self.workspace.numbers(x)
         return x if found is x or self.journal.has_made(x) or ContentsPlace(x).key in self.journal.touched else found
 
     def steady_items(self, x: Any) -> Iterator[Any]:
-        """Return an iterator over a container that parsed code may change meanwhile; changes by other threads are not seen."""
+        """Return an iterator over a container.  It shows changes that parsed code makes meanwhile, but not those of other threads."""
         steady = self.steady(x)
         items = iter(x) if steady is x else self._until_changed(x, steady)
         looks = isinstance(x, _VIEWS) or (isinstance(x, CONTAINERS) and not self.journal.has_made(x))
         return self._looking(x, items) if looks else items
 
     def _looking(self, x: Any, items: Iterator[Any]) -> Iterator[Any]:
-        """Yield items of a container, and record each time that it is looked at: hooks may run between two of them."""
+        """Yield the items, and record a read of the container before each: hooks may run and change it between two items."""
         for item in items:
             self.look_into(x)
             yield item
-        self.look_into(x)  # whether there is one more
+        self.look_into(x)  # the end of the iteration depends on the contents, too
 
     def _until_changed(self, x: Any, steady: Any) -> Iterator[Any]:
-        """Yield the items of `steady`, a copy of `x`; of `x` itself from where parsed code has changed it."""
+        """Yield the items of `steady`, a copy of `x`.  After parsed code has changed `x`, continue with the items of `x` itself."""
         taken = 0
         for item in steady:
             yield item
@@ -122,13 +126,15 @@ class Objects:
         yield from rest
 
     def shown(self, value: Any) -> None:
-        """Call this before a value becomes text: that of a cell shows the cells in it."""
+        """Record what the text of a value depends on.  Call this before a value becomes text; the text of a cell shows the cells in it."""
         self.used(value)
         if self.world.is_cell(value):
             self.world.read_outcome(repr, (value,))
 
     def touched(self, container: Any) -> None:
-        """Call this before a container may be changed.  CompileError where the change could not be taken back."""
+        """Record a change of a container.  Call this before the change.  CompileError if a branch could not undo it, or if aliases forbid
+        it.
+        """
         if isinstance(container, CONTAINERS):
             self.aliases.write(container)
             self.journal.touch(ContentsPlace(container))
@@ -144,7 +150,10 @@ class Objects:
             self.touched(held)
 
     def write(self, place: OutsidePlace, value: Any) -> None:
-        """Change an attribute or a name.  One of the program around is changed when the graph runs, and for parsed code alone."""
+        """Assign an attribute or a name.  For an outside place, the graph repeats the assignment at each run.
+
+        While lowering, the value stays in the workspace where possible, so that only parsed code sees it.
+        """
         if self.outside.has(place):
             known = self.journal.touched.get(place.key)
             if self.world.can_keep(place, value) if known is None else getattr(known[0], "workspace", None) is not None:
@@ -153,18 +162,18 @@ class Objects:
         self.journal.write(place, value)
 
     def attribute(self, holder: Any, name: str, *default: Any) -> Any:
-        """Return `getattr(holder, name, *default)`, as parsed code sees it."""
+        """Return `getattr(holder, name, *default)`, with the values that parsed code has written."""
         if name == "__dict__":
-            self.workspace.expose_all(holder)  # which attributes are read in it is not seen
+            self.workspace.expose_all(holder)  # the attributes that are then read from the dict are not seen here
         return getattr(holder, name, *default) if self.journal.has_made(holder) else self.workspace.attribute(holder, name, *default)
 
     def touched_once(self, place: MutablePlace) -> None:
-        """Call this before a place is changed in a way that a run of the graph cannot repeat."""
+        """Record a change of a place that a run of the graph cannot repeat.  Call this before the change."""
         self.world.refuse_write(place)
         self.journal.touch(place)
 
     def check_key(self, key: Any, loc: Loc) -> None:
-        """Raise CompileError for a run-time number as a key: its hash is not known."""
+        """Raise CompileError if a key is or contains a run-time number, whose hash is not known."""
         self.outside.unparsed.given(key)
         parts = key if isinstance(key, tuple) else (key,)
         if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
@@ -172,12 +181,12 @@ class Objects:
                                          help="use Python values as keys and as elements of sets, or choose with `if` and `elif`")
 
     def born(self, container: Any) -> Any:
-        """Record that parsed code has just made a container.  Return it."""
+        """Record that parsed code has just created a container, and return the container."""
         self.journal.born(ContentsPlace(container))
         return container
 
     def is_late(self, value: Any) -> bool:
-        """Return whether a value, or one inside of it, is known only when the graph runs."""
+        """Return True if a value, or one inside of its containers, is known only when the graph runs."""
         if isinstance(value, (list, tuple, set)):
             return any(self.is_late(item) for item in value)
         if isinstance(value, dict):

@@ -1,12 +1,12 @@
-"""Objects of the program around parsed code, and among its arguments: the code may read them.
+"""Objects of the program around parsed code, and among its arguments, which the code may read.
 
-A graph is made once and runs many times.  An attribute or a name that the body assigns is assigned by each run.  Any other change that it
-makes to such an object would happen once, and is refused at the line that makes it.  Tensors and Parameters are no such objects: a graph
-reads and writes them at each run.
+A graph is made once and runs many times.  Each run repeats the assignments of attributes and names in the body.  Any other change of an
+outside object would happen only once, so it is refused at the line that makes it.  Tensors and Parameters do not count as such objects: a
+graph reads and writes them at each run.
 
     roots      values of global names, of names of enclosing functions, of arguments, and of the attributes of these
-    outside    a root, and all objects that it leads to
-    made       objects that the body itself has made (`Journal.has_made`): never outside
+    outside    the roots, and all objects that they refer to
+    made       objects that the body itself has created (`Journal.has_made`): never outside
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _PLAIN = frozenset({list, tuple, dict, set, frozenset})
 """Fast path: the commonest types that refer to other objects."""
 
 _ALWAYS = (types.ModuleType, type, types.FunctionType)
-"""Types that parsed code does not make: its own functions are `Closure`s."""
+"""Types whose objects always count as outside: parsed code cannot create them, since its own functions are `Closure`s."""
 
 _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
-"""Places of Python's objects."""
+"""The places of Python objects, in contrast to those of tensors and library objects."""
 
 
 class Outside:
-    """The objects that one lowering has found outside."""
+    """The objects of the program around that one lowering has found."""
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace):
         self._world, self._journal, self._workspace = world, journal, workspace
@@ -62,14 +62,14 @@ class Outside:
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
-        """Record an object of the program around as a root.  Return it."""
+        """Record an object of the program around as a root, and return it."""
         if type(x) not in LEAVES and id(x) not in self._noted:
             self._noted[id(x)] = x
             self._roots.append(x)
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
-        """Record `holder.name`, which is `x`, if the holder is outside or its class has the attribute.  Return `x`."""
+        """Record `x`, the value of `holder.name`, as a root if the holder is outside or the class has the attribute.  Return `x`."""
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
@@ -77,7 +77,7 @@ class Outside:
         return x
 
     def given(self, arguments: Iterable[Any]) -> None:
-        """Record the arguments of the outermost call."""
+        """Record the arguments of the outermost call as roots, and the contents of containers among them."""
         for x in arguments:
             if self._journal.has_made(x):
                 continue
@@ -91,7 +91,7 @@ class Outside:
 
     # -- what can be reached ------------------------------------------------------------------------------------------
     def holds(self, x: Any) -> bool:
-        """Return whether `x` is outside."""
+        """Return True if `x` belongs to the program around, False if the lowering has created it or no root leads to it."""
         if self._journal.has_made(x):
             return False
         if isinstance(x, _ALWAYS) or self._world.is_cell(x):
@@ -99,7 +99,7 @@ class Outside:
         return self._is_reached(x) or any(map(self.holds, beneath(x)))
 
     def _is_reached(self, x: Any) -> bool:
-        """Return whether the roots lead to `x`.  Each object is visited at most once in a lowering."""
+        """Return True if the roots lead to `x`.  Each object is visited at most once in a lowering."""
         pending, reached = self._roots, self._reached
         if id(x) in self._noted or id(x) in reached:
             return True
@@ -113,11 +113,11 @@ class Outside:
         return False
 
     def is_given(self, x: Any) -> bool:
-        """Return whether `x` is a container among the arguments."""
+        """Return True if `x` is a container among the arguments of the outermost call."""
         return id(x) in self._given
 
     def parts(self, x: Any) -> list[Any]:
-        """Return the objects that `x` refers to, except those of LEAVES."""
+        """Return the objects that `x` refers to, without those of unchangeable types (LEAVES)."""
         return [part for part in self._parts(x) if type(part) not in LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
@@ -137,7 +137,10 @@ class Outside:
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """Raise CompileError when something outside has been changed by other than what the graph does; undo that change before."""
+        """Raise CompileError if the lowering has changed an outside object in a way that the graph does not repeat.
+
+        All such changes are undone first.  For places that the body wrote and restored, record that the graph depends on their values.
+        """
         self.unparsed.note_changes()
         touched = [entry for entry in self._journal.touched.values() if self.has(entry[0]) and not self._world.is_written_later(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
@@ -155,13 +158,13 @@ class Outside:
             self._look(place)
 
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
-        """Undo the changes of outside places for whose value now `is_meant` returns true."""
+        """Undo the changes of those outside places whose current value satisfies `is_meant`."""
         for place, before, _ in reversed(self._journal.touched.values()):
             if self.has(place) and is_meant(place.get()):
                 place.set(before)
 
     def _look(self, place: MutablePlace) -> None:
-        """Record that the graph depends on the value of a place: the body wrote it, and left it as it was."""
+        """Record that the graph depends on the value of a place.  The body has written the place and restored its value."""
         match place:
             case ItemPlace(holder=namespace, name=name):
                 self._world.read_name(namespace, name)
@@ -173,7 +176,7 @@ class Outside:
                 pass
 
     def has(self, place: MutablePlace) -> bool:
-        """Return whether a place belongs to something outside."""
+        """Return True if a place belongs to an object or a namespace outside."""
         match place:
             case ItemPlace() | CellPlace():
                 return True
@@ -185,7 +188,7 @@ class Outside:
                 return self._world.is_outside(place)
 
     def _is_given(self, place: MutablePlace) -> bool:
-        """Return whether it is the contents of a container among the arguments."""
+        """Return True if a place is the contents of a container among the arguments."""
         return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
     def _described(self, place: MutablePlace) -> str:
@@ -218,12 +221,12 @@ class Outside:
 
 
 def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:
-    """Return whether a place has its value of before: one object under a name, all items of a container."""
+    """Return True if a place has its previous value: the same object for a name or an attribute, the same items for a container."""
     return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
 
 
 def beneath(x: Any) -> Iterable[Any]:
-    """Return the objects that `x` is a view of, and writes into."""
+    """Return the objects whose memory or items `x` shows and writes, such as the base of an array view; empty if `x` is not a view."""
     match x:
         case np.ndarray() | np.flatiter():
             return () if x.base is None else (x.base,)

@@ -1,4 +1,4 @@
-"""Functions of Python's and NumPy's that may be called while parsing: their result depends on their arguments alone."""
+"""Functions of Python and NumPy that may be called while parsing, because their result depends on their arguments only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = frozenset({
     "typing", "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap",
     "bisect", "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
 })
-"""Modules of functions whose result depends on their arguments alone."""
+"""Modules of functions whose result depends on their arguments only."""
 
 _IMPURE = frozenset({
     "input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id",
@@ -27,37 +27,41 @@ _IMPURE = frozenset({
 """Built-in functions whose result depends on more than their arguments."""
 
 _STANDARD = str(Path(os.__file__).parent)
-"""The directory of Python's library."""
+"""The directory of Python's standard library."""
 
 
 def is_standard(function: types.FunctionType) -> bool:
-    """Return whether it is a function of Python's library, by the name and the file of its module."""
+    """Return True for a function of Python's standard library, judged by the name and the file of its module."""
     file = function.__code__.co_filename
     ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
     return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
 
 
 def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python's library or to an installed package, and not to the user."""
+    """Return True if a file belongs to Python's standard library or to an installed package, False if it is the user's."""
     return file.startswith(("<frozen", _STANDARD)) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def looks_at_functions(function: Any) -> bool:
-    """Return whether a function of Python's may be about the functions among its arguments, and does not call them."""
+    """Return True for a function of a module such as `inspect` or `copy`, which examines functions among its arguments and does not call
+    them.
+    """
     return _module_of(function) in ("inspect", "copy", "typing", "weakref")
 
 
 def is_in_c(kind: type) -> bool:
-    """Return whether a class is written in C: neither its bases nor its attributes, nor the class of its instances, can change."""
+    """Return True if a class is written in C: then its bases, its attributes and the class of its instances cannot change."""
     return not kind.__flags__ & _HEAP_TYPE
 
 
 _HEAP_TYPE = 1 << 9
-"""The flag of classes that a `class` statement makes."""
+"""The flag of classes that a `class` statement creates."""
 
 
 def is_installed_class(kind: type) -> bool:
-    """Return whether a class belongs to Python's library or to an installed package; False for Python's own containers and records."""
+    """Return True if a class belongs to Python's standard library or an installed package.  False for built-in types and containers, such
+    as `deque`.
+    """
     module = kind.__module__
     if module in ("builtins", "array", "collections", "types"):
         return False
@@ -66,17 +70,20 @@ def is_installed_class(kind: type) -> bool:
 
 @functools.cache
 def is_installed_module(module: str) -> bool:
-    """Return whether a module belongs to Python's library or to an installed package, and not to the user."""
+    """Return True if a module belongs to Python's standard library or to an installed package, False if it is the user's."""
     return is_installed(getattr(sys.modules.get(module), "__file__", None) or ("" if module == "__main__" else "<frozen>"))
 
 
 def changes_arguments(function: Any) -> bool:
-    """Return whether it may change a list among its arguments."""
+    """Return True for a function of a module such as `heapq` or `operator`, which may change containers among its arguments."""
     return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
 
 
 def _module_of(function: Any) -> str:
-    """Return the module that a function names, or its file's if that is one of MODULES: `functools.wraps` copies the name."""
+    """Return the name of the module that defines a function.
+
+    The name in `__module__` is not trusted if it is in MODULES, since `functools.wraps` copies it: then the function's globals tell.
+    """
     named = getattr(function, "__module__", None) or ""
     if isinstance(function, types.FunctionType) and named.partition(".")[0] in MODULES:
         return function.__globals__.get("__name__") or ""
@@ -84,13 +91,13 @@ def _module_of(function: Any) -> str:
 
 
 def is_of_pure_module(function: Any) -> bool:
-    """Return whether it is a function of Python's library whose result depends on its arguments alone."""
+    """Return True if a function belongs to one of MODULES, whose functions depend on their arguments only.  `numpy.random` is excluded."""
     module = _module_of(function)
     return module.partition(".")[0] in MODULES and not module.startswith("numpy.random")
 
 
 def depends_on_arguments_alone(function: Any) -> bool:
-    """Return whether a built-in function or a method of one of Python's types may be called while parsing."""
+    """Return True if a built-in function, or a method of one of Python's types, may be called while parsing."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     module = _module_of(function)

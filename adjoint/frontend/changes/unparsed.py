@@ -1,8 +1,8 @@
-"""Changes made by functions of the user's that Python calls by itself: `__float__`, `__hash__`, `__lt__`, `__get__`, `__getattr__`.
+"""Changes by user-defined special methods that Python calls by itself: `__float__`, `__hash__`, `__lt__`, `__get__`, `__getattr__`.
 
-Parsed code records each change in the journal.  Where Python is given an object of the user's, its special methods run unparsed, so the
-places that they can change are recorded before, and compared at the end: the object's attributes, those of its class, and the global names
-and variables of enclosing functions that the methods use, with the contents of the containers and arrays in all of these.
+Parsed code records each change in the journal.  When Python receives an object of a user's class, the special methods run unparsed.  So the
+places that these methods can change are recorded before the call and compared at the end of the lowering: the attributes of the object and
+of its class, the global names and closure variables that the methods use, and the contents of containers and arrays in all of these.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from adjoint.frontend.world import World
 __all__ = ["Unparsed"]
 
 _WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
-"""Types without methods of the user's."""
+"""Types that have no user-defined methods."""
 
 
 class Unparsed:
-    """The objects that one lowering has passed to Python, with their state at that time.
+    """The objects that one lowering has passed to Python code, with their state at that time.
 
-    found  is called with each recorded object: it belongs to the program around the parsed code
+    found  called for each recorded object, which belongs to the program around
     """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace, found: Callable[[Any], Any]):
@@ -57,11 +57,11 @@ class Unparsed:
         self._reads = UnparsedReads(world)
 
     def given(self, *values: Any) -> None:
-        """Record what the methods of these values read and can change; Python may call them now."""
+        """Record what the methods of these values can read and change.  Call this before Python code may call the methods."""
         self._reads.given(*values)
         found = [*self._parts(values, {})]
         users = [x for x in found if self._is_of_the_user(x)]
-        if users:  # nobody else's code changes a container that it is given to look at, and Python itself writes into no array
+        if users:  # other code changes no container that it only reads, and Python itself writes into no array
             self._remember_contents([x for x in found if not isinstance(x, np.ndarray)])
         known: dict[int, Any] = {}
         while users:
@@ -73,9 +73,9 @@ class Unparsed:
                 users += filter(self._is_of_the_user, beneath)
 
     def _parts(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-        """Yield values, and what is in those that are containers, each once; not what has no methods of the user's.
+        """Yield the values and, for containers, the values inside, each once.  Objects without user-defined methods are skipped.
 
-        known  by id, those that have been yielded before; it keeps them alive
+        known  the objects that earlier calls have yielded, by `id`; holding them keeps the ids valid
         """
         pending = [*values]
         while pending:
@@ -99,7 +99,7 @@ class Unparsed:
                 self._remember(ContentsPlace(x))
 
     def read(self, holder: Any, name: str) -> None:
-        """Record what can change when `holder.name` is read, if a function of the user's computes it."""
+        """Record what may change when `holder.name` is read, if user code computes the attribute."""
         kind = type(holder)
         static = inspect.getattr_static(kind, name, None)
         getter = getattr(type(static), "__get__", None)
@@ -118,7 +118,7 @@ class Unparsed:
         return self._kinds[type(x)]
 
     def _has_methods(self, *classes: type) -> bool:
-        """Return whether a class has methods of the user's, and no base of the library's."""
+        """Return True if one of the classes or their bases has a method of the user's, and none of them belongs to the library."""
         kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
         if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
@@ -126,7 +126,9 @@ class Unparsed:
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
-        """Record an object's own places.  Return the values in them, and what else its methods use."""
+        """Record the places of an object that its methods may change.  Return the values in them, and the other objects that the methods
+        use.
+        """
         if isinstance(x, types.FunctionType):
             return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]
         found: list[Any] = [] if isinstance(x, type) and type(x) is type else [type(x)]
@@ -177,16 +179,16 @@ class Unparsed:
         self._before[place.key] = place, place.get(), self._world.loc
 
     def note_changes(self) -> None:
-        """Record in the journal what has changed since it was passed to Python."""
+        """Compare all recorded places with their state before, and record the changed ones in the journal."""
         for x, names, loc in self._names:
             for name in getattr(x, "__dict__", {}).keys() - names:
-                # A property may keep the value that it has computed once.
+                # a cached property may store its value
                 if not isinstance(getattr(type(x), name, None), functools.cached_property):
                     place = AttributePlace(x, name)
                     self._before.setdefault(place.key, (place, MISSING, loc))
         for key, (place, before, loc) in self._before.items():
             same = is_as_before if isinstance(place, ContentsPlace) else are_one
             if not same(before, place.get()):
-                # If a statement has changed it since, the message shows that statement.
+                # if a statement of parsed code changed the place, too, the message shows that statement
                 *_, shown = self._journal.touched.get(key, (loc,))
                 self._journal.touched[key] = place, before, shown

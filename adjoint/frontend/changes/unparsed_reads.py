@@ -1,8 +1,8 @@
-"""What functions of the user's read that Python calls by itself: `__lt__`, `__iter__`, `__float__`, a property that `attrgetter` reads.
+"""Reads by user functions that Python calls by itself: `__lt__`, `__iter__`, `__float__`, a property that `attrgetter` reads.
 
-Parsed code records each read.  Where Python is given an object of the user's, its special methods run unparsed.  So all that they may
-read is recorded when the object is given: its attributes, those members of its class that its special methods and properties name, and
-the global names and variables of enclosing functions that these use.
+Parsed code records each read.  When Python receives an object of a user's class, the special methods run unparsed.  So everything that they
+may read is recorded when the object is passed: its attributes, the members of its class that its special methods and properties use, and
+the global names and closure variables that these use.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ __all__ = ["UnparsedReads", "functions_of"]
 _CONTAINERS = (tuple, list, set, frozenset, collections.deque)
 _BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 _NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "__class_getitem__", "__del__"})
-"""Special methods that Python does not call on an object that exists."""
+"""Special methods that Python does not call on an existing object."""
 
 
 class UnparsedReads:
-    """Records them in one lowering."""
+    """Record, for one lowering, the reads that unparsed special methods may do."""
 
     def __init__(self, world: World):
         self._world = world
 
     def given(self, *values: Any) -> None:
-        """Record what the methods of these values may read, and those of the values in them; Python may call them now."""
+        """Record what the methods of these values, and of the values inside of them, may read.  Call this before Python code may call the
+        methods.
+        """
         pending, seen = [*values], dict[int, Any]()
         while pending:
             x = pending.pop()
@@ -57,9 +59,10 @@ class UnparsedReads:
                 pending += self._of_class(type(x), seen)
 
     def _of_class(self, kind: type, seen: dict[int, Any], instance: type | None = None) -> Iterator[Any]:
-        """Record the members of a class that its special methods and properties use.  Yield the objects that their functions use.
+        """Record the members of a class that its special methods and properties use.  Yield the objects that those functions use.
 
-        instance  the class of which `kind` is the metaclass: its own members are recorded, too
+        seen      the objects that have been recorded, by `id`
+        instance  the class whose metaclass `kind` is: the members of `instance` that the functions use are recorded, too
         """
         members: dict[str, Any] = {}
         for base in reversed(kind.__mro__):
@@ -87,7 +90,7 @@ class UnparsedReads:
         return not (self._world.is_library(function) or purity.is_installed(function.__code__.co_filename))
 
     def _of_function(self, function: types.FunctionType, seen: dict[int, Any]) -> Iterator[Any]:
-        """Record the names that a function uses, and the functions among these.  Yield the other objects that they stand for."""
+        """Record the names that a function uses, and do the same for the functions among their values.  Yield the other values."""
         if id(function) in seen or not self._is_of_the_user(function):
             return
         seen[id(function)] = function
@@ -110,7 +113,7 @@ class UnparsedReads:
 
 
 def functions_of(member: Any) -> Iterator[types.FunctionType]:
-    """Yield the functions in a member of a class."""
+    """Yield the Python functions behind a member of a class: of a method, a static or class method, or a property."""
     match member:
         case staticmethod() | classmethod():
             found = (member.__func__,)
@@ -124,7 +127,7 @@ def functions_of(member: Any) -> Iterator[types.FunctionType]:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes in a function and in those inside of it."""
+    """Yield the names of globals and attributes that a code and the codes nested in it use."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

@@ -1,13 +1,14 @@
-"""What one lowering sees of the program around it: writes that nobody else sees, and reads that repeat.
+"""The program around, as one lowering sees it: writes that no other code sees, and reads that always return the same value.
 
-Other threads run while a function is lowered, and use the same objects. So a lowering leaves these as they are:
+Other threads run while a function is lowered, and use the same objects. So a lowering leaves these objects unchanged:
 
     a write   to an attribute, a global name or a variable of an enclosing function stays in the workspace
-    a read    of such a place returns what parsed code wrote last, or else what the first read found: the guards compare with that
+    a read    of such a place returns the last value that parsed code wrote, or else the value that the first read found; guards compare
+              with it
 
-Python code that is not parsed reads the objects themselves. Before it may read a place that parsed code has written, the value is put
-there (`expose`). At the end it is taken back (`withdraw`), unless another thread has written the place since: that write stays, and the
-lowering is disturbed, so that the graph is made again.
+Unparsed Python code reads the objects themselves. Before it may read a place that parsed code has written, the value is put into the object
+(`expose`). At the end it is removed again (`withdraw`), unless another thread has written the place since: then that write stays, and the
+lowering counts as disturbed, so that the graph is made again.
 """
 
 from __future__ import annotations
@@ -38,24 +39,26 @@ from adjoint.frontend.world import World
 __all__ = ["COPIED", "Workspace"]
 
 COPIED: Mapping[type, Callable[[Any], Any]] = {list: list, dict: dict, set: set, deque: lambda x: deque(x, x.maxlen)}
-"""Containers, and how Python copies one at once: no other thread runs meanwhile.  Others, such as arrays, may have views."""
+"""Container types whose copy is atomic (no other thread runs meanwhile), and the copying functions.  Others, such as arrays, may have
+views.
+"""
 
 _NUMBERS: Mapping[type, Callable[[Any], Any]] = {np.ndarray: np.ndarray.copy, bytearray: bytearray, array: lambda x: x[:]}
-"""Containers of numbers, and how one is copied."""
+"""Types of containers of numbers, and the functions that copy them."""
 
 Key = tuple[Any, ...]
 
 
 def other_threads_run() -> bool:
-    """Return whether there are threads of Python besides this one."""
+    """Return True if other Python threads exist besides this one."""
     return len(sys._current_frames()) > 1
 
 
 class Workspace:
     """The workspace of one lowering.
 
-    is_shared     True if other threads may change what is read: only then reads are kept
-    is_disturbed  True if another thread has written a place whose value was exposed
+    is_shared     True if other threads may change the objects; only then the values of first reads are kept
+    is_disturbed  True if another thread has written a place or an array that this lowering has used
     """
 
     def __init__(self, world: World):
@@ -64,27 +67,29 @@ class Workspace:
         self.is_disturbed = False
         self._written: dict[Key, tuple[OutsidePlace, Any]] = {}
         self._attributes: dict[int, tuple[Any, dict[str, Any]]] = {}
-        """By the id of an object, the object and its written attributes."""
+        """For the `id` of each object with written attributes: the object, and the written values by name."""
         self._of_classes = False
-        """True if attributes of a class have been written."""
+        """True if an attribute of a class has been written."""
         self._found: dict[Key, tuple[Any, Any]] = {}
-        """By the key of a place, its object, and what the first read has found."""
+        """For the key of each place that was read: the place, and the value that the first read found."""
         self._exposed: dict[Key, tuple[OutsidePlace, Any, Any]] = {}
-        """The places with what they held before, and with what was put there."""
+        """For the key of each exposed place: the place, its value before, and the value that was put there."""
         self._contents: dict[int, tuple[Any, Any]] = {}
-        """By the id of a container, the container and a copy of what was read in it."""
+        """For the `id` of each container that was read: the container and the copy of its contents."""
         self._originals: dict[int, Any] = {}
-        """By the id of such a copy, the container."""
+        """For the `id` of each such copy: the container."""
         self._compared: dict[int, tuple[Any, Any, Any]] = {}
-        """By its id, a container of another kind, such as an array, a copy of it as it was found if it has numbers, and what was in it."""
+        """For the `id` of each array or other container without an atomic copy: the container, a copy of its numbers or MISSING, and its
+        contents.
+        """
         self._open: set[Key] = set()
-        """The keys of places that code which is not parsed may read from now on."""
+        """The keys of places that unparsed code may read from now on."""
         self._open_holders: dict[int, Any] = {}
-        """By its id, an object of which it may read all attributes."""
+        """For the `id`: each object of which unparsed code may read all attributes."""
 
     # -- places -----------------------------------------------------------------------------------------------------------
     def get(self, place: OutsidePlace) -> Any:
-        """Return the value of a place; MISSING for none."""
+        """Return the value of a place as parsed code sees it, or MISSING if there is none."""
         written = self._written.get(place.key)
         if written is not None:
             return written[1]
@@ -93,7 +98,7 @@ class Workspace:
         return self._repeated(place, place.held())
 
     def set(self, place: OutsidePlace, value: Any) -> None:
-        """Write a place; MISSING takes the write back."""
+        """Write a value to a place; MISSING removes an earlier write."""
         key = place.key
         if value is MISSING:
             self._written.pop(key, None)
@@ -107,7 +112,10 @@ class Workspace:
             self._put(place, value)
 
     def begin(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Let a place have a value from the beginning; an attribute that is not the object's own is that of its class."""
+        """Give a place an initial value, as if the first read had found it.
+
+        is_own  False for an attribute that the object inherits from its class: then no value is set
+        """
         self._world.saw(place, value, is_own)
         if is_own:
             self.set(place, value)
@@ -115,7 +123,7 @@ class Workspace:
             self._attributes_of(place.holder)[place.name] = MISSING
 
     def is_own(self, place: OutsidePlace) -> bool:
-        """Return False if a place is an attribute that the object has of its class."""
+        """Return False if a place is an attribute that the object inherits from its class, True for all other places."""
         if not isinstance(place, AttributePlace):
             return True
         written = self._attributes.get(id(place.holder), (None, {}))[1]
@@ -130,21 +138,22 @@ class Workspace:
         return known[1]
 
     def values_of(self, holder: object) -> Iterable[Any]:
-        """Return the values written to the attributes of an object."""
+        """Return the values that parsed code has written to the attributes of an object; MISSING stands for an attribute that is inherited.
+        """
         return () if id(holder) not in self._attributes else self._attributes[id(holder)][1].values()
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def item(self, namespace: dict[str, Any], name: str) -> Any:
-        """Return the value of a global name; MISSING for none."""
+        """Return the value of a global name, or MISSING if there is none."""
         return self.get(ItemPlace(namespace, name)) if self._written or self.is_shared else namespace.get(name, MISSING)
 
     def variable(self, cell: types.CellType) -> Any:
-        """Return the value of a variable of an enclosing function; ValueError if it has none."""
+        """Return the value of a variable of an enclosing function.  ValueError if it has no value."""
         found = self.get(CellPlace(cell)) if self._written or self.is_shared else cell.cell_contents
         return cell.cell_contents if found is MISSING else found
 
     def attribute(self, holder: Any, name: str, *default: Any) -> Any:
-        """Return `getattr(holder, name, *default)` as parsed code sees it."""
+        """Return `getattr(holder, name, *default)`, with the values that parsed code has written or read before."""
         if type(holder) is types.ModuleType:
             found = self.item(vars(holder), name)
             return getattr(holder, name, *default) if found is MISSING else found
@@ -164,7 +173,7 @@ class Workspace:
         return self._repeated(place, found)
 
     def _written_attribute(self, holder: Any, name: str) -> Any:
-        """Return the written value of an attribute, or _NOT_WRITTEN."""
+        """Return the value that parsed code has written to an attribute of an object or of its classes, or _NOT_WRITTEN."""
         if id(holder) in self._attributes:
             own = self._attributes[id(holder)][1]
             if name in own:
@@ -172,7 +181,7 @@ class Workspace:
         if isinstance(holder, type):
             classes = holder.__mro__
         elif type(holder) is super:
-            found: Any = holder  # to pyright, super has no attributes of its own
+            found: Any = holder  # pyright knows no attributes of `super`
             classes = found.__self_class__.__mro__
             classes = classes[classes.index(found.__thisclass__) + 1 :]
         else:
@@ -185,7 +194,7 @@ class Workspace:
         return _NOT_WRITTEN
 
     def _repeated(self, place: OutsidePlace, found: Any) -> Any:
-        """Return what the first read of a place has found, which was `found` if this is the first one."""
+        """Return the value that the first read of a place found.  If this is the first read, keep `found` and return it."""
         if found is MISSING or not self.is_shared or self._is_open(place):
             return found
         known = self._found.get(place.key)
@@ -193,7 +202,7 @@ class Workspace:
             return known[1]
         stored = _stored(place, found)
         if stored is None and isinstance(place, AttributePlace) and self._is_plain(type(place.holder)):
-            # Another thread has written it meanwhile, unless each read computes one.
+            # either another thread has written the attribute meanwhile, or each read computes a new value
             found, stored = _stored_now(place, found)
         if stored is not None:
             self._found[place.key] = place, found
@@ -202,7 +211,7 @@ class Workspace:
         return found
 
     def _watch(self, value: Any) -> None:
-        """Keep what is in the containers of other kinds in a value: `compare` finds whether another thread has written them since."""
+        """Keep the contents of arrays and other containers inside of a value, so that `compare` can find writes by other threads."""
         pending, seen = [value], set[int]()
         while pending:
             x = pending.pop()
@@ -217,21 +226,23 @@ class Workspace:
                 self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, ContentsPlace(x).get()))
 
     def numbers(self, container: Any) -> Any:
-        """Return an array or the like as it was when it was found; only for code that neither changes it nor takes a view of it."""
+        """Return an array or similar container as it was when it was found.  The caller must not change it or keep a view of it."""
         found = self._compared.get(id(container), (None, MISSING))[1]
         return container if found is MISSING else found
 
     def compare(self) -> None:
-        """Find out whether another thread has written an array or the like since it was found; to be called when the guards are firm."""
+        """Set `is_disturbed` if another thread has written an array or similar container since it was found.  Called when the guards are
+        firm.
+        """
         self.is_disturbed |= any(not is_as_before(before, ContentsPlace(x).get()) for x, _, before in self._compared.values())
 
     def _is_plain(self, kind: type) -> bool:
-        """Return True if `getattr` of an object of this class looks the attribute up as Python does by itself."""
+        """Return True if reading attributes of this class runs Python's or the library's lookup, and no user code."""
         method = kind.__getattribute__
         return isinstance(method, types.WrapperDescriptorType) or self._world.is_library(method)
 
     def contents(self, container: Any) -> Any:
-        """Return a container with the items that the first read of this one has found."""
+        """Return a copy of a container with the items that its first read found."""
         known = self._contents.get(id(container))
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
@@ -240,13 +251,16 @@ class Workspace:
         return known[1]
 
     def original(self, container: Any) -> Any:
-        """Return the container of which this is a copy, or a copy of a copy, that `contents` has made; `container` itself if it is none."""
+        """Return the container from which `contents` made this copy, also through several copies; any other object is returned itself."""
         while id(container) in self._originals:
             container = self._originals[id(container)]
         return container
 
     def as_found(self, value: Any, around: tuple[int, ...] = ()) -> Any:
-        """Return a value with the containers in it as they have been read; `around` holds the ids of those that contain it."""
+        """Return a value in which all containers have the contents that the lowering read.
+
+        around  the `id`s of the containers around `value`, against infinite recursion
+        """
         if id(value) in self._compared:
             return self.numbers(value)
         if not (self._contents or self._compared) or id(value) in around or not (type(value) in COPIED or type(value) is tuple):
@@ -259,14 +273,14 @@ class Workspace:
 
     # -- code that is not parsed --------------------------------------------------------------------------------------------
     def expose(self, place: OutsidePlace) -> None:
-        """Let code that is not parsed find in the object what parsed code writes to a place, from now on."""
+        """Let unparsed code see, from now on, the values that parsed code writes to a place: they are also put into the object."""
         key = place.key
         self._open.add(key)
         if key in self._written and key not in self._exposed:
             self._put(*self._written[key])
 
     def expose_all(self, holder: Any) -> None:
-        """Do the same for all attributes of an object."""
+        """Do the same as `expose` for all attributes of an object."""
         self._open_holders[id(holder)] = holder
         for name in (*self._attributes.get(id(holder), (None, {}))[1],):
             self.expose(AttributePlace(holder, name))
@@ -288,7 +302,10 @@ class Workspace:
         self._exposed[place.key] = place, before, value
 
     def withdraw(self) -> None:
-        """Take back what was put into objects, where no other thread has written since."""
+        """Restore the values that the objects had before they were exposed.
+
+        Where another thread has written since, its write stays, and the lowering counts as disturbed.
+        """
         for place, before, put in reversed(self._exposed.values()):
             if are_one(place.held(), put):
                 place.put(before)
@@ -297,7 +314,7 @@ class Workspace:
         self._exposed.clear()
 
     def end(self) -> None:
-        """Drop all objects: nothing is run any more."""
+        """Free all objects after the lowering has ended."""
         self._written, self._attributes, self._found, self._contents, self._originals = {}, {}, {}, {}, {}
         self._compared, self._open_holders = {}, {}
 
@@ -305,12 +322,12 @@ class Workspace:
 _NOT_WRITTEN: Any = object()
 
 def _is_own(place: OutsidePlace) -> bool:
-    """Return True unless a place is an attribute that an object has of its class."""
+    """Return False if a place is an attribute that an object inherits from its class, True for all other places."""
     return not isinstance(place, AttributePlace) or place.name in getattr(place.holder, "__dict__", (place.name,))
 
 
 def _stored(place: OutsidePlace, found: Any) -> bool | None:
-    """Return True if an object holds the value that a read has found, False if its class does, None if it was computed."""
+    """Return where the value that a read found is stored: True for the object, False for its class, None if it was computed."""
     if not isinstance(place, AttributePlace):
         return True
     holder, name = place.holder, place.name
@@ -324,9 +341,9 @@ def _stored(place: OutsidePlace, found: Any) -> bool | None:
 
 
 def _stored_now(place: AttributePlace, found: Any) -> tuple[Any, bool | None]:
-    """Look up what an attribute is now, without code of the user's: another thread may have written it after `found` was read.
+    """Read an attribute again without running user code: another thread may have written it after `found` was read.
 
-    Return that, with True if it is stored in the object and False if in its class; `found` and None if it is computed.
+    Return the value, and True if the object stores it or False if its class does; `found` and None if the attribute is computed.
     """
     holder, name = place.holder, place.name
     static = inspect.getattr_static(holder, name, MISSING)

@@ -1,4 +1,4 @@
-"""Assignment: to names, attributes, items, and several at once; augmented assignment and `del`."""
+"""Assignment to names, attributes and items, unpacking, augmented assignment, and `del`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Assignment"]
 
 
 class Assignment:
-    """Binds and deletes targets."""
+    """Run assignments and deletions."""
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, names: Names,
@@ -31,12 +31,12 @@ class Assignment:
         self.iterators, self.names, self.access, self.run = iterators, names, access, run
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        """Bind a name, unpack into several targets, or write an attribute or item."""
+        """Assign a value to a target: a name, several targets to unpack into, an attribute or an item."""
         match target:
             case ast.Name(id=name):
                 self.world.hint(value, name)
                 if name not in self.stack.frame.local:
-                    # It is changed where others see it, which may be a mistake.
+                    # other code sees this change, so an error may name the place
                     self.world.loc = self.stack.loc_of(target)
                 self.names.bind(name, value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
@@ -52,7 +52,7 @@ class Assignment:
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, node: ast.AST) -> None:
         starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
-        # One item more than there are targets shows that there are too many: no further one is taken.
+        # to detect too many items, one more than there are targets is taken, and no further one
         items = list(itertools.islice(self.iterators.iterated(value, node), None if starred else len(targets) + 1))
         with self.stack.here(node):
             if starred:

@@ -1,4 +1,4 @@
-"""Comprehensions: the rounds of their loops."""
+"""Comprehensions and generator expressions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Comprehensions"]
 
 
 class Comprehensions:
-    """Runs the loops of comprehensions."""
+    """Run the loops of comprehensions and generator expressions."""
 
     def __init__(self, stack: CallStack, objects: Objects, iterators: Iterators, conditions: Conditions, run: Runner):
         self.stack, self.objects, self.iterators, self.conditions = stack, objects, iterators, conditions
         self.run = run
 
     def rounds(self, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[None]:
-        """Yield once for each round of the loops of a comprehension.  Its names are bound in a frame of their own."""
+        """Yield once for each round of a comprehension's loops.  Its variables are bound in a frame of their own."""
         outer = self.stack.frame
         first = self.iterators.all_of(self.run.value(generators[0].iter), generators[0].iter)
         self.stack.frame = self._inner(generators)
@@ -37,7 +37,7 @@ class Comprehensions:
             self.stack.frame = outer
 
     def generator(self, item: ast.expr, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[Any]:
-        """Return the generator of a generator expression: `item` is evaluated each time that it is advanced."""
+        """Return the iterator of a generator expression: it evaluates `item` when it is advanced."""
         source = self.run.value(generators[0].iter)
         first = self.iterators.iterated(source, generators[0].iter)
         rounds = self._rounds(generators, 0, first, node, self.iterators.iterated)
@@ -56,14 +56,18 @@ class Comprehensions:
             yield found
 
     def _inner(self, generators: Sequence[ast.comprehension]) -> Frame:
-        """Return a frame for the names of a comprehension."""
+        """Return a new frame for the variables of a comprehension."""
         inner = self.stack.frame.inner(frozenset(assigned_names([g.target for g in generators])))
         self.objects.journal.born(NamesPlace(inner.names))
         return inner
 
     def _rounds(self, generators: Sequence[ast.comprehension], index: int, items: Iterator[Any], node: ast.AST,
                 over: Callable[[Any, ast.AST], Iterator[Any]]) -> Iterator[None]:
-        """Yield once for each round of the loops from `index` on; `over` gives the iterators of those inside."""
+        """Yield once for each round of the loops from number `index` on.
+
+        items  the items of the loop `index`
+        over   returns the iterator for an inner loop's value and its node
+        """
         generator = generators[index]
         if generator.is_async:
             raise self.stack.unsupported(node, "an `async` comprehension is not supported in a graph", "use an ordinary one")
@@ -78,7 +82,7 @@ class Comprehensions:
                 yield from self._rounds(generators, index + 1, over(self.run.value(following), following), node, over)
 
     def _kept(self, test: ast.expr) -> bool:
-        """Return whether a condition of a comprehension holds.  CompileError if a tensor decides it."""
+        """Return whether an `if` clause of a comprehension holds.  CompileError if a tensor decides that."""
         condition = self.conditions.test(test)
         if not isinstance(condition, bool):
             raise errors.VALUE_NEEDED.at(

@@ -21,7 +21,7 @@ __all__ = ["Conditions"]
 
 
 class Conditions:
-    """Evaluates conditions: to a bool where it is known while parsing, else to a run-time one."""
+    """Evaluate conditions: to a bool if the truth is known while parsing, otherwise to a run-time bool."""
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
@@ -31,11 +31,12 @@ class Conditions:
         self.iterators, self.decisions, self.run = iterators, decisions, run
 
     def test(self, node: ast.expr) -> Any:
-        """Return the truth of an expression of which only that matters: a bool, or an atom of the IR."""
+        """Return the truth of an expression of which only the truth is used: a bool, or an atom of the IR."""
         return self.decisions.truth(self.tested(node), node)
 
     def tested(self, node: ast.expr) -> Any:
-        """Return a value with the truth of `node`: operands of `and` and `or` may be of any types."""
+        """Return a value that has the truth of `node`.  The operands of `and` and `or` may differ in type, since only their truth is used.
+        """
         if not isinstance(node, ast.BoolOp):
             return self.run.value(node)
         until = isinstance(node.op, ast.Or)
@@ -53,7 +54,7 @@ class Conditions:
         return following(node.values)
 
     def negated(self, x: Any, node: ast.AST) -> Any:
-        """Return `not x`: a bool, or a run-time one."""
+        """Return `not x`, as a bool or a run-time bool."""
         condition = self.decisions.truth(x, node)
         if isinstance(condition, bool):
             return not condition
@@ -61,7 +62,7 @@ class Conditions:
             return self.world.number("bool", x).negated()
 
     def either(self, values: Sequence[ast.expr], until: bool, node: ast.AST) -> Any:
-        """Return `a or b or ..` (`until` is True) or `a and b and ..`: the first value whose truth is `until`, else the last."""
+        """Return `a or b or ..` (`until` is True) or `a and b and ..`: the first value whose truth is `until`, or the last value."""
         value = self.run.value(values[0])
         if len(values) == 1:
             return value
@@ -75,7 +76,7 @@ class Conditions:
                                      f"`{word}` returns one of its operands: write `ops.logical_{word}`, or an `if`")
 
     def compared(self, node: ast.Compare) -> Any:
-        """Return the value of `a < b < c`: each operand is computed once, the rest only where the first part holds."""
+        """Return the value of a chain `a < b < c`.  Each operand is computed once, and later ones only while the chain holds."""
         return self._chain(node, self.run.value(node.left), 0)
 
     def _chain(self, node: ast.Compare, left: Any, index: int) -> Any:
@@ -89,7 +90,7 @@ class Conditions:
         return self.decisions.choice(held, lambda: self._chain(node, right, index + 1), lambda: held, node)
 
     def comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
-        """Return the value of one comparison."""
+        """Return the value of one comparison.  CompileError for `is` if a branch or a loop decides the answer."""
         if not isinstance(op, (ast.Is, ast.IsNot)):
             self.objects.used(left, right)
             if isinstance(left, (list, tuple, dict)) or isinstance(right, (list, tuple, dict)):
@@ -114,7 +115,7 @@ class Conditions:
                     return self.operators.compare(COMPARE[type(op)], left, right)
 
     def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
-        """Return `(item in container) is wanted`; with tensors involved, `==` compares item by item."""
+        """Return `(item in container) is wanted`.  If tensors are involved, the items are compared one by one with `==`."""
         method = self.operators.special(container, "__contains__")
         if method is not None:
             found = self.run.call(method, (container, item), {})

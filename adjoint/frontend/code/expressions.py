@@ -1,7 +1,7 @@
-"""Expressions: each is computed by Python's own operators on the values of its parts; a tensor's operators emit nodes.
+"""Expressions: Python's own operators compute each from the values of its parts; operators of tensors emit nodes.
 
-What a tensor decides (`a if c else b`, `a and b`, `not a`, a chain of comparisons) becomes an `if` of the graph.  An exception
-that an operator raises keeps its type and gets the user's line as a note.
+Where a tensor decides (`a if c else b`, `a and b`, `not a`, a chain of comparisons), the graph gets an `if`.  An exception that an
+operator raises keeps its type, and the user's line is added as a note.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from adjoint.frontend.values.text import RunTimeText, interpolated
 __all__ = ["Expressions"]
 
 _JOINED = frozenset({list, set, dict, collections.deque, bytearray})
-"""Containers with operators of Python's own."""
+"""Container types whose operators are Python's own."""
 
 
 class Expressions:
-    """Evaluates expressions."""
+    """Evaluate expressions of all kinds."""
 
     def __init__(
         self, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
@@ -43,7 +43,7 @@ class Expressions:
         self.functions, self.comprehensions, self.run = functions, comprehensions, run
 
     def value(self, node: ast.expr) -> Any:
-        """Evaluate an expression."""
+        """Evaluate an expression and return its value.  CompileError if graphs do not support it."""
         match node:
             case ast.Constant(value=value):
                 return value
@@ -60,7 +60,7 @@ class Expressions:
                     if isinstance(first, str) and isinstance(op, ast.Mod) and self.objects.is_late(second):
                         return interpolated(first, second)
                     found = self.operators.binary(BINARY[type(op)], first, second)
-                # Python's own containers give another one: `a | b`, `a + b`, `a * 2`.
+                # operators of Python's containers create a new container: `a | b`, `a + b`, `a * 2`
                 return self.objects.born(found) if type(first) in _JOINED and type(found) in _JOINED and found is not second else found
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.conditions.negated(self.conditions.tested(operand), node)
@@ -112,7 +112,7 @@ class Expressions:
                 raise self.stack.unsupported(node, f"`{type(node).__name__.lower()}` is not supported in a graph", instead)
 
     def items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
-        """Evaluate the parts of a tuple, a list or a call; starred ones are unpacked."""
+        """Yield the values of the parts of a tuple, a list or a call.  Starred parts are unpacked."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 yield from self.iterators.iterated(self.value(node.value), node)
@@ -131,12 +131,12 @@ class Expressions:
         return self.objects.born(made)
 
     def _key(self, key: Any, node: ast.AST) -> Any:
-        """Return a key.  CompileError for a run-time number."""
+        """Return the key itself.  CompileError for a run-time number."""
         self.objects.check_key(key, self.stack.loc_of(node))
         return key
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:
-        """Evaluate an f-string: to text, or, with a dynamic value in it, to text that is made when the graph runs."""
+        """Evaluate an f-string to a string, or to a RunTimeText if it contains a dynamic value."""
         pieces: list[Any] = []
         for part in parts:
             if isinstance(part, ast.FormattedValue):

@@ -1,4 +1,4 @@
-"""`if` and `match`, and the rest of a block after a statement that may have left it."""
+"""`if` and `match`, and the rest of a block after a statement that may leave the block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["IfStatements"]
 
 
 class IfStatements:
-    """Runs `if` and `match`."""
+    """Run `if` and `match` statements."""
 
     def __init__(
         self, stack: CallStack, branching: Looping, decisions: Decisions, conditions: Conditions, names: Names, patterns: Patterns,
@@ -30,7 +30,10 @@ class IfStatements:
         self.names, self.patterns, self.run = names, patterns, run
 
     def run_if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run an `if`.  Return its outcome, and whether the rest of its block has been lowered with it."""
+        """Run an `if`.  Return its outcome, and True if the rest of its block was lowered together with it.
+
+        rest  the statements after the `if` in its block
+        """
         condition = self.conditions.test(node.test)
         if isinstance(condition, bool):
             return self.run.block(node.body if condition else node.orelse), False
@@ -38,7 +41,9 @@ class IfStatements:
 
     def _decided(self, condition: Any, first: Callable[[], Outcome | None], second: Callable[[], Outcome | None], rest: Sequence[ast.stmt],
                  node: ast.AST) -> tuple[Outcome | None, bool]:
-        """Lower two branches that a tensor decides between.  Return their outcome, and whether the rest was lowered with them."""
+        """Lower two branches between which a tensor decides.  Return their outcome, and True if the rest of the block was lowered with
+        them.
+        """
         names = self.stack.frame.names
         a = self.branching.branch(first)
         b = self.branching.branch(second)
@@ -52,17 +57,17 @@ class IfStatements:
             return self.branching.resume(branch, lambda: self.guarded(branch.result, lambda: self.run.block(rest), node))
 
         if rest and goes_on[0] != goes_on[1]:
-            # One branch leaves: what follows belongs to the other.
+            # one branch leaves the block, so the rest belongs to the other
             done = True
             a, b = (following(a), b) if goes_on[0] else (a, following(b))
         elif rest and all(goes_on) and _any_read(self.branching.differences(a, b, leaving), rest):
-            # The two leave values that cannot be one: each goes on by itself.
+            # the branches leave values that cannot be merged, so each continues with the rest by itself
             done = True
             a, b = following(a), following(b)
         return self.decisions.merged(condition, a, b, node), done
 
     def run_match(self, node: ast.Match, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run a `match`.  Return its outcome, and whether the rest of its block has been lowered with it."""
+        """Run a `match`.  Return its outcome, and True if the rest of its block was lowered together with it."""
         return self._cases(node.cases, self.run.value(node.subject), rest)
 
     def _cases(self, cases: Sequence[ast.match_case], subject: Any, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
@@ -89,7 +94,10 @@ class IfStatements:
         return None, False
 
     def _guard(self, held: Any, guard: ast.expr, names: dict[str, Any]) -> Any:
-        """Return whether a pattern and its guard hold: a bool, or a run-time one.  The guard sees the names of the pattern."""
+        """Return whether a pattern and its guard hold, as a bool or a run-time bool.  The guard can read the names that the pattern binds.
+
+        held  whether the pattern matches
+        """
 
         def guarded() -> Any:
             self._bound(names)
@@ -102,9 +110,9 @@ class IfStatements:
             self.names.bind(name, value)
 
     def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST, begun: Branch | None = None) -> Outcome | None:
-        """Lower the rest of a block after a statement that may have left it.  Return the outcome of both.
+        """Lower the rest of a block after a statement that may have left the block.  Return the outcome of both together.
 
-        begun  the branch in which the rest has begun already
+        begun  the branch in which the rest has already begun, or None
         """
         condition = self.decisions.truth(outcome.code == NEXT, node)
         if begun is None:
@@ -116,5 +124,5 @@ class IfStatements:
 
 
 def _any_read(names: set[str], statements: Sequence[ast.stmt]) -> bool:
-    """Return whether statements read one of the names; the empty name stands for a place that is no local name."""
+    """Return True if the statements read one of the names.  An empty name, which marks a place other than a local name, counts as read."""
     return any(not name or reads_name(statements, name) for name in names)

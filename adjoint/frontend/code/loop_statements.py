@@ -24,17 +24,17 @@ from adjoint.frontend.world import World
 __all__ = ["LoopStatements"]
 
 _ROLLED_FROM = 3
-"""Rounds from which a loop whose index nobody reads stays a loop."""
+"""The number of rounds from which a loop of known length, whose index is not read, stays a loop of the graph."""
 
 _UNROLLED_TO = 16
-"""Rounds up to which a loop that a tensor may leave is unrolled."""
+"""The number of rounds up to which a loop that a tensor may leave is unrolled."""
 
 _MOST_ITEMS = 1_000_000
-"""How many items an unrolled loop may have."""
+"""The limit for the items of an unrolled loop; a longer iterator counts as infinite."""
 
 
 class LoopStatements:
-    """Runs `for` and `while`."""
+    """Run `for` and `while` loops."""
 
     def __init__(
         self, world: World, stack: CallStack, iterators: Iterators, branching: Looping, decisions: Decisions, conditions: Conditions,
@@ -44,7 +44,7 @@ class LoopStatements:
         self.decisions, self.conditions, self.ifs, self.run = decisions, conditions, ifs, run
 
     def run_for(self, node: ast.For) -> Outcome | None:
-        """Run a `for`.  Return its outcome."""
+        """Run a `for` loop and its `else`.  Return the outcome, or None if the statements after the loop follow."""
         over = self.run.value(node.iter)
         self.world.loc = self.stack.loc_of(node)
         if isinstance(over, RunTimeRange):
@@ -64,13 +64,13 @@ class LoopStatements:
         return self._left(outcome, node.orelse, node)
 
     def run_while(self, node: ast.While) -> Outcome | None:
-        """Run a `while`.  Return its outcome."""
+        """Run a `while` loop and its `else`.  Return the outcome, or None if the statements after the loop follow."""
         outcome: Outcome | None = None
         while True:
-            # Tried in a branch of its own: where a tensor decides, the test belongs into the loop.
+            # the test is first lowered in a separate branch: if a tensor decides it, it belongs into the loop
             probe = self.branching.branch(lambda: self.conditions.test(node.test))
             loops = not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body))
-            if loops and not probe.dead:  # a test that raises is no test of a loop
+            if loops and not probe.dead:  # a test that raises cannot be the test of a loop
                 outcome = self._looping(lambda once=probe.result is True: self.branching.while_loop(
                     lambda: self.conditions.tested(node.test), lambda: self.run.block(node.body), once=once), node)
                 break
@@ -99,7 +99,7 @@ class LoopStatements:
             self.branching.header, self.branching.assigned_at = outer
 
     def _stays_loop(self, node: ast.For, over: Any) -> bool:
-        """Return whether a loop of known length is kept: no round needs its number, or differs from another."""
+        """Return True if a loop of known length should stay a loop: no round reads the index, and all rounds do the same."""
         if not isinstance(over, range) or len(over) < _ROLLED_FROM or not isinstance(node.target, ast.Name):
             return False
         if reads_name(node.body, node.target.id) or not all(_is_plain(statement) for statement in node.body):
@@ -107,7 +107,7 @@ class LoopStatements:
         return self._is_settled(node)
 
     def _is_settled(self, node: ast.For) -> bool:
-        """Return whether a round changes nothing but the numbers in tensors."""
+        """Return True if a round changes only the values of dynamic local names, and keeps the kinds of these."""
         names = self.stack.frame.names
         found = self.branching.branch(lambda: self.run.block(node.body))
         if found.dead or found.result is not None:
@@ -124,14 +124,19 @@ class LoopStatements:
         return True
 
     def _unrolled(self, node: ast.For, over: Any) -> Outcome | None:
-        """Unroll a loop whose number of rounds is known.  Return its outcome.  CompileError for one that does not end."""
+        """Unroll a loop with a known number of rounds.  Return its outcome.  CompileError if the loop does not end."""
         items = self.iterators.iterated(over, node.iter)
         if self.iterators.is_endless(over) and not jumps(node.body):
             raise self._does_not_end(node)
         return self._rounds(node, over, items, self._taken(node, items), 0)
 
     def _rounds(self, node: ast.For, over: Any, items: Iterator[Any], item: Any, number: int) -> Outcome | None:
-        """Run the rounds of a loop from one on, for which `item` has been taken.  Return the outcome of the loop."""
+        """Run the remaining rounds of an unrolled loop.  Return the outcome of the loop.
+
+        over    the value that the loop iterates over
+        item    the item of the next round, already taken from `items`, or END
+        number  the number of rounds before
+        """
         while item is not END:
             if number == _MOST_ITEMS:
                 raise self._does_not_end(node)
@@ -146,18 +151,22 @@ class LoopStatements:
         return None
 
     def _perhaps_left(self, node: ast.For, over: Any, items: Iterator[Any], number: int, outcome: Outcome) -> Outcome | None:
-        """Return the outcome of a loop after a round of which a tensor decides whether it was the last one."""
+        """Return the outcome of a loop after a round for which a tensor decides whether it was the last one.
+
+        number   the number of rounds so far
+        outcome  the outcome of that round
+        """
         if self.iterators.is_endless(over):
             raise self._does_not_end(node)
         self.iterators.undecided(over)
         outcome = self._continued(outcome, node)
-        following = self.branching.branch(lambda: self._taken(node, items))  # the next item is taken where the loop goes on
+        following = self.branching.branch(lambda: self._taken(node, items))  # taken only where the loop goes on
         if following.result is END and following.is_empty:
             return outcome
         return self.ifs.guarded(outcome, lambda: self._rounds(node, over, items, following.result, number), node, following)
 
     def _taken(self, node: ast.For, items: Iterator[Any]) -> Any:
-        """Return the next item of a loop, or END."""
+        """Return the next item of a loop, or END if there is none."""
         with self.stack.here(node.iter):
             return next(items, END)
 
@@ -166,13 +175,16 @@ class LoopStatements:
             node.iter, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
 
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
-        """Return the outcome of a round for the loop: `continue` ends the round, not the loop."""
+        """Return the outcome of a round as the loop sees it: the code CONTINUE becomes NEXT, since `continue` ends only the round."""
         with self.stack.here(node):
             return Outcome(outcome.code.kept_if(outcome.code != CONTINUE), outcome.value,
                            outcome.codes - {CONTINUE} | {NEXT})
 
     def _leaves_by_tensor(self, body: Sequence[ast.stmt], begin: Callable[[], None] = lambda: None) -> bool:
-        """Return whether a tensor decides that a round is the last one."""
+        """Return True if a tensor decides whether the loop is left after a round.
+
+        begin  called before the body, to assign the loop's target
+        """
         if not jumps(body):
             return False
 
@@ -198,7 +210,7 @@ class LoopStatements:
             return self._returning(outcome)
 
     def _returning(self, outcome: Outcome) -> Outcome | None:
-        """Return a loop's outcome for the statements after it: whether it returns."""
+        """Return the outcome of a loop for the statements after it: None, or an outcome with NEXT and RETURN as the only codes."""
         if RETURN not in outcome.codes:
             return None
         if outcome.is_known or BREAK not in outcome.codes:
@@ -207,7 +219,7 @@ class LoopStatements:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Return whether a statement only assigns: it may be lowered once for all rounds."""
+    """Return True if a statement consists of plain assignments only, so that it can be lowered once for all rounds."""
     match statement:
         case ast.Assign(targets=targets):
             plain = all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets)

@@ -1,10 +1,10 @@
 """Patterns of `match`.
 
-Most of a pattern is about structure, which is known: types, lengths, keys, attributes.  Where a value pattern meets a tensor or a
-run-time number, whether it matches is known when the graph runs; the case then becomes a branch of an `if`.
+Most of a pattern concerns structure, which is known while parsing: types, lengths, keys, attributes.  If a value pattern is compared with a
+tensor or a run-time number, the graph decides whether it matches, and the case becomes a branch of an `if`.
 
     match state:
-        case ("go", 0):  ..       "go" is compared while parsing, 0 with a tensor when the graph runs
+        case ("go", 0):  ..       "go" is compared while parsing; 0 is compared with a tensor when the graph runs
         case (_, n) if n > 3: ..
 """
 
@@ -28,16 +28,15 @@ from adjoint.frontend.world import World
 __all__ = ["Patterns"]
 
 _ITSELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
-"""Types whose one positional pattern is matched with the value itself."""
+"""Types whose class patterns match a single positional pattern with the value itself."""
 
 
 _SEQUENCE, _MAPPING = 1 << 5, 1 << 6
-"""The flags of classes whose objects sequence and mapping patterns match, as Python looks at them (PEP 634): NumPy's array has one from
-NumPy 2.5 on."""
+"""The flags of classes whose objects match sequence and mapping patterns (PEP 634).  NumPy's array has the first from NumPy 2.5 on."""
 
 
 class Patterns:
-    """Matches patterns."""
+    """Match patterns of `match` statements."""
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: MemberAccess,
@@ -47,7 +46,7 @@ class Patterns:
         self.conditions, self.access, self.run = conditions, access, run
 
     def matched(self, pattern: ast.pattern, subject: Any, names: dict[str, Any]) -> Any:
-        """Return whether a pattern matches: a bool, or a run-time one.  The names that it binds are added to `names`."""
+        """Return whether a pattern matches, as a bool or a run-time bool.  The names that the pattern binds are added to `names`."""
         match pattern:
             case ast.MatchValue(value=value):
                 return self.decisions.as_bool(self.conditions.comparison(ast.Eq(), subject, self.run.value(value), pattern), pattern)
@@ -97,7 +96,7 @@ class Patterns:
     def _sequence(self, patterns: Sequence[ast.pattern], subject: Any, names: dict[str, Any], node: ast.AST) -> Any:
         with self.stack.here(node):
             if isinstance(subject, RunTimeRange):
-                len(subject)  # raises: it is not known
+                len(subject)  # raises an error, since the length is not known
             if not type(subject).__flags__ & _SEQUENCE:
                 return False
         self.objects.used(subject)
@@ -162,7 +161,10 @@ class Patterns:
 
     @staticmethod
     def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
-        """Return whether a single positional pattern matches the value itself, and else the attributes for positional patterns."""
+        """Return whether a single positional pattern matches the value itself, and otherwise the attributes that positional patterns match.
+
+        TypeError if there are more positional patterns than the class accepts.
+        """
         known = getattr(kind, "__match_args__", None)
         itself = known is None and issubclass(kind, _ITSELF)
         allowed = 1 if itself else len(known or ())

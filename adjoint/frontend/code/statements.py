@@ -1,6 +1,6 @@
-"""Statements.  A list of statements ends in an outcome: None when control falls off its end, else how it left.
+"""Statements.  Running a list of statements gives an outcome: None if control reaches the end of the list, otherwise how it left the list.
 
-    if c: return a           the rest is lowered inside the branch that goes on
+    if c: return a           the rest is lowered inside of the branch that continues
     rest
 """
 
@@ -31,7 +31,7 @@ __all__ = ["Statements"]
 
 
 class Statements:
-    """Runs statements in the current frame."""
+    """Run statements in the current frame."""
 
     def __init__(
         self, world: World, stack: CallStack, decisions: Decisions, conditions: Conditions, names: Names, functions: Functions,
@@ -42,7 +42,7 @@ class Statements:
         self.ifs, self.loops, self.run = ifs, loops, run
 
     def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
-        """Run statements in order.  Return how they ended."""
+        """Run statements in order.  Return the outcome: None if control reaches their end."""
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
             try:
@@ -52,7 +52,7 @@ class Statements:
             except Exception as mistake:
                 if not self.world.raises_late:
                     raise
-                # It may not be reached, or effects come before it: so the graph raises it, at its place among the effects.
+                # the statement may not be reached, or effects come before it: so the graph raises the exception, in order with the effects
                 raise_again(self.world, mistake)
             if done:
                 return outcome
@@ -66,7 +66,7 @@ class Statements:
         return None
 
     def _ended(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run a statement.  Return its outcome, and whether the rest of the block has been lowered with it."""
+        """Run a statement.  Return its outcome, and True if the rest of the block was lowered together with it."""
         match statement:
             case ast.If():
                 return self.ifs.run_if(statement, rest)
@@ -127,7 +127,7 @@ class Statements:
         return function
 
     def _with(self, node: ast.With) -> Outcome | None:
-        """Run the statements of a `with` inside of its managers.  Return how they ended."""
+        """Run the body of a `with` inside of its context managers.  Return its outcome."""
         with contextlib.ExitStack() as entered:
             for item in node.items:
                 manager = self.expressions.value(item.context_expr)
@@ -141,7 +141,7 @@ class Statements:
             return self.block(node.body)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Run an import, while parsing, and bind its names."""
+        """Run an import while parsing, and bind its names."""
         names: dict[str, Any] = {}
         code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.stack.frame.source.file, "exec")
         with self.stack.here(node):

@@ -1,11 +1,11 @@
-"""Control that a tensor decides: branches lowered from one state and merged, loops whose changes are carried.
+"""Branches that a tensor decides between: both are lowered from the same state, and their results are merged.
 
-    if c: y = a          y = if c { yield a }          what both branches leave is merged: values of one kind become
-    else: y = b              else { yield b }          results of the node, equal constants stay constants
+    if c: y = a          y = if c { yield a }          values of one kind are merged to
+    else: y = b              else { yield b }          results of the node; equal constants stay constants
 
-A branch may end in `return`, `break`, `continue` or `raise`.  How a list of statements ended is an *outcome*: a code, known
-while parsing or itself a run-time number, and for `return` a value.  What follows an `if` of which one branch leaves is
-lowered inside the other branch.
+A branch may end in `return`, `break`, `continue` or `raise`.  The end of a list of statements is described by an *outcome*: a code, which
+is known while parsing or is a run-time number, and for `return` a value.  If one branch of an `if` leaves the block, the statements after
+the `if` are lowered inside of the other branch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Differ
 NEXT, BREAK, CONTINUE, RETURN = range(4)
 
 _SHOWN = 4
-"""How many items of a list a message shows."""
+"""The number of items of a list that a message shows."""
 
 
 class Unreachable(Exception):
@@ -42,8 +42,10 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How statements ended: `code` is an int or a run-time number, `value` the returned value.
+    """How a list of statements ended.
 
+    code      NEXT, BREAK, CONTINUE or RETURN; or a run-time number, which is one of these
+    value     the returned value; UNBOUND without a `return`
     possible  the codes that a run-time number may be
     """
 
@@ -57,18 +59,18 @@ class Outcome:
 
     @property
     def codes(self) -> frozenset[int]:
-        """Return all codes that are possible."""
+        """Return all codes that the outcome may have when the graph runs."""
         return frozenset({self.code}) if self.is_known else self.possible
 
     def without(self, code: int) -> Outcome:
-        """Return the outcome without one of its codes."""
+        """Return the outcome for the case that it is not this code."""
         left = self.codes - {code}
         return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
 
 
 @dataclass(frozen=True, eq=False)
 class PerhapsNone:
-    """A returned value that may be None: `value` where the run-time bool `there` is true."""
+    """A returned value that may be None: it is `value` if the run-time bool `there` is true, otherwise None."""
 
     there: Any
     value: Any
@@ -76,7 +78,14 @@ class PerhapsNone:
 
 @dataclass(eq=False)
 class Branch:
-    """A lowered branch: its nodes, its changes, and how it ended; it is `dead` if it ended in a `raise`."""
+    """A branch after its lowering.
+
+    builder  its nodes
+    changes  its changes of places, which have been undone
+    result   the value that the lowered function returned
+    dead     True if the branch ended in a `raise`
+    loc      the place in the program where it begins
+    """
 
     builder: Builder
     changes: Changes
@@ -86,12 +95,12 @@ class Branch:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether it does nothing."""
+        """Return True if the branch has no nodes and no changes, and does not raise."""
         return not (self.dead or self.changes or self.builder.nodes)
 
 
 class Difference(Exception):
-    """Two values that cannot be merged: Python objects that differ, or values of two kinds."""
+    """Raised for two values that cannot be merged: different Python objects, or values of different kinds."""
 
     def __init__(self, name: str, first: Any, second: Any):
         super().__init__(name)
@@ -99,37 +108,44 @@ class Difference(Exception):
 
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
-"""The value of a branch that does not reach the end of the `if`."""
+"""Stands for the value of a branch that does not reach the end of the `if`."""
 
 _Made = Callable[[Sequence[Any]], Any]
 
 _WHOLE = tuple(kind for kind in CONTAINERS if kind not in (list, dict, set))
-"""Containers of which two cannot be merged; the contents of one container can."""
+"""Types of containers that cannot be merged with another container.  The contents of one container on two paths can be."""
 
 
 class Merge:
-    """Merges pairs of values: collects those that become results of a node, and builds the merged values from the results."""
+    """Merge pairs of values of two paths, in two steps.
+
+    First, `value` collects the pairs that become results of a node (`pairs`).  Each call returns a function that builds the merged value
+    later, from these results.
+    """
 
     def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False):
         self.world, self.aliases, self.broadcasts = world, aliases, broadcasts
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
         self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
-        """For each path, by the id of a tensor or container written in place on it, its value at the end."""
+        """For each path, by the `id` of a tensor or container that is written in place there: its value at the end of the path."""
         self.own: Mapping[int, Any] = {}
-        """By id, the values that a loop has made for the beginning of a round: no place outside holds their value at its end."""
+        """By `id`, the values that a loop has created for the beginning of a round.  No place outside holds their values at the end of the
+        round.
+        """
         self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
         # The closures in `_known` refer to this merge.
         aliases.at_end.append(lambda: vars(self).clear())
 
     def drop(self, count: int) -> None:
-        """Keep the first `count` pairs only."""
+        """Keep only the first `count` pairs."""
         del self.pairs[count:]
         self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
 
     def value(self, a: Any, b: Any, name: str) -> _Made:
-        """Return a function that builds the value that is `a` on one path and `b` on the other.  Difference if there is none.
+        """Return a function that builds the value that is `a` on one path and `b` on the other.  Difference if they cannot be merged.
 
-        The same two objects give one object, under whatever names.
+        The function receives the results of the node, one for each pair.  The same two objects are always merged to the same object, so
+        that two names of one object stay that.
         """
         key = (id(a), id(b))
         known = self._known.get(key)
@@ -154,7 +170,7 @@ class Merge:
         return once
 
     def result(self, a: Any, b: Any) -> _Made:
-        """Return the same for a value that is returned to Python, which may be None on some paths."""
+        """Do the same as `value` for a value that is returned to Python, which may be None on some paths."""
         if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
             return self.value(a, b, "returned")
         if any(isinstance(x, RunTimeText) for x in (a, b)):
@@ -208,7 +224,7 @@ class Merge:
         raise Difference(name, a, b)
 
     def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
-        """Return the kind of both values; None if they have none in common."""
+        """Return the kind that both values can have, or None if there is none."""
         if a is DEAD or b is DEAD:
             return self.world.kind(known) if self.world.is_dynamic(known) else None
         first, second = self.world.kind(a), self.world.kind(b)
@@ -221,7 +237,7 @@ class Merge:
         return None
 
     def _same(self, a: Any, b: Any) -> bool:
-        """Return whether two values are known to be equal while parsing."""
+        """Return True if it is known while parsing that two values are equal."""
         if self.world.is_dynamic(a) or self.world.is_dynamic(b):
             return self.world.is_dynamic(a) and self.world.is_dynamic(b) and _one_atom(a, b)
         if type(a) is not type(b):
@@ -234,7 +250,7 @@ class Merge:
 
 
 def _taken_apart(x: Any) -> tuple[Any, Any]:
-    """Return whether a result is not None, and its value then."""
+    """Return whether a result is something else than None, and its value in that case.  DEAD stands for an unknown part."""
     if isinstance(x, PerhapsNone):
         return x.there, x.value
     return (DEAD, DEAD) if x is DEAD else (False, DEAD) if x is None else (True, x)
@@ -246,21 +262,21 @@ def _one_atom(a: Any, b: Any) -> bool:
 
 
 class Branching:
-    """Lowers branches from one state and merges them."""
+    """Lower branches from one state, and merge them."""
 
     def __init__(self, world: World, journal: Journal, aliases: Aliases):
         self.world, self.journal, self.aliases = world, journal, aliases
         self.local_names: dict[str, Any] = {}
-        """The local names of the running function."""
+        """The local names of the running function, with their values."""
 
     def branch(self, run: Callable[[], Any]) -> Branch:
-        """Lower `run` into a region of its own, and undo its changes."""
+        """Call `run` with a new region open.  Return the region's nodes and the changes as a branch, and undo the changes."""
         self.world.open()
         self.journal.open()
         return self._lowered(run, self.world.loc)
 
     def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
-        """Continue a branch where it ended."""
+        """Continue a branch from its end: reopen its region, make its changes again, and call `run`."""
         self.world.reopen(branch.builder)
         self.journal.open(branch.changes)
         return self._lowered(run, branch.loc)
@@ -278,17 +294,19 @@ class Branching:
 
     # -- merging ----------------------------------------------------------------------------------------------------
     def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
-        """Return the names whose values after the two branches cannot be merged."""
+        """Return the names whose values after the two branches cannot be merged.  An empty name stands for any other place."""
         found: set[str] = set()
         self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
         return found
 
     def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True,
                goes_out: bool = False) -> Any:
-        """Emit the `if`, write the merged changes, and return the merged result.
+        """Emit an `if` for two branches, write the merged changes, and return the merged result.
 
-        leaving   returns whether a branch leaves the function, so that its local names do not matter
-        goes_out  whether the result is returned to Python: it may then be None on some paths
+        leaving   returns True for a branch that leaves the function, so that its local names do not matter
+        result    False if the results of the branches are not used
+        goes_out  True if the result is returned to Python, so that it may be None on some paths
+        Unreachable if both branches end in a `raise`.  CompileError if values cannot be merged.
         """
         if a.dead and b.dead:
             self._emit(condition, a, b, Merge(self.world, self.aliases))
@@ -308,7 +326,7 @@ class Branching:
         return merge.result(first, second) if goes_out else merge.value(first, second, "the value")
 
     def _outcome(self, merge: Merge, a: Any, b: Any, goes_out: bool) -> _Made:
-        """Merge two outcomes; None means that control falls off the end."""
+        """Return a function that builds the merged outcome of two branches.  An outcome of None means that control reaches the end."""
         returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
         if a is DEAD or b is DEAD:
             known = b if a is DEAD else a
@@ -332,7 +350,7 @@ class Branching:
         for key in {**a.changes, **b.changes}:
             place, before, _ = a.changes.get(key) or b.changes[key]
             if key[0] == "atom" and not self.world.is_here(before):
-                # Made in a branch itself: the object that refers to it is merged.
+                # created in a branch: the object that refers to it is merged instead
                 continue
             ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
             local = isinstance(place, NamesPlace)
@@ -355,7 +373,9 @@ class Branching:
         return made
 
     def _names(self, merge: Merge, a: Any, b: Any, report: Callable[[str], None] | None) -> _Made:
-        """Merge the local names after two branches.  A name whose values differ is unusable until it is assigned again."""
+        """Return a function that merges the local names after two branches.  A name whose values cannot be merged is unusable until it is
+        assigned.
+        """
         entries: dict[str, _Made] = {}
         for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
             pairs = len(merge.pairs)
@@ -371,7 +391,10 @@ class Branching:
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
-        """Return a function that makes the error.  It must not refer to `differ`, whose traceback keeps frames and cells alive."""
+        """Return a function that makes the error for a name and a place.
+
+        It must not refer to `differ`, whose traceback keeps frames and cells alive.
+        """
         first, second = (self.described(x) for x in (differ.first, differ.second))
         decided = self.world.loc
         is_unbound = differ.first is UNBOUND or differ.second is UNBOUND
@@ -390,7 +413,7 @@ class Branching:
         return make
 
     def remedy(self, differ: Difference) -> str:
-        """Return the advice for a difference."""
+        """Return the advice of the error message for two values that cannot be merged."""
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
             return "convert both to one dtype and shape"
@@ -401,13 +424,13 @@ class Branching:
         return "a graph can choose between tensors or between numbers only: use these, or make the condition a Python value"
 
     def kind_of(self, differ: Difference) -> type[Exception]:
-        """Return the type that MindSpore raises for a difference: ValueError where only the shapes differ."""
+        """Return the exception type that MindSpore raises for such values: ValueError if only the shapes differ, otherwise TypeError."""
         first, second = self.world.kind(differ.first), self.world.kind(differ.second)
         shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
         return ValueError if shapes else TypeError
 
     def described(self, x: Any) -> str:
-        """Return a value as a message shows it."""
+        """Return the text that shows a value in a message."""
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
         if isinstance(x, RunTimeText):
@@ -422,7 +445,7 @@ class Branching:
         return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
 
     def named(self, place: MutablePlace) -> str:
-        """Return the name of a place in the running function."""
+        """Return the name by which the running function refers to a place, for a message."""
         if isinstance(place, AttributePlace):
             holder = self._called(place.holder)
             return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"
@@ -452,5 +475,5 @@ class Branching:
 
 
 def _hint(name: str) -> str:
-    """Return a hint for a value of the IR: the first word of a description, so that "the way out" gives `way`."""
+    """Return a name for a value of the IR: the first fitting word of a description, such as `way` for "the way out"."""
     return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

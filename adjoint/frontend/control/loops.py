@@ -1,9 +1,9 @@
-"""Loops that a tensor decides: what the body changes is carried from round to round.
+"""Loops that a tensor decides: values that the body changes are carried from round to round.
 
     while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
 
-The carried values are found by lowering the body: each value that it changes becomes a parameter of the body, and the body is
-lowered again, until nothing new changes.  `break` and `return` inside become a carried code that the test reads.
+The carried values are found by lowering the body repeatedly.  Each value that the body changes becomes a parameter of the body, until a
+round changes only carried values.  A `break` or `return` in the body becomes a carried code, which the test reads.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from adjoint.ir.types import I64, scalar
 __all__ = ["Looping"]
 
 _MOST_ROUNDS = 50
-"""How often a body may be lowered until its carried values are found; each time finds at least one more."""
+"""The limit for lowering a body until its carried values are known; each time finds at least one more."""
 
 
 @dataclass(eq=False)
 class _Carried:
     """A value that is carried from round to round.
 
-    first   before the loop, as Python has it; DEAD where the body alone gives it a value
-    inside  the parameter of the body, as Python has it
+    first   the value before the loop; DEAD if only the body assigns it
+    inside  the dynamic value of the parameter, for Python code in the body
+    param   the parameter of the body's region
     """
 
     name: str
@@ -50,31 +51,36 @@ class _Carried:
 
 @dataclass(eq=False)
 class _LoopState:
-    """The changes of a loop: places with their contents at the beginning of a round, and the carried values in them."""
+    """The changes of one loop: the changed places, and the carried values in them.
+
+    code    the run-time code with which the loop was left; NEXT if the body cannot leave it
+    codes   the possible values of that code
+    value   the value that a `return` in the body returns; DEAD without one
+    """
 
     places: dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]] = field(default_factory=dict)
-    """By key: place, contents before the loop, contents at the beginning of a round."""
+    """By key: the place, its contents before the loop, and its contents at the beginning of a round."""
     carried: list[_Carried] = field(default_factory=list)
     code: Any = NEXT
     codes: frozenset[int] = frozenset({NEXT})
     value: Any = DEAD
     once: bool = False
-    """Whether the loop runs at least one round: names that each round assigns have a value after it."""
+    """True if the loop runs at least one round: names that each round assigns then have a value after the loop."""
     claims: dict[Value, Any] = field(default_factory=dict)
-    """By parameter, its value after the round that was lowered last."""
+    """For each parameter: its value after the round that was lowered last."""
     ends: dict[int, Any] = field(default_factory=dict)
-    """By the id of a tensor or container that the last round has written in place, its value at the end."""
+    """By the `id` of each tensor or container that the last round wrote in place: its value at the end of the round."""
     made: dict[int, Any] = field(default_factory=dict)
-    """By id, the values that were made for the beginning of a round."""
+    """By `id`, the values that were created for the beginning of a round."""
     shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
-    """By the ids of a value before and after a round, the value made for the beginning of one."""
+    """By the `id`s of a value before and after a round: the value for the beginning of a round, and these two."""
     given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    """By place, the names without a value before the loop, with the value that each round gives them."""
+    """For each place: the names without a value before the loop, and their values after a round."""
 
 
 @dataclass(eq=False)
 class _Round:
-    """A body that has been lowered."""
+    """The body of a loop after one lowering."""
 
     builder: Builder
     changes: Changes
@@ -82,26 +88,26 @@ class _Round:
 
     @property
     def ends(self) -> dict[int, Any]:
-        """By the id of a tensor or container written in place, its value at the end."""
+        """Return, by the `id` of each tensor or container that the round wrote in place, its value at the end of the round."""
         return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
 
 
 class Looping(Branching):
-    """Lowers loops whose number of rounds is not known while parsing."""
+    """Lower loops whose number of rounds is not known while parsing."""
 
     header: Loc = UNKNOWN
-    """The place of the loop that is being lowered."""
+    """The place in the program of the loop that is being lowered."""
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
-        """Return where the body changes a name.  `LoopStatements` replaces it: it knows the tree."""
+        """Return the place where the loop's body changes a name.  `LoopStatements` replaces this function by one that knows the tree."""
         del name
         return UNKNOWN
 
     def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
-        """Lower a `while`.  Return its outcome: None when its test failed, else a `break` or `return`.
+        """Lower a `while` loop.  Return None if it ended because its test was false, otherwise the outcome of its `break` or `return`.
 
-        once  whether it is known to run at least one round
+        once  True if the loop is known to run at least one round
         """
         state, loc = _LoopState(once=once), self.world.loc
         found = self._settle(state, body)
@@ -117,7 +123,11 @@ class Looping(Branching):
         return self._after(state, results)
 
     def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """Lower a `for` over a range of which a bound is not known; `index` is called with the number of each round."""
+        """Lower a `for` loop over a range.  Return its outcome, as `while_loop` does.
+
+        bounds  start, stop and step; run-time numbers or ints
+        index   called with the number of the round, before the body
+        """
         start, stop, step = bounds
         number = self.world.kind(0)
         assert number is not None
@@ -140,7 +150,7 @@ class Looping(Branching):
         return self._after(state, results)
 
     def _counted(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """Lower a `for` that can be left, as a `while` that counts."""
+        """Lower a `for` loop that can be left as a `while` loop with a counter.  CompileError if the step is not known while parsing."""
         start, stop, step = bounds
         if not isinstance(step, int):
             raise errors.NOT_A_CONSTANT.at(self.header, "a range whose loop has a `break` or `return` needs a step known while parsing",
@@ -161,7 +171,7 @@ class Looping(Branching):
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
     def _settle(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Lower the body until it carries all that it changes.  Return the last round."""
+        """Lower the body until it changes only carried values.  Return the last round."""
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, body)
             if self._settled(state, found):
@@ -184,14 +194,14 @@ class Looping(Branching):
         return _Round(builder, changes, outcome)
 
     def _settled(self, state: _LoopState, found: _Round) -> bool:
-        """Return whether the round changed only carried values; otherwise add to them."""
+        """Return True if the round changed only carried values; otherwise make the other changed values carried, and return False."""
         known = len(state.carried)
         state.claims.clear()
         state.shared.clear()
         state.ends = found.ends
         for key, (place, before, after) in found.changes.items():
             if key[1] in state.made or (key[0] == "atom" and not self.world.is_here(before)):
-                # Made by the loop or in the round: the object that refers to it is carried.
+                # created by the loop or in the round: the object that refers to it is carried instead
                 continue
             if key in state.places:
                 place, before, inside = state.places[key]
@@ -202,17 +212,17 @@ class Looping(Branching):
         return len(state.carried) == known
 
     def _widened(self, state: _LoopState, place: MutablePlace, inside: Any, after: Any) -> Any:
-        """Return the contents at the beginning of a round, with parameters for the values that the round changes."""
+        """Return the contents of a place at the beginning of a round, with parameters in place of the values that the round changes."""
         if isinstance(place, NamesPlace):
             widened: dict[str, Any] = {}
             for name in dict.fromkeys([*inside, *after]):
                 first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
-                # A name that only the body assigns has no value at the beginning of a round.
+                # a name that only the body assigns has no value at the beginning of a round
                 widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
                 if first is UNBOUND and state.once and last is not UNBOUND:
                     given = state.given.setdefault(place.key, {})
                     if isinstance(last, Unusable):
-                        given[name] = last  # a round may leave it without a value, though one that was lowered before did not
+                        given[name] = last  # this round may leave the name without a value, although an earlier lowering assigned it
                     elif name not in given:
                         given[name] = self._returned(state, last, name)
             return widened
@@ -240,7 +250,7 @@ class Looping(Branching):
             if known is None:
                 known = self._new(state, hint, kind, a)
             elif state.claims.setdefault(known.param, b) is not b:
-                # Two names that begin a round as one value end it as two.
+                # two names that have the same value at the beginning of a round, and different ones at its end
                 known = self._new(state, hint, kind, known.first)
             state.claims[known.param] = b
             self.aliases.merged(known.inside, a, b)
@@ -280,7 +290,7 @@ class Looping(Branching):
             kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _LoopState, outcome: Outcome | None) -> None:
-        """Carry the code and the value with which the body leaves the loop, if it does."""
+        """If the body can leave the loop, carry the code and the returned value."""
         if not _leaves(outcome):
             return
         assert outcome is not None
@@ -293,7 +303,7 @@ class Looping(Branching):
             state.value = self._returned(state, outcome.value)
 
     def _returned(self, state: _LoopState, value: Any, name: str = "returned") -> Any:
-        """Return a value of a round with its dynamic values replaced by parameters that have no value before the loop."""
+        """Return a value of a round with its dynamic values replaced by new carried parameters, which have no value before the loop."""
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
             assert kind is not None
@@ -314,7 +324,7 @@ class Looping(Branching):
         return self.world.atom_as(carried.first, carried.kind)
 
     def _test(self, state: _LoopState, test: Callable[[], Any]) -> Region:
-        """Lower the test; it is false once the loop has been left."""
+        """Lower the test.  It is false once a `break` or `return` has left the loop.  CompileError if the test assigns a name."""
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
         try:
@@ -344,12 +354,12 @@ class Looping(Branching):
         return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
 
     def _tested(self, tested: Any) -> Any:
-        """Return the truth of a test: known, or a run-time bool."""
+        """Return the truth of a test, as a bool or a run-time bool."""
         truth = self.world.truth(tested)
         return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
 
     def _yields(self, state: _LoopState, found: _Round) -> list[Atom]:
-        """Return what the body yields to the next round, for each carried value."""
+        """Return the atoms that the body yields to the next round, one for each carried value."""
         last: dict[Value, Any] = {}
         ends = found.ends
         for key, (_, _, after) in found.changes.items():
@@ -370,7 +380,7 @@ class Looping(Branching):
             self.world.close()
 
     def _without_continue(self, found: _Round, code: Any) -> Any:
-        """Return the code for the next round: `continue` ends the round, not the loop."""
+        """Return the code that is carried to the next round: CONTINUE becomes NEXT, since `continue` ends only the round."""
         if isinstance(code, int):
             return NEXT if code == CONTINUE else code
         if found.outcome is not None and CONTINUE not in found.outcome.codes:
@@ -382,9 +392,9 @@ class Looping(Branching):
             self.world.close()
 
     def _collect(self, inside: Any, after: Any, last: dict[Value, Any], ends: dict[int, Any]) -> None:
-        """Pair parameters in the contents at the beginning of a round with the values at its end.
+        """Record in `last`, for each parameter in the contents at the beginning of a round, its value at the end of the round.
 
-        ends  by the id of a tensor or container written in place, its value at the end
+        ends  by the `id` of a tensor or container that was written in place, its value at the end
         """
         after = ends.get(id(after), after)
         atom = getattr(inside, "atom", None)
@@ -399,7 +409,7 @@ class Looping(Branching):
                     self._collect(a, after[key], last, ends)
 
     def _after(self, state: _LoopState, results: Sequence[Value]) -> Outcome | None:
-        """Write the changes of the loop.  Return its outcome."""
+        """Write the changes of the loop to their places, with the results of the node.  Return the outcome of the loop."""
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
             final.values[c.param] = self.world.wrapped(c.kind, value)
@@ -415,7 +425,7 @@ class Looping(Branching):
         return Outcome(final.values[state.code.atom], UNBOUND if state.value is DEAD else final.of(state.value), state.codes)
 
     def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
-        """Return the value of a name after the loop: unusable if the body alone assigns it, and may run no round."""
+        """Return the value of a name after the loop.  It is unusable if only the body assigns it and may run zero times."""
         if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
             return value
         decided = self.world.loc
@@ -429,7 +439,7 @@ class Looping(Branching):
 
 
 def _leaves(outcome: Outcome | None) -> bool:
-    """Return whether statements can leave the loop around them."""
+    """Return True if an outcome of the body may leave the loop."""
     return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
 
 
@@ -444,7 +454,7 @@ def _differs(place: MutablePlace, state: _LoopState, after: Any) -> bool:
 
 
 class _Final:
-    """Replaces the parameters of a loop's body by the results of the loop, also inside structures."""
+    """Replace the parameters of a loop's body by the results of the loop, also inside of structures."""
 
     def __init__(self, aliases: Aliases):
         self.values: dict[Value, Any] = {}
@@ -452,7 +462,7 @@ class _Final:
         self._made: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """Return a structure as it is after the loop; itself when it holds no parameter."""
+        """Return a value or structure as it is after the loop; the same object if it contains no parameter."""
         atom = getattr(value, "atom", None)
         if isinstance(atom, Value):
             return self.values.get(atom, value)

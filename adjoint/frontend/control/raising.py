@@ -1,4 +1,4 @@
-"""Exceptions of the user's program that are raised when the graph runs."""
+"""Exceptions of the user's program that the graph raises when it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["raise_again", "raise_late"]
 
 
 def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc: Loc) -> NoReturn:
-    """Raise `kind(*args)` when the graph runs, after the effects before it."""
+    """Emit a node that raises `kind(*args)` when the graph runs, in order with the other effects.  Raise Unreachable."""
 
     def throw(*given: Any) -> None:
         raise kind(*given)
@@ -25,7 +25,10 @@ def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc
 
 
 def raise_again(world: World, mistake: Exception) -> NoReturn:
-    """Raise an exception that Python has raised while parsing when the graph runs, each time anew."""
+    """Emit a node that raises a copy of this exception at each run of the graph.  Raise Unreachable.
+
+    The exception was raised while parsing.
+    """
 
     def throw() -> None:
         again = copy.copy(mistake)

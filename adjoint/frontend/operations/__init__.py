@@ -1,6 +1,6 @@
 """Operations on values: operators, names, attributes, items, iteration, truth.
 
-    runner      how parts run code that later parts know
+    runner      how parts call parts that are created later
     call_stack  open calls, places in the user's program
     operators   operators and special methods
     iterators   iterators, and the items of loops

@@ -21,20 +21,20 @@ __all__ = ["MemberAccess"]
 
 
 class MemberAccess:
-    """Reads and writes attributes and items."""
+    """Read and write attributes and items for parsed code."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
         self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
 
     def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
-        """Return `holder.name`; a property of the user's own classes is parsed like a method."""
+        """Return `holder.name`.  A property of a user's class is parsed like a method."""
         check(holder)
         if not self.world.is_dynamic(holder):
             since = self.world.read_count()
             self.stack.read_at(node, self.world.read_attribute, holder, name)
             descriptor = inspect.getattr_static(type(holder), name, None) if not isinstance(holder, type) else None
             if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
-                # What it reads is recorded: it need not be asked at each call.
+                # all that the property reads is recorded, so its value need not be compared at each call
                 self.world.unread(since, self.world.read_count())
                 self.world.read_attribute(type(holder), name)
                 return self.run.call(descriptor.fget, (holder,), {})
@@ -47,7 +47,7 @@ class MemberAccess:
             return self.objects.outside.part(holder, name, self.objects.attribute(holder, name))
 
     def item(self, container: Any, index: Any, node: ast.AST) -> Any:
-        """Return `container[index]`.  CompileError for a run-time index of a container that is not one of cells or functions."""
+        """Return `container[index]`.  CompileError for a run-time index, unless the container holds only cells or functions."""
         self.objects.used(container)
         container = self.objects.steady(container)
         with self.stack.here(node):
@@ -73,7 +73,7 @@ class MemberAccess:
             return self.operators.called_special(container, "__getitem__", (index,), lambda: self.objects.steady_item(container, index))
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
-        """Set an attribute that is no Parameter, by the property or the `__setattr__` of the user's class if there is one."""
+        """Set an attribute that is not a Parameter, through the property or the `__setattr__` of a user's class if there is one."""
         descriptor = inspect.getattr_static(type(holder), name, None)
         setter = getattr(descriptor, "fset", None)
         if isinstance(setter, types.FunctionType) and not self.world.is_library(setter):
@@ -85,9 +85,9 @@ class MemberAccess:
                 holder, "__setattr__", (name, value), lambda: self.objects.write(AttributePlace(holder, name), value))
 
     def assign_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Run `holder.name = value`, when the graph runs if the holder is outside.
+        """Run `holder.name = value`.  For an outside object, the graph also writes the attribute at each run.
 
-        CompileError for a value of the graph in a form in which Python cannot be given it.
+        CompileError for a value of the graph that cannot be stored in the attribute.
         """
         with self.stack.here(node):
             if name == "requires_grad" and self.world.is_tensor(holder) and self.objects.outside.has(AttributePlace(holder, name)):
@@ -101,7 +101,7 @@ class MemberAccess:
             self.set_attribute(holder, name, value)
 
     def _check_kept(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Raise CompileError for a value of the graph that a cell cannot keep."""
+        """Raise CompileError if a cell cannot hold this value, which the graph computes."""
         loc, title = self.stack.loc_of(node), type(holder).__name__
         if self.objects.journal.has_made(holder):
             raise errors.STORED_TENSOR.at(
@@ -112,7 +112,7 @@ class MemberAccess:
             raise errors.STORED_TENSOR.at(loc, f"`{name}` of {title} would hold a value of the graph in {kind}", help=errors.KEPT)
 
     def assign_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
-        """Run `container[key] = value`."""
+        """Run `container[key] = value`.  CompileError for a run-time number as a key of a dict."""
         with self.stack.here(node):
             if isinstance(container, dict):
                 self.objects.check_key(key, self.world.loc)
@@ -123,7 +123,7 @@ class MemberAccess:
                 self.operators.called_special(container, "__setitem__", (key, value), lambda: operator.setitem(container, key, value))
 
     def delete_item(self, container: Any, key: Any, node: ast.AST) -> None:
-        """Run `del container[key]`."""
+        """Run `del container[key]`.  CompileError for a run-time number as a key of a dict."""
         if isinstance(container, dict):
             self.objects.check_key(key, self.stack.loc_of(node))
         self.objects.touched(container)

@@ -19,13 +19,13 @@ __all__ = ["CallStack"]
 
 
 class CallStack:
-    """The open calls.
+    """The open calls of parsed functions, in one lowering.
 
-    frame        the frame that runs; None while no call is open
+    frame        the frame that is running; None while no call is open
     frames       all frames of this lowering, also of calls that have ended
-    depth        how many calls are open
-    returned_at  where the outermost call returned last
-    called_as    how the function that is being called is written
+    depth        the number of open calls
+    returned_at  the place where the outermost call returned last
+    called_as    the source text of the function that is being called
     """
 
     def __init__(self, world: World):
@@ -37,16 +37,23 @@ class CallStack:
         self.called_as = ""
 
     def loc_of(self, node: ast.AST) -> Loc:
-        """Return the place of a node of the running function's tree."""
+        """Return the place in the program of a node of the running function's tree."""
         return self.frame.source.at(node)
 
     def unsupported(self, node: ast.AST, what: str, instead: str) -> CompileError:
-        """Return the mistake of writing `node`, which is not parsed; `instead` is the way out."""
+        """Return the error for a node that graphs do not support.
+
+        what     the message at the node
+        instead  what to write instead
+        """
         return errors.UNSUPPORTED.at(self.loc_of(node), what, help=instead)
 
     @contextmanager
     def here(self, node: ast.AST) -> Iterator[None]:
-        """Give nodes emitted inside the place of `node`, and exceptions raised inside a note that shows it."""
+        """Set the current place in the program to that of `node`.
+
+        Exceptions that the body of the `with` raises get a note with that place.
+        """
         loc = self.world.loc = self.loc_of(node)
         try:
             yield
@@ -62,13 +69,13 @@ class CallStack:
             raise
 
     def read_at(self, node: ast.AST, read: Callable[..., None], *what: Any) -> None:
-        """Record a read of something outside, with the place of `node`."""
+        """Call `read(*what)`, which records a read of an outside object, with the place of `node` as the current place."""
         before, self.world.loc = self.world.loc, self.loc_of(node)
         read(*what)
         self.world.loc = before
 
     def push(self, frame: Frame) -> Frame:
-        """Begin a call.  Return the frame of the caller, for `pop`."""
+        """Begin a call with its frame.  Return the frame of the caller, to be passed to `pop`."""
         caller = frame.caller = self.frame
         self.frame = frame
         self.frames.append(frame)
@@ -76,18 +83,18 @@ class CallStack:
         return caller
 
     def pop(self, caller: Frame) -> None:
-        """End the call that `caller` made."""
+        """End the current call, and make the caller's frame the running one."""
         self.depth -= 1
         self.frame = caller
 
     def end(self) -> bool:
-        """Drop the frames, and what they refer to.  Return whether functions that parsed code defined are still used elsewhere.
+        """Free all frames and the values of their names.  Return True if functions that parsed code defined are still used elsewhere.
 
-        Functions refer to the names around them, which refer to the functions.
+        This breaks reference cycles: a function refers to the names around it, and one of these to the function.
         """
         in_use = False
         for frame in self.frames:
-            # The frame's dict and the loop's variable hold each; one with more is in use elsewhere.
+            # the frame's dict and the loop variable hold one reference each; more mean that the function is used elsewhere
             if any(isinstance(x, Closure) and sys.getrefcount(x) > OF_VARIABLE + 1 for x in frame.names.values()):
                 in_use = True
             else:
@@ -98,6 +105,6 @@ class CallStack:
         return in_use
 
     def returns_at(self, node: ast.AST) -> None:
-        """Record where the function that is made into a graph returns."""
+        """Record the place of a `return`, if the running function is the outermost one."""
         if self.depth == 1:
             self.returned_at = self.loc_of(node)

@@ -21,33 +21,40 @@ __all__ = ["Decisions", "leaving"]
 
 
 class Decisions:
-    """Chooses between values and between outcomes."""
+    """Find the truth of values, and choose between values and between outcomes."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, branching: Looping, run: Runner):
         self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
         self.branching, self.run = branching, run
 
     def truth(self, x: Any, node: ast.AST) -> Any:
-        """Return whether `x` is true: a bool, or an atom of the IR."""
+        """Return the truth of `x`: a bool, or an atom of the IR.  A user-defined `__bool__` or `__len__` is parsed."""
         self.objects.used(x)
         with self.stack.here(node):
             method = self.operators.special(x, "__bool__") or self.operators.special(x, "__len__")
             return self.world.truth(self.objects.steady(x) if method is None else self.run.call(method, (x,), {}))
 
     def as_bool(self, x: Any, node: ast.AST) -> Any:
-        """Return whether `x` is true: a bool, or a run-time one."""
+        """Return the truth of `x`, as a bool or a run-time bool."""
         truth = self.truth(x, node)
         return truth if isinstance(truth, bool) else self.world.number("bool", x)
 
     def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST, help: str = "") -> Any:
-        """Return the value of `first` or of `second`, whichever `tested` chooses; both are lowered where a tensor decides."""
+        """Return `first()` or `second()`, as the truth of `tested` decides.  If a tensor decides, both are lowered.
+
+        help  the advice of the error if the two values cannot be merged
+        """
         condition = self.truth(tested, node)
         if isinstance(condition, bool):
             return first() if condition else second()
         return self.decided(condition, first, second, self.stack.loc_of(node), help)
 
     def decided(self, condition: Atom, first: Callable[[], Any], second: Callable[[], Any], loc: Loc, help: str = "") -> Any:
-        """Return the value of `first` or of `second`, as a bool of the graph decides at `loc`.  CompileError if they cannot be one."""
+        """Lower both functions as branches of a bool of the IR, and return the merged value.  CompileError if the values cannot be merged.
+
+        loc   the place of the branch in the program
+        help  the advice of that error
+        """
         a, b = self.branching.branch(first), self.branching.branch(second)
         self.world.loc = loc
         try:
@@ -59,13 +66,16 @@ class Decisions:
 
     @staticmethod
     def both(first: Any, second: Any) -> Any:
-        """Return whether both hold; either may be a run-time bool."""
+        """Return True or False if it is known whether both conditions hold, otherwise a run-time bool."""
         if first is False or second is False:
             return False
         return second if first is True else first if second is True else first.both(second)
 
     def merged(self, condition: Any, a: Branch, b: Branch, node: ast.AST) -> Outcome | None:
-        """Return the outcome of two branches of statements.  CompileError if they return values that cannot be one."""
+        """Emit the `if` for two branches of statements, and return their merged outcome.
+
+        CompileError if they return values that cannot be merged.
+        """
         self.world.loc = self.stack.loc_of(node)
         self.branching.local_names = self.stack.frame.names
         try:
@@ -77,5 +87,5 @@ class Decisions:
 
 
 def leaving(branch: Branch) -> bool:
-    """Return whether a branch ends in a `return`, after which no local name matters."""
+    """Return True if a branch always ends in a `return`, so that its local names no longer matter."""
     return isinstance(branch.result, Outcome) and branch.result.is_known and branch.result.code == RETURN

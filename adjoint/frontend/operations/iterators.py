@@ -18,23 +18,23 @@ from adjoint.frontend.world import World
 __all__ = ["END", "Iterators"]
 
 END: Any = object()
-"""What `next(iterator, END)` gives after the last item."""
+"""The value of `next(iterator, END)` after the last item."""
 
 
 class Iterators:
-    """The iterators that parsed code has made.  As in Python, an item is computed when the iterator is advanced, not before.
+    """The iterators that parsed code has created.  As in Python, each item is computed when the iterator is advanced.
 
-    made  by id, an iterator and the objects that it was made of
+    made  for the `id` of each iterator: the iterator, and the objects that it was made of
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
         self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
         self.made: dict[int, tuple[Iterator[Any], tuple[Any, ...]]] = {}
         self._undecided: set[int] = set()
-        """Ids of the iterators of which a tensor decides how far they have been advanced."""
+        """The `id`s of iterators for which a tensor decides how far they have been advanced."""
 
     def check(self, x: Any) -> None:
-        """Raise CompileError for an iterator that parsed code cannot advance as Python would."""
+        """Raise CompileError if `x` is an iterator that parsed code cannot advance as Python would; do nothing for other objects."""
         if not isinstance(x, Iterator):
             return
         if id(x) not in self.made:
@@ -48,41 +48,44 @@ class Iterators:
                                         help="call `next` before the branch, or use an index: `items[i]`")
 
     def all_of(self, x: Any, node: ast.AST) -> Iterator[Any]:
-        """Return the iterator of a loop that takes all items of `x`.  CompileError if it is known not to end."""
+        """Return the iterator of a loop that takes all items of `x`.  CompileError if `x` is known to be infinite."""
         with self.stack.here(node):
             self.check_ends(x)
         return self.iterated(x, node)
 
     def is_endless(self, x: Any) -> bool:
-        """Return whether `x` is an iterator that is known not to end."""
+        """Return True if `x` is an iterator that is known to be infinite."""
         return id(x) in self.made and is_endless(x, lambda iterator: self.made.get(id(iterator), (None, ()))[1])
 
     def check_ends(self, x: Any) -> None:
-        """Raise CompileError for an iterator that does not end, where all its items are to be computed."""
+        """Raise CompileError if `x` is known to be an infinite iterator.  Call this before all its items are computed."""
         if self.is_endless(x):
             raise errors.UNSUPPORTED.at(self.world.loc, "an infinite iterator would be consumed while parsing",
                                         help="limit it (`itertools.islice(items, n)`), or loop over a range")
 
     def undecided(self, x: Any) -> None:
-        """Record that a tensor decides how far the iterator `x`, and those it was made of, are advanced."""
+        """Record that a tensor decides how far the iterator `x`, and the iterators that it reads, are advanced."""
         if id(x) in self.made:
             self._undecided.add(id(x))
             for part in self.made[id(x)][1]:
                 self.undecided(part)
 
     def begun(self, iterator: Iterator[Any], *parts: Any) -> Iterator[Any]:
-        """Record an iterator that parsed code has made of `parts`.  Return it."""
+        """Record an iterator that parsed code has created, and return it.
+
+        parts  the objects that it was made of
+        """
         self.made[id(iterator)] = iterator, parts
         return self.objects.born(iterator)
 
     def rows(self, x: Any) -> Sequence[Any]:
-        """Return the rows of a tensor; each has the numbers of the time when it is taken."""
+        """Return the rows of a tensor.  Each row has the tensor's values at the time when the row is taken."""
         rows = self.world.rows(x)
         self.objects.journal.born(ObjectPlace(rows))
         return rows
 
     def iterated(self, x: Any, node: ast.AST) -> Iterator[Any]:
-        """Return the iterator of a loop over `x`, where the number of items is known.  TypeError for what is not iterable."""
+        """Return the iterator of a loop over `x`.  TypeError if `x` is not iterable."""
         self.objects.used(x)
         with self.stack.here(node):
             if self.world.is_tensor(x):

@@ -1,4 +1,4 @@
-"""Names: local, of an enclosing function, global, built in."""
+"""Names: local, of an enclosing function, global, or built-in."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Names"]
 
 
 class Names:
-    """Reads and binds names in the frame that runs."""
+    """Read and bind names in the running frame."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects):
         self.world, self.stack, self.objects = world, stack, objects
 
     def read(self, name: str, node: ast.AST) -> Any:
-        """Return the value of a name: local, of an enclosing function, global, or built in."""
+        """Return the value of a name: local, of an enclosing function, global, or built-in.  NameError if it is not defined."""
         frame: Frame | None = self.stack.frame
         space = self.stack.frame.space
         if name not in self.stack.frame.globals:
@@ -55,13 +55,19 @@ class Names:
         raise missing
 
     def _no_value(self, name: str, own: bool, node: ast.AST) -> NoReturn:
-        """Raise what Python raises for a variable, the function's own or one around it, that has no value yet."""
+        """Emit a node that raises Python's error for a variable without a value, and stop lowering this path.
+
+        own  True for a local variable of the function, False for one of an enclosing function
+        """
         message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
                    f"{'' if own else ' in enclosing scope'}")
         raise_late(self.world, UnboundLocalError if own else NameError, (message,), self.stack.loc_of(node))
 
     def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:
-        """Bind a local name, or one that was declared `global` or `nonlocal`."""
+        """Assign a name: a local one, or one that the function declares `global` or `nonlocal`.
+
+        frame  the frame in which to assign; None for the running one
+        """
         frame = frame or self.stack.frame
         if name in frame.globals:
             self.objects.write(ItemPlace(frame.space, name), value)
@@ -91,7 +97,7 @@ class Names:
         self.stack.frame.names.pop(name, None)
 
     def walrus_frame(self) -> Frame:
-        """Return the frame in which `:=` binds: that around all comprehensions."""
+        """Return the frame in which `:=` binds names: the innermost one that is not a comprehension."""
         frame = self.stack.frame
         while frame.is_comprehension:
             assert frame.outer is not None

@@ -1,4 +1,4 @@
-"""Operators.  Special methods of the user's classes are parsed like all of the user's functions."""
+"""Operators.  Special methods of the user's classes are parsed, like all user functions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _SYMBOLS = {
     "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=",
     "irshift": ">>=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }
-"""By the name of an operation, its symbol in Python's own messages."""
+"""For the name of an operation: its symbol in Python's error messages."""
 _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 
 
 class ZeroDivisor(ZeroDivisionError, ValueError):
-    """A number is divided by zero in a graph: what Python raises, and what MindSpore's graphs raise."""
+    """The exception for a division by zero in a graph: it is Python's ZeroDivisionError, and also the ValueError of MindSpore's graphs."""
 
     @classmethod
     def of(cls, operation: Callable[..., Any], mistake: ZeroDivisionError) -> ZeroDivisionError:
-        """Return the exception for an operator that raised `mistake`: with MindSpore's text where MindSpore refuses too."""
+        """Return the exception for an operator that raised `mistake`, with MindSpore's text added if MindSpore raises an error, too."""
         text = _BY_ZERO.get(operation.__name__.removeprefix("i").strip("_"))
         return cls(f"{mistake}: {text}") if text else mistake
 
@@ -56,21 +56,21 @@ _QUOTIENT = "The divisor could not be zero. But the divisor is zero now."
 _BY_ZERO = {"truediv": _QUOTIENT, "floordiv": _QUOTIENT, "mod": "Cannot perform modulo operation on zero."}
 
 Attempt = tuple[Any, str, Any]
-"""An object, the name of a method of its class, the argument."""
+"""One attempt to apply an operator: an object, the name of a method of its class, and the argument."""
 
 
 class Operators:
-    """Applies operators to values."""
+    """Apply operators to values.  User-defined special methods are parsed."""
 
     def __init__(self, world: World, objects: Objects, run: Runner):
         self.world, self.objects, self.run = world, objects, run
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
-        """Return the special method of the user's that is to be parsed; None where Python calls its own."""
+        """Return a user-defined special method of `x`, which is to be parsed; None if Python, NumPy or the library defines the method."""
         return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
 
     def special_of(self, kind: type, name: str) -> types.FunctionType | None:
-        """Return the same for the objects of a class."""
+        """Return a user-defined special method of a class, which is to be parsed; None if the method is not the user's."""
         if kind.__module__ == "builtins":
             return None
         method = getattr(kind, name, None)
@@ -82,7 +82,7 @@ class Operators:
         return method
 
     def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
-        """Call the special method of the user's if there is one, else `otherwise`."""
+        """Call the user-defined special method `name` of `x` with `args` if there is one; otherwise call `otherwise`."""
         method = self.special(x, name)
         return otherwise() if method is None else self.run.call(method, (x, *args), {})
 
@@ -91,16 +91,16 @@ class Operators:
         return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
 
     def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Apply an arithmetic operator: that of `a`, else the reflected one of `b`."""
+        """Apply an arithmetic operator: the method of `a`, or the reflected method of `b`.  TypeError if both decline."""
         return self._first(operation, a, b, _arithmetic(operation.__name__.strip("_"), a, b))
 
     def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Apply the operator of an augmented assignment: the one in place, else the one that returns a new value."""
+        """Apply the operator of an augmented assignment: the in-place method of `a`, or the ordinary operator."""
         word = operation.__name__.removeprefix("i").strip("_")
         return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
 
     def compare(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Compare: by the operator of `a`, else the mirrored one of `b`; where only `==` is defined, `!=` is its opposite."""
+        """Apply a comparison: the method of `a`, or the mirrored method of `b`.  If only `==` is user-defined, `!=` is its opposite."""
         name = f"__{operation.__name__}__"
         if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
             return self.opposite(self.compare(operator.eq, a, b))
@@ -108,12 +108,15 @@ class Operators:
         return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
     def opposite(self, x: Any) -> Any:
-        """Return `not x`: a bool, or a run-time one."""
+        """Return `not x`, as a bool or a run-time bool."""
         truth = self.world.truth(x)
         return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
 
     def _first(self, operation: Callable[[Any, Any], Any], a: Any, b: Any, attempts: Sequence[Attempt]) -> Any:
-        """Return the result of the first special method that does not decline.  If none is the user's, Python applies the operator."""
+        """Return the result of the first special method that does not return NotImplemented.
+
+        If none of the methods is the user's, Python applies the operator.  TypeError if all methods decline.
+        """
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
             try:
@@ -137,9 +140,10 @@ class Operators:
 
 
 def _arithmetic(word: str, a: Any, b: Any) -> list[Attempt]:
-    """Return the methods that Python tries for an operator, in order.
+    """Return the attempts that Python makes for an arithmetic operator, in order.
 
-    Operands of one class have one attempt.  The reflected operator of a subclass comes first if the subclass defines it.
+    word  the operator's name, such as "add"
+    Operands of the same class have one attempt.  The reflected method of a subclass comes first if the subclass defines it.
     """
     reflected = f"__r{word}__"
     attempts = [(a, f"__{word}__", b), (b, reflected, a)]

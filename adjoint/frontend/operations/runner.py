@@ -1,7 +1,7 @@
-"""What the parts of the frontend ask of those that are made after them.
+"""Calls from parts of the frontend to parts that are created after them.
 
-Python is recursive: a call runs statements, a statement evaluates expressions, an expression calls.  Parts are made in an order in
-which each one is given those that it needs; the four ways back are here.
+Python is recursive: a call runs statements, a statement evaluates expressions, and an expression contains calls.  Each part receives the
+parts that were created before it; the four calls in the other direction go through this module.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """Runs code of any kind.  The `Lowerer` sets the attributes when it has made all parts.
+    """Run code of any kind.  The `Lowerer` sets the attributes when it has created all parts.
 
     value   evaluate an expression
-    block   run statements in order, and return how they ended
-    assign  bind a target to a value
+    block   run statements in order, and return their outcome
+    assign  assign a value to a target
     call    call any callable with positional and keyword arguments
     """
 

@@ -1,6 +1,6 @@
 """Syntax trees of the user's functions.
 
-    rewritten  code objects whose asserts a tool has rewritten
+    rewritten  code objects whose `assert` statements a tool has rewritten
     source     from a function object to its tree, with positions in the user's file
-    scope      the names that statements assign or read, and whether control can leave them
+    scope      the names that statements assign or read, and whether control can leave the statements
 """

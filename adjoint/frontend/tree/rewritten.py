@@ -1,7 +1,7 @@
-"""Codes whose `assert` statements a tool has rewritten: pytest does it to tests, `conftest.py` and its plugins.
+"""Code objects whose `assert` statements a tool has rewritten, as pytest does in tests, `conftest.py` and its plugins.
 
-Such a code is not what the file's text compiles to.  It is the file's own function all the same when the two agree in everything that
-stands outside of `assert` statements, whose text is then taken from the file.
+Such a code object differs from the compiled text of its file.  It still belongs to the function in the file if both agree outside of
+`assert` statements.  The text of these is then taken from the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """Return a code, and those of the functions and classes inside of it."""
+    """Yield a code object, and the code objects of the functions and classes inside of it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -29,12 +29,16 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Return whether a code has names that no text can have: pytest names parts of assertions with a leading `@`."""
+    """Return True if a code object has names that no source text can have: pytest adds names that begin with `@`."""
     return any(name.startswith("@") for inner in codes_in(code) for name in (*inner.co_names, *inner.co_varnames))
 
 
 def agree(file: CodeType, code: CodeType, tree: ast.Module) -> bool:
-    """Return whether the code compiled from a file and the code that runs agree outside of the `assert` statements of the tree."""
+    """Return True if two code objects agree outside of the `assert` statements of the file's tree.
+
+    file  the code compiled from the file's text
+    code  the code that runs
+    """
     asserts = [((node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0))
                for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return _agree(file, code, asserts)
@@ -48,14 +52,14 @@ def _agree(file: CodeType, code: CodeType, asserts: list[_Range]) -> bool:
 
 
 def _head(code: CodeType) -> tuple[Any, ...]:
-    """Return the name, the place and the parameters of a code."""
+    """Return the name, the first line, the parameters and the closure variables of a code object."""
     count = code.co_argcount + code.co_kwonlyargcount
     return (code.co_qualname, code.co_firstlineno, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount,
             code.co_varnames[:count], code.co_freevars)
 
 
 def _instructions(code: CodeType, asserts: list[_Range]) -> set[tuple[Any, ...]]:
-    """Return the instructions outside of asserts with their places; layout and jump targets are left out."""
+    """Return the instructions outside of `assert` statements with their positions, without jumps and instructions of layout."""
     found: set[tuple[Any, ...]] = set()
     for instruction in dis.get_instructions(code):
         place = instruction.positions
@@ -66,6 +70,6 @@ def _instructions(code: CodeType, asserts: list[_Range]) -> set[tuple[Any, ...]]
             continue
         value = instruction.argval
         of_it = value.co_name if isinstance(value, CodeType) else value if isinstance(value, frozenset) else repr(value)
-        # Which of two instructions loads a local name depends on what the compiler knows of it.
+        # the compiler chooses between two instructions that load a local name by what it knows of the name's value
         found.add((tuple(place), instruction.opname.removesuffix("_CHECK"), of_it))
     return found

@@ -21,7 +21,7 @@ def assigned_names(body: Sequence[ast.AST]) -> list[str]:
 
 
 def _visit(node: ast.AST, names: dict[str, None]) -> None:
-    """Add the names that a tree binds."""
+    """Add the names that a tree binds in its own scope to `names`."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             names[name] = None
@@ -40,7 +40,7 @@ def _visit(node: ast.AST, names: dict[str, None]) -> None:
         _visit(node.value, names)
         return
     if isinstance(node, _SCOPES):
-        # What a comprehension binds is its own; a walrus inside it binds out here.
+        # a comprehension has its own scope, but `:=` inside it binds in the scope around
         for inner in ast.walk(node):
             if isinstance(inner, ast.NamedExpr) and not isinstance(node, (ast.Lambda, ast.FunctionDef)):
                 _visit(inner.target, names)
@@ -50,7 +50,7 @@ def _visit(node: ast.AST, names: dict[str, None]) -> None:
 
 
 def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """Return the names that `global` or `nonlocal` statements declare."""
+    """Return the names that `global` or `nonlocal` statements of this scope declare."""
     found: set[str] = set()
     pending = list(body)
     while pending:
@@ -65,10 +65,10 @@ def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal
 class FunctionNames(NamedTuple):
     """The names of a function, and where it yields.
 
-    own        its parameters and what it binds
-    nonlocals  those that it declares to be of the function around it
-    globals_   those that it declares to be of its module
-    yields     a `yield` in it; None where there is none
+    own        its parameters and the names that it assigns
+    nonlocals  the names that it declares `nonlocal`
+    globals_   the names that it declares `global`
+    yields     a `yield` in it, or None
     """
 
     own: frozenset[str]
@@ -78,7 +78,7 @@ class FunctionNames(NamedTuple):
 
 
 def names_of(node: ast.FunctionDef | ast.Lambda) -> FunctionNames:
-    """Return the names of a function, found once for each tree: a function is parsed for every signature it is called with."""
+    """Return the names of a function.  They are computed once for each tree, since a function is parsed for each signature of its calls."""
     found = _known.get(node)
     if found is None:
         arguments = node.args
@@ -97,7 +97,7 @@ _known: WeakKeyDictionary[ast.AST, FunctionNames] = WeakKeyDictionary()
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:
-    """Return whether control can leave the statements by `return`, or by `break` and `continue` of a loop around them."""
+    """Return True if control can leave the statements by `return`, or by a `break` or `continue` of a loop around them."""
 
     def leaves(node: ast.AST, in_loop: bool) -> bool:
         match node:
@@ -116,7 +116,10 @@ def jumps(body: Sequence[ast.stmt]) -> bool:
 
 
 def changed_at(body: Sequence[ast.stmt], name: str) -> ast.AST | None:
-    """Return the first statement that assigns a name, or an item or attribute of its value, or calls a method of that."""
+    """Return the first statement that assigns `name`, assigns an item or attribute of its value, or calls a method of its value.
+
+    None if there is no such statement.
+    """
 
     def is_it(node: ast.AST) -> bool:
         return (isinstance(node, ast.Name) and node.id == name) or ast.unparse(node) == name
@@ -149,5 +152,5 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def reads_name(body: Sequence[ast.stmt], name: str) -> bool:
-    """Return whether the statements use a name."""
+    """Return True if the statements read or assign a name."""
     return any(isinstance(node, ast.Name) and node.id == name for statement in body for node in ast.walk(statement))

@@ -1,8 +1,8 @@
-"""From a function object to its syntax tree, with positions that are true in the user's file.
+"""From a function object to its syntax tree, with the right positions in the user's file.
 
-A text is parsed once; a function is found in it by its code object: by line and name, and a lambda by the place of its
-body.  The tree that is found must be the one the code was compiled from: a file edited since is a mistake, not a wrong
-graph.  The text is where Python keeps it: in a file, a cell of a notebook, or what was typed at a prompt.
+Each text is parsed once.  A function is found in the tree by its code object: by line and name, or for a lambda by the positions of its
+body.  The tree must be the one from which the code was compiled: a file that was edited since is an error, never a wrong graph.  The text
+comes from where Python keeps it: a file, a cell of a notebook, or the input at a prompt.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Definition = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where a tree was read: `at` gives the place of any of its nodes.
+    """The source text of a function.
 
-    file   as the code object names it
-    name   qualified name of the function
-    lines  the text
+    file   the file name in the code object
+    name   the qualified name of the function
+    lines  all lines of the file
     """
 
     file: str
@@ -38,14 +38,14 @@ class Source:
     lines: list[str]
 
     def at(self, node: ast.AST) -> Loc:
-        """Return the place of a node of the tree: columns count characters from 1."""
+        """Return the place of a node of the tree.  Columns count characters from 1."""
         line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
         text = self.lines[line - 1]
         first = _characters(text, column)
         if getattr(node, "end_lineno", None) == line:
             end = _characters(text, node.end_col_offset) + 1  # pyright: ignore[reportAttributeAccessIssue] - as above
         else:
-            # Of what goes on over more lines, the first.
+            # for a node of several lines, the place ends with the first line
             end = max(first + 1, len(text.rstrip())) + 1
         return At(self.file, line, first + 1, end)
 
@@ -56,9 +56,9 @@ def _characters(text: str, byte_offset: int) -> int:
 
 
 class _Parsed:
-    """A file's lines, its tree, the functions in it, and the codes that Python compiles it to.
+    """A parsed file: its lines, its tree, the functions in the tree, and the code objects that Python compiles from it.
 
-    functions  by name and first line, that of the first decorator
+    functions  by name and first line; a decorated function begins at its first decorator
     lambdas    by first line
     """
 
@@ -79,7 +79,9 @@ class _Parsed:
         self.nbytes, self.used = _OF_A_CHARACTER * len(text), 0
 
     def codes_of(self, statement: ast.stmt | None) -> tuple[CodeType, ...]:
-        """Return the codes of one statement of the file and of all functions and classes in it; with None those of the whole file."""
+        """Return the code objects of one statement of the file, or of the whole file for None, with those of all functions and classes
+        inside.
+        """
         codes = self._codes.get(statement)
         if codes is None:
             tree = self.tree if statement is None else ast.Module([statement], [])
@@ -87,7 +89,7 @@ class _Parsed:
         return codes
 
     def statement_at(self, line: int) -> ast.stmt | None:
-        """Return the statement of the file that a line stands in, if there is one."""
+        """Return the top-level statement of the file that contains a line, or None."""
         for statement in self.tree.body:
             first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
             if first <= line <= (statement.end_lineno or statement.lineno):
@@ -96,7 +98,7 @@ class _Parsed:
 
 
 class _Found:
-    """Where a function was found."""
+    """The tree and the source of a function, as an entry of a cache."""
 
     __slots__ = ("definition", "nbytes", "source", "used")
 
@@ -105,15 +107,15 @@ class _Found:
 
 
 _OF_A_CHARACTER = 50
-"""Bytes that a tree takes for each character of its text."""
+"""The estimated bytes of a tree for each character of its text."""
 
 _files: Table[str, _Parsed] = Table("parsed files")
 _functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
-"""By file as well: code objects are equal when they say the same, whatever file they come from."""
+"""The file is part of the key, since equal code objects may come from different files."""
 
 
 def definition_of(function: FunctionType) -> tuple[Definition, Source]:
-    """Return the tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
+    """Return the tree of a function and its source.  CompileError if Python keeps no source text, or if the text has changed since."""
     code = function.__code__
     key = (code.co_filename, code)
     known = _functions.find(key)
@@ -124,14 +126,14 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
 
 
 def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
-    """Return the lines that Python keeps for a code; none where it keeps none."""
+    """Return the lines of text that Python keeps for a code object; an empty list if there are none."""
     file = code.co_filename
     typed = getattr(linecache, "_getlines_from_code", None)  # the prompt of Python 3.13, and `python -c`
     lines = typed(code) if typed is not None else []
     if not lines:
         return linecache.getlines(file, space)
     if file not in _WAYS:
-        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))  # for who shows a line of it
+        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))  # so that tracebacks can show a line of it
     return lines
 
 
@@ -151,7 +153,7 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
         lambdas = parsed.lambdas.get(code.co_firstlineno, [])
         around = [node for node in lambdas if _is_around(node.body, code)] or [node for node in lambdas if _gives(node, file, code)]
         if around:
-            # They stand in each other: the innermost.
+            # the lambdas are nested: take the innermost
             return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), source
     node = parsed.functions.get((code.co_name, code.co_firstlineno))
     if isinstance(node, ast.AsyncFunctionDef):
@@ -166,7 +168,7 @@ _WAYS = {
     "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
     "<string>": "write the function in a file, or put the text into `linecache.cache` under the name passed to `compile`",
 }
-"""By a name that many texts bear, the way out for those of which Python keeps none."""
+"""For file names that several texts share: the advice if Python keeps no text."""
 
 
 def _parsed(file: str, lines: list[str]) -> _Parsed:
@@ -178,10 +180,11 @@ def _parsed(file: str, lines: list[str]) -> _Parsed:
 
 
 def _is_of(code: CodeType, parsed: _Parsed) -> bool:
-    """Return whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts.
+    """Return True if a code object was compiled from the text, as a whole or as a single statement; also if a tool has rewritten its
+    asserts.
 
-    The statement is tried first, since it is compiled sooner. As a part of the file it may have another code: how a call is compiled
-    depends on whether a name was imported in the same text. A part of a document is run by itself.
+    The statement is tried first, since it is faster to compile. Both are needed: the code of a call depends on whether its name was
+    imported in the same text, and the parts of a document are run one by one.
     """
     statement = parsed.statement_at(code.co_firstlineno)
     if statement is not None and any(_are_one(other, code) for other in parsed.codes_of(statement)):
@@ -193,7 +196,7 @@ def _is_of(code: CodeType, parsed: _Parsed) -> bool:
 
 
 def _are_one(a: CodeType, b: CodeType) -> bool:
-    """Return whether two code objects were compiled from one text, whatever `from __future__` was in force."""
+    """Return True if two code objects were compiled from the same text, possibly under different `from __future__` imports."""
     if a.co_name != b.co_name or a.co_firstlineno != b.co_firstlineno:
         return False
     if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames or a.co_freevars != b.co_freevars:
@@ -209,14 +212,16 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_around(body: ast.expr, code: CodeType) -> bool:
-    """Return whether all instructions of a lambda's code stand inside of this expression."""
+    """Return True if all instructions of a lambda's code are inside of this expression."""
     start, end = (body.lineno, body.col_offset), _end(body)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
     return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)
 
 
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
-    """Return whether a code is that of a given lambda.  Python 3.12 does not place the code of a constant body."""
+    """Return True if a code object is that of a given lambda, by compiling the lambda.  Python 3.12 gives the code of a constant body no
+    position.
+    """
     compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
     return any(_are_one(inner, code) for inner in compiled.co_consts if isinstance(inner, CodeType))
 

@@ -4,6 +4,6 @@
     numbers    ranges of run-time numbers
     chosen     an item that a run-time number chooses
     frame      the names of a running function, and functions that parsed code defines
-    structure  containers, taken apart and made again with other items
+    structure  containers: their items, and copies with other items
     endless    iterators that do not end
 """

@@ -1,9 +1,9 @@
-"""An item of a list that a number of the run chooses, where the items are cells or functions.
+"""An item of a list that a run-time number chooses, where the items are cells or functions.
 
     layers[i](x)  ->  if i < 1 { layers[0](x) } else { if i < 2 { layers[1](x) } else { layers[2](x) } }
 
-What stands for the item may be called, given to functions of the user's and kept under a name.  Whatever else asks about it would
-have to know which object it is.
+The object that represents the item can be called, passed to user functions and assigned to a name.  All other uses raise an error, since
+it is not known which item it is.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Chosen", "check", "chosen"]
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """One of some cells or functions.
+    """One of several cells or functions; a run-time number decides which.
 
-    items     all that it may be
-    position  which one it is: a run-time number in range(len(items))
-    loc       where it was chosen
+    items     the candidates
+    position  the run-time number, in range(len(items))
+    loc       the place in the program of the choice
     """
 
     items: tuple[Callable[..., Any], ...]
@@ -33,7 +33,7 @@ class Chosen:
     loc: Loc
 
     def refused(self) -> CompileError:
-        """Return the mistake of asking for more than a call."""
+        """Return the error for any use other than a call."""
         return errors.VALUE_NEEDED.at(self.loc, "which item this is becomes known only when the graph runs, so it can only be called",
                                       help="choose with `if` and `elif`, or pass the number as an argument")
 
@@ -42,9 +42,9 @@ class Chosen:
 
 
 def chosen(world: World, container: Any, index: Any) -> Chosen | None:
-    """Return what `container[index]` is for a list, tuple or cell and a dynamic index; None if it is not of cells and functions alone.
+    """Return a `Chosen` for `container[index]` with a dynamic index; None if the container holds anything but cells and functions.
 
-    IndexError or TypeError for an index of which no number would do; a number that does not do raises when the graph runs.
+    IndexError or TypeError if the index is known to be invalid; otherwise an invalid index raises when the graph runs.
     """
     if not (isinstance(container, (list, tuple)) or world.is_cells(container)):
         return None
@@ -55,7 +55,7 @@ def chosen(world: World, container: Any, index: Any) -> Chosen | None:
 
 
 def check(*values: Any) -> None:
-    """Raise CompileError if one of these is a chosen item: Python, or the library, is about to look at them."""
+    """Raise CompileError if one of the values is a `Chosen`.  Call this before Python or library code looks at the values."""
     for value in values:
         if type(value) is Chosen:
             raise value.refused()

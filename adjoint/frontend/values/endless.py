@@ -1,4 +1,4 @@
-"""Iterators that do not end: what goes through all items at once would not come back."""
+"""Infinite iterators: code that takes all their items at once would never return."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 __all__ = ["is_endless"]
 
 _ALL_OF = (zip, map)
-"""Iterators that end with the first of those they are made of."""
+"""Types of iterators that end with the first of their sources."""
 
 _PARTS_OF = (enumerate, filter, itertools.chain, itertools.accumulate, itertools.starmap, itertools.filterfalse, itertools.dropwhile,
              itertools.zip_longest, itertools.pairwise, itertools.compress, types.GeneratorType)
-"""Iterators that go on as long as one of those they are made of."""
+"""Types of iterators that are infinite if one of their sources is."""
 
 
 def is_endless(x: Any, made_of: Callable[[Any], Iterable[Any]]) -> bool:
-    """Return whether an iterator is one of Python's that is known not to end.
+    """Return True if `x` is one of Python's iterators and is known to be infinite.
 
-    made_of  gives the object whose method made an iterator, or None, and the arguments of that call
+    made_of  returns, for an iterator, the object whose method created it (or None) and the arguments of that call; empty if not known
     """
     if isinstance(x, (itertools.count, itertools.cycle)):
         return True

@@ -1,4 +1,4 @@
-"""Frames: the names of a function that is being run; and the functions that it defines."""
+"""Frames, which hold the names of running functions; and the functions that parsed code defines."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ UNBOUND: Any = _Unbound()
 
 @dataclass(frozen=True, eq=False)
 class Unusable:
-    """The value of a name that two branches left different.  Using the name raises what `make(name, place)` returns."""
+    """The value of a name whose values on two paths could not be merged.  Reading the name raises the exception that `make(name, place)`
+    returns.
+    """
 
     make: Callable[[str, Loc], Exception]
 
 
 class Frame:
-    """One call of a function.
+    """One call of a parsed function, with its variables.
 
-    names     its local names
-    local     which names are local
-    outer     the frame around, for a function defined in parsed code
-    cells     the enclosing names of a function of Python's own
-    space     its globals
-    first     its first argument, for `super()`
-    caller    the frame that called
-    goes_out  whether Python is given what it returns
+    names     the local variables and their values
+    local     the names that are local
+    outer     the frame of the enclosing function, for a function defined in parsed code
+    cells     the closure variables, for a Python function
+    space     the global variables
+    first     the first argument, for `super()`
+    caller    the frame of the caller
+    goes_out  True if Python receives the result
     """
 
     def __init__(
@@ -57,7 +59,10 @@ class Frame:
         self.goes_out = False
 
     def inner(self, local: frozenset[str]) -> Frame:
-        """Return the frame of a comprehension inside this one."""
+        """Return the frame of a comprehension inside of this one.
+
+        local  the names that the comprehension binds
+        """
         inner = Frame(self.source, local, self.space, outer=self)
         inner.is_comprehension = True
         inner.caller = self
@@ -65,9 +70,9 @@ class Frame:
 
 
 class Closure:
-    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`), which runs its tree as well.
+    """A function that parsed code defines.  Python may call it, too (`sorted(key=...)`): the call also runs its tree.
 
-    Its `__dict__` holds what the user's code sets on it and nothing else: `functools.wraps` copies that to another function.
+    Its `__dict__` contains only attributes that the user's code has set, since `functools.wraps` copies them to another function.
     """
 
     __slots__ = ("__dict__", "__frame__", "__name__", "__node__", "__qualname__", "__run__", "__signature__", "__weakref__")
@@ -84,7 +89,10 @@ class Closure:
 
 
 class StandIn(Closure):
-    """A function of Python's that is known by its code and the values around it: it stands for all such, so none is equal to another."""
+    """Represents all Python functions with the same code and the same enclosing values.
+
+    Since it is not known which of these it is, comparing and hashing it raise an error.
+    """
 
     __slots__ = ()
 
@@ -95,7 +103,7 @@ class StandIn(Closure):
         raise self.unknown()
 
     def unknown(self) -> Exception:
-        """Return the error of code that needs to know which function it is."""
+        """Return the error for code that needs to know which function this is."""
         return errors.UNSUPPORTED.at(UNKNOWN, f"which of several functions `{self.__name__}` is, is not known")
 
 

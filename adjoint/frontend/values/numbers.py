@@ -13,7 +13,7 @@ __all__ = ["RunTimeRange"]
 
 @dataclass(frozen=True, eq=False)
 class RunTimeRange:
-    """`range(start, stop, step)` of which a part is a run-time number."""
+    """A `range(start, stop, step)` in which at least one number is known only at run time."""
 
     start: Any
     stop: Any

@@ -1,4 +1,4 @@
-"""Nested structures of parsed code: tuples, lists and dicts, taken apart and made again with other parts."""
+"""Nested structures of parsed code: the items of tuples, lists and dicts, and copies with other items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["items", "like"]
 
 
 def items(value: tuple[Any, ...] | list[Any] | dict[Any, Any]) -> Iterable[Any]:
-    """Return what a container holds, in order; of a dict its values."""
+    """Return the items of a container in order; for a dict, its values."""
     return value.values() if isinstance(value, dict) else value
 
 
 def like(value: Any, parts: Iterable[Any]) -> Any:
-    """Return a tuple or list of the class of `value`, or a dict with its keys, that holds `parts`."""
+    """Return a container like `value` with `parts` as its items: a tuple or list of the same class, or a dict with the same keys."""
     if isinstance(value, dict):
         return dict(zip(value, parts, strict=True))
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

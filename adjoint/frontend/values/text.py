@@ -16,9 +16,10 @@ __all__ = ["RunTimeText", "formatted", "interpolated", "joined"]
 
 @dataclass(frozen=True, eq=False)
 class RunTimeText:
-    """Pieces: text, or (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f").
+    """A string that contains run-time values.  Parsed code may print it, raise it as a message and join it with `+`; other uses raise an
+    error.
 
-    It can be printed, be the message of `raise` and `assert`, and be joined with other text by `+`.
+    pieces  strings, and (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f")
     """
 
     pieces: tuple[Any, ...]
@@ -37,11 +38,11 @@ class RunTimeText:
         raise AttributeError(f"'str' object has no attribute {name!r}")
 
     def with_values(self, real: Callable[[Any], Any]) -> str:
-        """Return the text, each value `v` replaced by `real(v)`."""
+        """Return the string in which `real(value)` replaces each value."""
         return "".join(piece if isinstance(piece, str) else _formatted(real(piece[0]), piece[1], piece[2]) for piece in self.pieces)
 
     def mapped(self, change: Callable[[Any], Any]) -> RunTimeText:
-        """Return the text with `change(value)` in the place of each value."""
+        """Return a RunTimeText in which `change(value)` replaces each value."""
         return RunTimeText(tuple([piece if isinstance(piece, str) else (change(piece[0]), *piece[1:]) for piece in self.pieces]))
 
     def __str__(self) -> str:
@@ -55,7 +56,7 @@ class RunTimeText:
 
 
 def formatted(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunTimeText:
-    """Return `text.format(*args, **kwargs)`."""
+    """Return `text.format(*args, **kwargs)` as a RunTimeText."""
     formatter, pieces, place = string.Formatter(), [], 0
     for literal, field, spec, conversion in formatter.parse(text):
         pieces.append(literal)
@@ -70,7 +71,7 @@ _PLACE = re.compile(r"%(?:\((\w+)\))?([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])"
 
 
 def interpolated(text: str, values: Any) -> RunTimeText:
-    """Return `text % values`."""
+    """Return `text % values` as a RunTimeText."""
     pieces: list[Any] = []
     left = list(values) if isinstance(values, tuple) else [values]
     end = 0
@@ -93,7 +94,7 @@ def interpolated(text: str, values: Any) -> RunTimeText:
 
 
 def joined(text: str, parts: Iterable[Any]) -> RunTimeText:
-    """Return `text.join(parts)`."""
+    """Return `text.join(parts)` as a RunTimeText."""
     pieces: list[Any] = []
     for i, part in enumerate(parts):
         if not isinstance(part, (str, RunTimeText)):
@@ -112,7 +113,7 @@ def _pieces(text: Any) -> tuple[Any, ...]:
 
 def _formatted(value: Any, conversion: str, spec: str) -> str:
     if conversion == "%":
-        # A placeholder for a value in a message has no number.
+        # a value in a message may be a placeholder, which is not a number
         return spec % (value,) if spec[-1] in "sra" or hasattr(type(value), "__float__") else format(value)
     converted = {"": lambda x: x, "s": str, "r": repr, "a": ascii}[conversion](value)
     return format(converted, spec)
