@@ -1,17 +1,17 @@
-"""Which values a gradient passes through (the active ones), and which callbacks are registered on them.
+"""The values that a gradient passes through (the active ones), and the callbacks that are registered on them.
 
-    active(leaf)     a leaf that the gradient is wanted of
-    active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds numbers
-    active(region)   a region's result is active when what it yields is; carried values are a fixed point
+    active(leaf)     the gradient with respect to this leaf is wanted
+    active(y)        y = op(.., x, ..), x is active, the op lets gradients through, and y holds numbers
+    active(region)   the result of a region is active if the yielded value is; carried values are a fixed point
 
-Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that one leaf.
-Residuals of a cell that are one value inside of it are one leaf, too.  `attach!` in a branch or a loop is kept with the conditions it
-stands under: its callback runs as often as it ran.  What is attached to the result of an `if` is attached to what the side taken yields,
-for that is the same value.
+Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are one leaf.  Residuals
+of a cell that are the same value inside of it are one leaf, too.  An `attach!` in a branch or a loop is kept together with the conditions
+around it, so that its callback runs as often as the `attach!` did.  A callback on the result of an `if` is moved to the value that the
+taken side yields, since both are the same value.
 
-What is attached to a carried value of a loop, or to a result of one, is attached to what the round before has yielded, or to
-the initial value.  Where that has no other use its cotangent is complete there, by whatever name.  Elsewhere the rounds hand it
-on: how often each `attach!` has run is counted backwards (see `sweep`), and the callbacks run where the value itself is complete.
+A callback on a carried value or on a result of a loop belongs to the value that the round before has yielded, or to the initial value.  If
+that value has no other use, its cotangent is complete in this place.  Otherwise the rounds pass the callback on: the reverse pass counts
+how often each `attach!` has run (see `sweep`), and the callbacks run where the cotangent of the value itself is complete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ Leaf = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """Callbacks attached inside an `if`: those of either side."""
+    """Callbacks that are attached inside of an `if`.
+
+    sides  the callbacks of each side, of which those on the path taken run
+    """
 
     node: Node
     sides: tuple[tuple[Firing, ...], tuple[Firing, ...]]
@@ -42,7 +45,7 @@ class Branched:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Callbacks attached inside a loop, once a round."""
+    """Callbacks that are attached inside of a loop, and run once for each round."""
 
     node: Node
     firings: tuple[Firing, ...]
@@ -50,21 +53,24 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A callback attached through values that loops carry, as often as counted."""
+    """A callback that is attached through values which loops carry.
+
+    count  how often it runs: an atom that the reverse pass computes
+    """
 
     attach: Node
     count: Atom
 
 
 Firing = Node | Branched | Repeated | Times
-"""Callbacks that run when a cotangent is complete; a Node is an `attach!`."""
+"""Callbacks that run when a cotangent is complete.  A Node is an `attach!` node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """How often `attach` has registered its callback on a leaf, through a value that a loop carries.
+    """A key for the number of times that `attach` has registered its callback on a leaf, through a value that a loop carries.
 
-    laps  the loops around `attach` in a later round of which it did so, counted from the first that knows the leaf
+    laps  the loops around `attach` that had begun a later round by then, counted from the first one that knows the leaf
     """
 
     leaf: Leaf
@@ -73,9 +79,9 @@ class Pending:
 
 
 def differentiable(type_: Type) -> bool:
-    """Return whether values of this type can have cotangents: they hold numbers.
+    """Return True if values of this type can have cotangents, which means that they hold numbers.
 
-    Integers do: what is computed with them has integer cotangents.  Which ops let none through is said by the ops.
+    Integers can: values computed from them have integer cotangents.  Each op tells whether it lets gradients through (`cuts`).
     """
     match type_:
         case TensorType():
@@ -89,18 +95,19 @@ def differentiable(type_: Type) -> bool:
 
 
 def differentiable_by_default(type_: Type) -> bool:
-    """Return whether a value is differentiated, or has a cotangent given, unless something else is asked for: floating-point numbers."""
+    """Return True if values of this type are differentiated unless the caller asks for others: if they hold floating-point numbers."""
     return differentiable(type_) and not (isinstance(type_, TensorType) and type_.dtype.is_integer)
 
 
 @dataclass(eq=False)
 class Activity:
-    """The active values of a region, found by one walk over its nodes and all regions within.
+    """The active values of a region, found by one walk over its nodes and all regions inside.
 
-    nodes   in program order
-    wanted  the leaves gradients are asked for
-    module  where calls find their functions; not needed when there are none
-    called  the functions whose body is being walked
+    nodes     the nodes in program order
+    wanted    the leaves whose gradients are wanted
+    module    the module with the functions of calls; None if there are no calls
+    called    the symbols of the functions that are being walked
+    active    the active values, and symbols of parameters
     """
 
     nodes: Sequence[Node]
@@ -112,18 +119,18 @@ class Activity:
     names: dict[Value, Leaf] = field(default_factory=dict)
     """Values that are another name of a leaf: reads of active parameters, and residuals of cells (see `_bind_residuals`)."""
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
-    """The callbacks of a leaf, in order of attachment."""
+    """The callbacks of each leaf, in the order of attachment."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
-    """The same for carried values and results of loops: their callbacks are passed on to the values that they are."""
+    """The callbacks of carried values and of results of loops, which are passed on to the values that these are."""
     handing: set[Node] = field(default_factory=set)
-    """The nodes with regions inside of which, or by whose results, callbacks are passed on."""
+    """The nodes that pass callbacks on, inside of their regions or through their results."""
     _loops: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
-    """By `attach!` the loops around it, from the outside in."""
+    """For each `attach!`: the loops around it, from the outermost to the innermost."""
     _begins: dict[Node, int] = field(default_factory=dict)
-    """By loop the number in order of its first `attach!`."""
+    """For each loop: the position in program order of its first `attach!`."""
     _attaches: bool = False
     _order: dict[Node, int] = field(default_factory=dict)
-    """The `attach!` nodes in program order."""
+    """For each `attach!` node: its position in program order."""
 
     def __post_init__(self) -> None:
         self.active.update(self.wanted)
@@ -136,11 +143,13 @@ class Activity:
                 self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
-        """Return the value itself; for the read of an active parameter, its symbol; for another name of a value, that value."""
+        """Return the leaf of a value: the symbol for a read of an active parameter, the first name of a value with several, else the value
+        itself.
+        """
         return self.names.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
-        """Return the type and the name of a leaf."""
+        """Return the type of a leaf, and a name for it."""
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
         read = next(value for value, named in self.names.items() if named == leaf)
@@ -195,8 +204,8 @@ class Activity:
     def _bind_residuals(self, values: Sequence[Value], atoms: Sequence[Atom], residuals: int) -> None:
         """Make residuals of a cell one leaf if they are the same value inside of it: one that two gradients use, or a parameter's.
 
-        The path that eager mode differentiates has one name for each value inside of a cell that is used outside, and none but its own for
-        a parameter.  Results have names of their own there, too.
+        Eager mode does the same: a value inside of a cell that is used outside has one name, and a parameter has only its own name.
+        Results have their own names there, too.
         """
         first: dict[Leaf, Value] = {}
         for value, atom in zip(values[len(values) - residuals :], atoms[len(atoms) - residuals :], strict=True):
@@ -208,11 +217,13 @@ class Activity:
                 self.names[value] = named
 
     def _looks_into(self, symbol: str) -> bool:
-        """Return whether the activity of a call is found in its function: one without a pullback of its own, not called already."""
+        """Return True if the activity of a call follows from the function's body: it has no pullback of its own, and the call is not
+        recursive.
+        """
         return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
-        """Return the leaves of a called function: its parameters with active arguments, and the active symbols."""
+        """Return the leaves inside of a called function: the parameters that receive active arguments, and the active symbols."""
         params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
         return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
 
@@ -229,13 +240,16 @@ class Activity:
         self._bind(node.results, carried)
 
     def _bind(self, values: Sequence[Value], atoms: Sequence[Atom]) -> bool:
-        """Make each value active whose atom is active.  Return whether that changed anything."""
+        """Make each value active whose atom is active.  Return True if a value became active."""
         found = [v for v, x in zip(values, atoms, strict=False) if self.is_active(x) and v not in self.active and differentiable(v.type)]
         self.active.update(found)
         return bool(found)
 
     def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
-        """Register callbacks on the region's `own` values.  Return those on values from outside."""
+        """Register the callbacks on values that are defined in these nodes.  Return the callbacks on values from outside.
+
+        own  the values of the region that are known before; the results of the nodes are added
+        """
         outer: list[tuple[Leaf, Firing]] = []
         for node in nodes:
             found: list[tuple[Leaf, Firing]] = []
@@ -274,7 +288,7 @@ class Activity:
         return outer
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
-        """Move callbacks on the results of `if` nodes to the values that their sides yield, from the outside in."""
+        """Move callbacks on the results of `if` nodes to the values that their sides yield, from the outside inwards."""
         for node in reversed(nodes):
             if isinstance(node.op, If):
                 for position, result in enumerate(node.results):
@@ -287,7 +301,7 @@ class Activity:
                 self._hand_in(region.nodes, [*around, _Around(node, side)])
 
     def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
-        """Register `firings`, which run inside the innermost region of `around`, on a leaf of that region or of one around it."""
+        """Register callbacks, which run in the innermost region of `around`, on a leaf that is defined there or further outside."""
         for inside in reversed(around):
             if leaf in inside.own:
                 break
@@ -297,7 +311,8 @@ class Activity:
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
     def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
-        """Separate the callbacks on carried values that have other names.  Return whether there are any among `nodes`."""
+        """Move callbacks on carried values that have other names from `attached` to `handed`.  Return True if there are any among `nodes`.
+        """
         found = False
         for node in nodes:
             here = False
@@ -320,11 +335,14 @@ class Activity:
         return found
 
     def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
-        """Return the count of an `attach!` for a leaf; `laps` may name loops that are not around it."""
+        """Return the key that counts an `attach!` for a leaf.  Loops in `laps` that are not around the `attach!` are left out."""
         return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
 
     def in_order(self, leaf: Leaf, counted: Sequence[tuple[Pending, Atom]]) -> list[Firing]:
-        """Return all callbacks of a leaf whose cotangent is complete, in the order of attachment, given their counts."""
+        """Return all callbacks of a leaf with a complete cotangent, in the order of attachment.
+
+        counted  the counts of callbacks that loops have passed on to the leaf
+        """
         own = self.attached.get(leaf, [])
         if not counted:
             return own
@@ -333,13 +351,19 @@ class Activity:
         return [firing for _, firing in sorted(keyed, key=lambda pair: pair[0])]
 
     def _order_key(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
-        """Return the sort key of an `attach!`: loop by loop, from the outside in, whether it is in a later round."""
+        """Return the sort key of an `attach!`.  For each loop around it, from the outside inwards, it says whether the `attach!` is in a
+        later round.
+        """
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 
 
 @dataclass
 class _Around:
-    """A region of a node, around something."""
+    """A region around a value, as one step on the way outwards.
+
+    node  the node that has the region
+    side  the index of the region in the node
+    """
 
     node: Node
     side: int
@@ -349,7 +373,7 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """Return the same outside of the region."""
+        """Return the same callbacks for the place outside of the region: as those of one side, or of each round."""
         match self.node.op:
             case If():
                 return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)
@@ -360,18 +384,18 @@ class _Around:
 
 
 class _Names:
-    """The other names of values that regions yield."""
+    """Find the other names under which values that regions yield are used."""
 
     def __init__(self, nodes: Sequence[Node]):
         self._uses: Counter[Atom] = Counter()
         self._loops: dict[Value, tuple[Node, ...]] = {}
-        """By value the loops around its definition."""
+        """For each value: the loops around its definition."""
         self._origins: dict[Value, list[tuple[Atom, tuple[Node, ...]]]] = {}
-        """By result of an `if` or a loop, and by carried value, the atoms that it may be, with the loops around that place."""
+        """For each result of an `if` or a loop, and each carried value: the atoms that it may be, with the loops around each of them."""
         self._visit(nodes, ())
 
     def only(self, value: Value) -> bool:
-        """Return whether nothing uses by another name what `value` is."""
+        """Return True if the values that `value` may be are not used under any other name."""
         seen: set[Value] = set()
 
         def alone(atom: Atom, loops: tuple[Node, ...]) -> bool:
@@ -406,7 +430,7 @@ class _Names:
 
 
 def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
-    """Return the values that loops carry, and the results of loops."""
+    """Yield the values that loops carry, and the results of loops."""
     for node in nodes:
         if isinstance(node.op, (For, While)):
             yield from (*node.regions[-1].params, *node.results)
@@ -415,7 +439,7 @@ def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
 
 
 def attaches_of(firing: Firing) -> list[Node]:
-    """Return the `attach!` nodes in it."""
+    """Return the `attach!` nodes of a callback."""
     match firing:
         case Node():
             return [firing]
@@ -428,7 +452,7 @@ def attaches_of(firing: Firing) -> list[Node]:
 
 
 def _first(firing: Firing) -> Node:
-    """Return the first `attach!` in it."""
+    """Return the first `attach!` node of a callback."""
     return attaches_of(firing)[0]
 
 

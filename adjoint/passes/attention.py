@@ -1,18 +1,18 @@
-"""Attention: products with a large softmax become nodes that do not store it.
+"""Attention: products with a large softmax become nodes that do not store the softmax.
 
     s = matmul(q, k, tb=true)        y = attention carry (q1 = q, k1 = k, v1 = v) {
     x = mul(s, 0.125)                  s = matmul(q1, k1, tb=true); x = mul(s, 0.125); p = softmax(x, axis=2); y1 = matmul(p, v1)
     p = softmax(x, axis=2)             yield y1
     y = matmul(p, v)                 }
 
-*Scores* are values of the softmax's type that are matrix products, or computed from scores row by row; *results* are matrix products with
-them (`role_of`).  Scores that are computed from each other are changed together, and only if nothing else uses any of them: a hook, a mean
-of weights, a caller.  Then each kernel computes the scores that it needs, the gradient's again.
+*Scores* are values of the softmax's type that are matrix products, or are computed from scores row by row.  *Results* are matrix products
+with scores (`role_of`).  Scores that are computed from each other are replaced together, and only if nothing else uses any of them, such as
+a hook, a mean of weights or a caller.  Each kernel then computes the scores that it needs; the kernel of the gradient computes them again.
 
-    place   a node stands before the first use of its results, and after all that it reads
-    group   results for which there is such a place are one node; so the gradient, which reads what depends on y, is another one than y
+    place   a node stands before the first use of its results, and after all values that it reads
+    group   results with a common place are one node; so the gradient, which reads values that depend on y, is another node than y
 
-The order of additions is that of the nodes (`ir/ops/attention.py`), so no bit changes.
+Additions are done in the order of the nodes (`ir/ops/attention.py`), so no bit changes.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ from adjoint.passes.manager import Pass
 __all__ = ["Attend", "attending"]
 
 LARGE = 2**22
-"""Bytes of scores above which they are not stored.  Smaller ones stay in a cache, and to compute them again takes longer."""
+"""The bytes above which scores are not stored.  Smaller ones fit into a cache, and computing them again would take longer."""
 
 
 def attending(function: Function) -> Function:
-    """Return the function with `attention` nodes; itself if it has no large softmax of scores.  Results of nodes stay the same values."""
+    """Return the function with `attention` nodes; the same function if it has no large softmax of scores.
+
+    Results of nodes stay the same values.
+    """
     if not any(_is_large(node) for node in walk(function.body)):
         return function
     body = _region(function.body)
@@ -67,7 +70,7 @@ def _region(region: Region) -> Region:
 
 
 def _inside(node: Node) -> Node:
-    """Return a node with what is in its regions; what is differentiated is recorded node by node."""
+    """Return a node with the nodes in its regions replaced.  Fused nodes, and nodes with gradients, are left as they are."""
     if isinstance(node.op, (Fused, Differentiated)):
         return node
     regions = tuple(map(_region, node.regions))
@@ -75,7 +78,8 @@ def _inside(node: Node) -> Node:
 
 
 def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
-    """Return the nodes, with `dropout` of values of this type as two: which elements are kept, and what they become."""
+    """Return the nodes, with each `dropout` of values of this type split into two: one computes which elements are kept, one applies that.
+    """
     found: list[Node] = []
     for node in nodes:
         if isinstance(node.op, Dropout) and node.results[0].type is type_:
@@ -89,11 +93,11 @@ def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
 
 
 class _Scores:
-    """The scores of one type among the nodes of a region; each node is called by its index.
+    """The scores of one type among the nodes of a region.  Nodes are identified by their indices.
 
-    maker  the node that makes a value
-    users  the nodes that use a value; `len(nodes)` where the region yields it
-    roles  by node, what it is
+    maker  for each value, the node that computes it
+    users  for each value, the nodes that use it; `len(nodes)` stands for the end of the region
+    roles  for each node with a part in an attention, its role
     """
 
     def __init__(self, nodes: list[Node], results: Sequence[Atom], type_: TensorType):
@@ -117,17 +121,20 @@ class _Scores:
                 self.scores.add(node.result)
 
     def pays(self, node: Node, role: Role) -> bool:
-        """Return False for a product that takes longer than one with the scores, and for what is computed from other values alone."""
+        """Return True if a node may be computed together with the scores.
+
+        False for a product that takes longer than one with the scores, and for a node that reads no scores.
+        """
         if role is Role.PRODUCT:
             return tensor_type(node.operands[0]).sizes[-1] <= self.type.sizes[-1]
         return role is not Role.ROW or any(x in self.scores for x in node.operands)
 
     def makers(self, i: int) -> list[int]:
-        """Return the nodes that make the scores which a node reads."""
+        """Return the nodes that compute the scores which a node reads."""
         return [self.maker[x] for x in self.nodes[i].operands if isinstance(x, Value) and x in self.scores]
 
     def replaced(self) -> list[Node]:
-        """Return the nodes of the region, with scores that nothing else uses inside of `attention` nodes."""
+        """Return the nodes of the region, with scores that nothing else uses moved into `attention` nodes."""
         made: dict[int, list[Node]] = {}
         gone: set[int] = set()
         for members in self.connected():
@@ -147,7 +154,7 @@ class _Scores:
         return [*out, *made.get(len(self.nodes), ())]
 
     def connected(self) -> list[list[int]]:
-        """Return the nodes with roles, those together whose scores are computed from each other."""
+        """Return the nodes with roles in groups; two are in one group if their scores are computed from each other."""
         joined = {i: i for i in self.roles}
 
         def root(i: int) -> int:
@@ -165,7 +172,10 @@ class _Scores:
         return list(found.values())
 
     def together(self, members: list[int]) -> list[tuple[int, Node]] | None:
-        """Return the nodes that compute the results among members, each with its place; None if scores must be stored."""
+        """Return the `attention` nodes that compute the results among the members, each with its place.
+
+        None if none of the softmaxes is large, or if the scores must be stored because another node uses them.
+        """
         own = set(members)
         if not any(_is_large(self.nodes[i]) for i in members):
             return None
@@ -182,17 +192,18 @@ class _Scores:
         return found
 
     def latest(self, i: int) -> int:
-        """Return the last place for a node: before the first use of its result."""
+        """Return the last possible place for a node: the first use of its result."""
         return min(self.users[self.nodes[i].result])
 
     def earliest(self, i: int) -> int:
-        """Return the first place for a result: after all that its kernel reads, of which results may move to their last place."""
+        """Return the first possible place for a result: after all values that its kernel reads.  Other results count at their last place.
+        """
         inside = self.needed([i])
         read = {self.maker.get(x, -1) for j in inside for x in self.nodes[j].operands if isinstance(x, Value)} - inside
         return 1 + max(self.latest(j) if j in self.roles and self.roles[j].is_result else j for j in read)
 
     def needed(self, results: list[int]) -> set[int]:
-        """Return results with the nodes that compute their scores, and with the cheap ones that these read."""
+        """Return the nodes that compute these results: with the nodes that compute their scores, and the cheap nodes that those read."""
         found: set[int] = set()
         left = list(results)
         while left:
@@ -207,7 +218,9 @@ class _Scores:
         return found
 
     def is_cheap(self, node: Node) -> bool:
-        """Return True for a value as large as the scores that is computed where it is read: it is broadcast, or says what dropout keeps."""
+        """Return True if a value as large as the scores is cheap to compute where it is read: a broadcast one, or the elements that dropout
+        keeps.
+        """
         return isinstance(node.op, (Broadcast, DropoutKept)) and tensor_type(node.result).sizes == self.type.sizes
 
     def node(self, results: list[int]) -> Node:
@@ -236,13 +249,13 @@ class _Scores:
 
 
 def _read(node: Node) -> list[Value]:
-    """Return the values that a node uses, in its regions too."""
+    """Return the values that a node uses, also in its regions."""
     return [x for x in (*node.operands, *(value for region in node.regions for value in free_of(region))) if isinstance(x, Value)]
 
 
 @dataclass(frozen=True)
 class Attend(Pass):
-    """`attend`: products with a large softmax become nodes that do not store it."""
+    """`attend`: products with a large softmax become nodes that do not store the softmax."""
 
     name: ClassVar[str] = "attend"
 

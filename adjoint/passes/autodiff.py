@@ -1,30 +1,31 @@
 """Reverse-mode differentiation of ordered SSA.
 
-Nodes y1 = op1(..), .., yn = opn(..) in program order, outputs with cotangents, and the leaves gradients are wanted of.  Write
-x' for the cotangent of x.  The adjoint walks the nodes backwards:
+Given are nodes y1 = op1(..), .., yn = opn(..) in program order, outputs with cotangents, and the leaves whose gradients are wanted.  Let x'
+be the cotangent of x.  The adjoint walks the nodes backwards:
 
     out'   +=  the given cotangent
     x'     +=  vjp(op)(y')       for y = op(.., x, ..), from last to first
 
-Each x' is one running sum in reverse program order, begun with its first summand, not with zero.  A node none of whose results
-has a cotangent is skipped: absent is not zero.  When the walk reaches the definition of x, x' is complete: callbacks that
-`attach!` registered on x run then; those of leaves run at the end, in reverse order of first use.
+Each x' is one running sum in reverse program order.  It begins with its first summand, not with zero.  A node is skipped if none of its
+results has a cotangent: absent is not zero.  When the walk reaches the definition of x, x' is complete: callbacks that `attach!` registered
+on x run then.  Callbacks of leaves run at the end, in reverse order of first use.
 
-The adjoint is ordinary IR and can be differentiated again.  It is built as if it could see every forward value; those that it
+The adjoint is ordinary IR and can be differentiated again.  It is built as if it could see every forward value; the forward values that it
 uses are the residuals.
 
-`sweep` walks backwards, `autodiff_regions` has the rules of nodes with regions, and `reverse` runs both.  `residuals` makes the
-forward copy that returns the residuals.  `activity` finds which values are active, and which callbacks are attached to them.
+`sweep` walks backwards, `autodiff_regions` has the rules of nodes with regions, and `reverse` runs both.  `residuals` builds the forward
+copy that returns the residuals.  `activity` finds the active values, and the callbacks that are attached to them.
+
 This module offers the gradient in four forms:
 
-    adjoint          the reverse pass, into a Builder
-    pullback         the same as a closed function of residuals and cotangents
+    adjoint          the reverse pass, emitted into a Builder
+    pullback         the reverse pass as a closed function of residuals and cotangents
     Grad             function to function: forward copy and adjoint in one
-    ForwardBackward  function to two: forward with residuals, and pullback
+    ForwardBackward  function to two functions: forward with residuals, and pullback
 
-Gradients inside the function (`gradient` nodes) are expanded first (see `differentiate`).
+Gradients inside of the function (`gradient` nodes) are expanded first (see `differentiate`).
 
-Not done: nothing is rematerialised, and recursion has no gradient.
+Not supported: no value is computed again to save memory, and recursion has no gradient.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ def adjoint(
     cotangents: Sequence[Atom | None],
     wanted: Sequence[Value],
 ) -> list[Atom | None]:
-    """Emit the reverse pass over `nodes` into `b`, as if it could see every forward value.
+    """Emit the reverse pass over `nodes` into `b`, as if it could see every forward value.  Return the cotangents of the wanted values.
 
-    nodes       in program order, without `if`, `for` and `while`: those must be run anew for their gradient, see `pullback`
+    nodes       in program order, without `if`, `for` and `while`; for these, use `pullback`, which runs them again
     outputs     the values that have cotangents
-    cotangents  theirs, each of its output's type; None where there is none
+    cotangents  for each output, its cotangent of the same type, or None if it has none
     wanted      the values whose cotangents are wanted
-    result      for each wanted value its cotangent; None when it has none
+    result      for each wanted value, its cotangent, or None if it has none
     """
     sweep, found = swept(b, nodes, outputs, cotangents, wanted)
     if sweep.looked:
@@ -76,12 +77,12 @@ def adjoint(
 class Pulled:
     """The reverse pass over some nodes as a function, and the forward values that it needs.
 
-    function   parameters: the residuals, then the cotangents of the outputs that have one; results: the cotangents of the
-               wanted leaves that are not missing, then the bits of those that are there on some paths only
-    residuals  the forward values that the function's first parameters stand for, in order
-    missing    for each wanted leaf, whether it never has a cotangent
-    bits       for each wanted leaf the index of the result that says whether its cotangent is there; -1 where it always is
-    nodes      the forward nodes to run: those given, with results added that some residuals name
+    function   parameters: the residuals, then the cotangents of the outputs that have one; results: the cotangents of the wanted leaves
+               that are not missing, then the bits of those that are present on some paths only
+    residuals  the forward values that the first parameters of the function receive, in order
+    missing    for each wanted leaf, True if it never has a cotangent
+    bits       for each wanted leaf, the index of the result that tells whether its cotangent is present; -1 if it always is
+    nodes      the forward nodes to run: the given ones, in which some nodes have additional results for residuals
     """
 
     function: Function
@@ -106,9 +107,9 @@ def pullback(
     nodes    in program order
     outputs  the values that may have cotangents
     wanted   the leaves whose cotangents are wanted
-    present  for each output, whether it has a cotangent
-    module   where calls find their functions
-    closed   whether values inside cells must become results of the cells to be seen; a tape has them all at hand
+    present  for each output, True if it has a cotangent
+    module   the module with the functions of calls
+    closed   True if values inside of cells must become results of the cells to be used; False for a tape, which has all of them
     """
     seeds = [_seed(y) if there else None for y, there in zip(outputs, present, strict=True)]
     b = Builder()
@@ -132,21 +133,21 @@ def pullback(
 
 
 def _seed(output: Atom) -> Value:
-    """Return a parameter for the cotangent of an output."""
+    """Return a parameter for the cotangent of an output, named after it."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
 
 
 @dataclass(frozen=True)
 class Grad(Pass):
-    """`grad{wrt=[x, @w]}`: a function that computes the cotangents of `wrt` from those of the results.
+    """`grad{wrt=[x, @w]}`: a function becomes one that computes the cotangents of `wrt` from the cotangents of the results.
 
         func @f(x, ..) -> y              func @f.grad(x, .., y') -> (x', w')
 
-    A cotangent that is absent is returned as zeros.
+    Zeros are returned for an absent cotangent.
 
-    wrt    parameters by name, symbols with their `@`; empty: all parameters that hold floating-point numbers
-    of     the function's symbol; empty: the module's first function
-    value  whether the results come first, before the cotangents
+    wrt    parameters by name, symbols with their `@`; empty for all parameters that hold floating-point numbers
+    of     the function's symbol; empty for the module's first function
+    value  True if the results of the function are returned first, before the cotangents
     """
 
     name: ClassVar[str] = "grad"
@@ -175,16 +176,16 @@ class Grad(Pass):
 
 @dataclass(frozen=True)
 class ForwardBackward(Pass):
-    """`pair{wrt=[x, @w]}`: two functions, the forward run with residuals and the pullback.
+    """`pair{wrt=[x, @w]}`: a function becomes two, the forward run that also returns residuals, and the pullback.
 
         func @f(x, ..) -> y              func @f.fwd(x, ..) -> (y, residuals)
                                          func @f.bwd(residuals, y') -> (x', w')
 
-    A cotangent that is always absent has no result; one that is there on some paths only is followed, after all cotangents,
-    by the bit that says so (see `Pulled`).
+    A cotangent that is always absent has no result.  For one that is present on some paths only, a bit that tells so is returned after all
+    cotangents (see `Pulled`).
 
-    wrt  parameters by name, symbols with their `@`; empty: all parameters that hold floating-point numbers
-    of   the function's symbol; empty: the module's first function
+    wrt  parameters by name, symbols with their `@`; empty for all parameters that hold floating-point numbers
+    of   the function's symbol; empty for the module's first function
     """
 
     name: ClassVar[str] = "pair"
@@ -200,7 +201,8 @@ class ForwardBackward(Pass):
 def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None) -> tuple[Function, Pulled]:
     """Return `@f.fwd`, which returns the results and then the residuals, and the pullback `@f.bwd`.
 
-    present  for each result, whether it has a cotangent; by default those that hold floating-point numbers do
+    wanted   the leaves whose cotangents the pullback returns
+    present  for each result, True if it has a cotangent; by default floating-point results do
     """
     body = function.body
     if present is None:
@@ -211,7 +213,7 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes without `attach!`, whose callbacks are in the adjoint by now."""
+    """Return the nodes without `attach!`, whose callbacks are already in the adjoint."""
     kept: list[Node] = []
     for node in nodes:
         if not isinstance(node.op, Attach):
@@ -223,14 +225,15 @@ def _unattached(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:
-    """Return for each result whether it has a cotangent: floats do, and integers where one of them is wanted."""
+    """Return for each result whether it has a cotangent.  Floats do; integers do only if the cotangent of an integer parameter is wanted.
+    """
     integers = any(isinstance(leaf, Value) and not differentiable_by_default(leaf.type) for leaf in wanted)
     chosen_by = differentiable if integers else differentiable_by_default
     return [chosen_by(y.type) for y in results]
 
 
 def _wanted(function: Function, module: Module, names: Sequence[str]) -> list[Leaf]:
-    """Return the leaves called `names`; CompileError for an unknown one."""
+    """Return the leaves with these names; without names, all floating-point parameters.  CompileError for an unknown name."""
     if not names:
         return [param for param in function.params if differentiable_by_default(param.type)]
     by_name = {param.hint: param for param in function.params}

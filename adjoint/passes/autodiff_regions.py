@@ -1,27 +1,23 @@
-"""Gradients of control: transforms of regions.
+"""Gradients of control flow: transforms of regions.
 
 Let R' be the adjoint of a region R, built as if it could see every value of R.  The values of R that it uses,
 
     looked(R) = free_values(R') & defined(R),
 
-are the residuals, and R is run so that they can be read outside of it:
+are the residuals.  R is run in such a way that they can be read outside of it:
 
     y = if c { R } else { S }            y, looked(R), looked(S) = if c { R; undef.. } else { S; undef.. }
                                          x' = if c { R' } else { S' }
-
     y = for i in range carry (a) { R }   y, s = for i in range carry (a, s = stack()) { R; push(s, looked(R)) }
                                          a', x' = for i in range carry (a' = y', x', s) { looked(R) = pop(s); R' }
-
     y = while carry (a) test { T } do { R }
                                          as `for`, with the number of rounds carried along; T has no gradient
+    y = cell carry (x = a) { R }         R', flat; x' is a separate sum, which is added to a' when it is complete and the cell's
+                                         backward hooks have run
+    y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback that @f names; other calls are inlined before
 
-    y = cell carry (x = a) { R }         R', flat; x' is a sum of its own, added to a' when it is complete and the cell's
-                                         backward hooks have seen it
-    y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback it names; other calls are inlined before
-
-The forward copies on the left are made by `residuals`.  A value captured from outside has one running sum, threaded through the
-regions of the adjoint.  A sum that is there on some paths only is a `Sometimes`; its bit is carried along, and folded where it is
-known.
+`residuals` builds these forward copies.  A value captured from outside has one running sum, which is threaded through the regions of the
+adjoint.  A sum that is present on some paths only is a `Sometimes`; its bit is carried along, and folded where it is known.
 """
 
 from __future__ import annotations
@@ -68,7 +64,7 @@ def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], p
 
 
 def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
-    """Record which values of the forward `if` the two sides of its adjoint use."""
+    """Record the values of a forward `if` that the two sides of its adjoint use."""
     looked = sweep.looked_at(node)
     for region, adjoint in zip(node.regions, adjoints, strict=True):
         for value in _seen(sweep, region, adjoint):
@@ -86,11 +82,11 @@ def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
 
 @dataclass(frozen=True)
 class _Carried:
-    """A cotangent carried by the adjoint of a loop.
+    """A cotangent that the adjoint of a loop carries.
 
-    type      of the cotangent
-    hint      for its name
-    entering  before the first (last) round
+    type      the type of the cotangent
+    hint      a name for it
+    entering  its value before the first round of the adjoint, or None
     """
 
     type: Type
@@ -103,9 +99,9 @@ def _status(cotangent: Cotangent | None) -> str:
 
 
 def _joined(before: str, after: str, type_: Type) -> str:
-    """Return the status of a carried cotangent that enters a round as `before` and leaves it as `after`.
+    """Return the status of a carried cotangent that enters a round with one status and leaves it with another.
 
-    The cotangent of a stack is a stack: where there is none yet, it is empty.
+    A status is "never", "sometimes" or "always".  The cotangent of a stack is a stack, which is empty if there was none before.
     """
     if before == after:
         return before
@@ -169,7 +165,7 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
-    """Return the counts that the adjoint of a loop begins with: of its results, and of the leaves that its body uses."""
+    """Return the counts with which the adjoint of a loop begins: those of its results, and of the leaves that its body uses."""
     counts: dict[Pending, Atom] = {}
     for param, found in zip(carried, pending, strict=True):
         for key, count in found.items():
@@ -181,7 +177,7 @@ def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[
 
 
 def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
-    """Return the active leaves from outside that a loop's body uses: values, and parameters that it reads."""
+    """Return the active leaves from outside that the body of a loop uses: values, and parameters that it reads."""
     activity = sweep.activity
     outside = (activity.leaf(value) for value in free_of(body))
     reads = (node.op.symbol for node in walk(body) if isinstance(node.op, Read))
@@ -189,7 +185,7 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
 
 
 def _entering(slot: _Carried, status: str) -> Cotangent | None:
-    """Make the parameters of the adjoint's body for a carried cotangent: one, or two with its bit."""
+    """Return a carried cotangent as parameters of the adjoint's body: one parameter, or two with its bit.  None for the status "never"."""
     if status == "never":
         return None
     value = Value(slot.type, f"{slot.hint}'")
@@ -205,7 +201,14 @@ def _emit_loop(
     leaving: Sequence[Cotangent | None],
     trial: Sweep,
 ) -> list[Cotangent | None]:
-    """Emit the loop that runs `trial` backwards over the rounds of `node`.  Return what the slots hold after it."""
+    """Emit the loop that runs `trial` over the rounds of `node` in reverse order.  Return the cotangents of the slots after it.
+
+    slots     the carried cotangents
+    statuses  for each slot: "never", "sometimes" or "always"
+    entering  for each slot, the cotangent at the beginning of a round
+    leaving   for each slot, the cotangent at the end of a round
+    trial     the sweep that has emitted the body of the adjoint
+    """
     b = sweep.b
     params = [part for ct in entering for part in _parts(ct)]
     yielded = [part for slot, status, ct in zip(slots, statuses, leaving, strict=True) for part in _filled(trial.b, status, ct, slot.type)]
@@ -243,7 +246,7 @@ def _emit_loop(
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """Return the parameters of a carried cotangent."""
+    """Return the parameters of a carried cotangent: none, its value, or its value and its bit."""
     match cotangent:
         case None:
             return []
@@ -254,7 +257,7 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """Return the atoms carried for a cotangent of a given status: none, itself, or itself and its bit."""
+    """Return the atoms that a loop carries for a cotangent of a given status: none, the cotangent, or its value and its bit."""
     match status, cotangent:
         case "never", _:
             return []
@@ -271,10 +274,10 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
 
 
 def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:
-    """Return the bounds and the index of the adjoint's loop.
+    """Return the bounds and the index of the adjoint's loop, which runs as many rounds as the forward loop.
 
-    It runs as many rounds as the forward loop.  When the adjoint uses the forward index and the bounds are numbers, the
-    index itself runs backwards; otherwise an index that is used comes from a stack like any other value.
+    If the adjoint uses the forward index and the bounds are known numbers, the index itself runs backwards.  Otherwise an index that is
+    used comes from a stack, like any other value.
     """
     if isinstance(node.op, While):
         looked = sweep.looked_at(node)
@@ -298,14 +301,14 @@ def _integer(value: int) -> Literal:
 
 
 def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Run the callbacks that were attached on the path taken."""
+    """Run the callbacks that were attached on the path taken: emit an `if` with those of each side."""
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Run a callback as often as was counted."""
+    """Emit a loop that runs a callback as often as the reverse pass has counted."""
     b = sweep.b
     before = value_of(sweep.sums[leaf])
     inner = sweep.trial()
@@ -317,9 +320,9 @@ def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
 
 
 def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
-    """Run the callbacks attached in a loop, in the order of its rounds.
+    """Run the callbacks that were attached in a loop, in the order of its rounds.
 
-    The conditions under which they were attached come from stacks, turned around first.
+    The conditions under which they were attached come from stacks, which are reversed first.
     """
     b, node = sweep.b, firing.node
     if isinstance(leaf, Pending):
@@ -351,7 +354,7 @@ def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None
 
 
 def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
-    """Emit a loop that reverses a stack."""
+    """Emit a loop that reverses a stack, and return the result."""
     inner = b.inner()
     source, target = fresh([stack, stack])
     rest, item = inner.pop(source)
@@ -361,14 +364,14 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
-    """Return the body of an adjoint's loop, which redefines forward `values`; renamed if another body redefines them too."""
+    """Return the body of an adjoint's loop, which redefines the forward `values`; with new values if another body redefines them, too."""
     again = not sweep.redefined.isdisjoint(values)
     sweep.redefined.update(values)
     return renamed([region])[0] if again else region
 
 
 def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
-    """Define `values` by popping them from `stacks`.  Return the stacks that are left."""
+    """Define `values` by popping them from `stacks`.  Return the remaining stacks."""
     rests = fresh(stacks)
     for value, stack, rest in zip(values, stacks, rests, strict=True):
         b.emit_node(Pop(), [stack], results=(rest, value))
@@ -411,7 +414,7 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]) -> None:
-    """Show the cotangents to the cell's backward hooks, then add them to the arguments."""
+    """Emit the call of the cell's backward hooks with the cotangents, then add the resulting cotangents to the arguments."""
     sweep.locate(node)
 
     def call(side: Sweep, cts: Sequence[Atom | None]) -> None:
@@ -434,7 +437,7 @@ def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | 
 
 
 def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
-    """Emit `x' = call @f.bprop(x, y, y')` for a function that names its pullback; an absent cotangent counts as zeros."""
+    """Emit `x' = call @f.bprop(x, y, y')` for a function that names its pullback.  An absent cotangent counts as zeros."""
     op, module = node.op, sweep.activity.module
     assert isinstance(op, Call)
     rule = module.functions[op.symbol].vjp if module is not None else None
@@ -461,4 +464,4 @@ RULES = RegionRules(
     pull={If: _pull_if, For: _pull_loop, While: _pull_loop, Cell: _pull_cell, Call: _pull_call, Pull: _refuse_pull},
     fire={Branched: _fire_branched, Repeated: _fire_repeated, Times: _fire_times},
 )
-"""The rules of this module, for a `Sweep`."""
+"""The rules of this module, as a `Sweep` uses them."""

@@ -1,13 +1,13 @@
 """Cotangents that are present on some paths only.
 
-Absent is not zero: a value that nothing on the path taken reads has no cotangent, and its hooks are silent.  Where the path
-is known when the adjoint is built, an absent cotangent is None.  Where it is not (one branch of an `if` reads the value, a
-loop may run no round), it is a value with a bit that says whether it is there:
+Absent is not zero: if nothing on the path taken reads a value, the value has no cotangent, and its hooks do not run.  If the path is known
+when the adjoint is built, an absent cotangent is None.  Otherwise (one branch of an `if` reads the value, or a loop may run zero times) the
+cotangent is a value with a bit that tells whether it is present:
 
-    None                 never
-    Atom                 always
-    Sometimes(v, p)      v where p is true; where p is false, v is undefined and nobody reads it
-    Sometimes(v, p, when=False)      the other way around
+    None                             never
+    Atom                             always
+    Sometimes(v, p)                  v if p is true; if p is false, v is undefined and must not be read
+    Sometimes(v, p, when=False)      v if p is false
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from adjoint.passes.patterns import FALSE, TRUE
 __all__ = ["NEVER", "ONCE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
 
 NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
-"""Numbers of times that a callback is to run."""
+"""Numbers of times that a callback runs: zero and one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sometimes:
-    """`value` where `bit`, a bool that is no literal, is `when`."""
+    """A cotangent that is present only if `bit` equals `when`; then it is `value`.  `bit` is a bool of the IR, and not a literal."""
 
     value: Atom
     bit: Atom
@@ -40,28 +40,28 @@ class Sometimes:
 
 
 Cotangent = Atom | Sometimes
-"""With `| None` where it may be absent altogether."""
+"""A cotangent that may be present; `Cotangent | None` is also used where it may be absent on all paths."""
 
 
 def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
-    """Return `cotangent` on a path where `bit` is `known`."""
+    """Return `cotangent` as it is on a path where `bit` has the value `known`: None if it is absent there."""
     if isinstance(cotangent, Sometimes) and cotangent.bit is bit:
         return cotangent.value if known is cotangent.when else None
     return cotangent
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """Return the bit of the first cotangent that is a Sometimes; None if there is none."""
+    """Return the bit of the first cotangent that is a Sometimes, or None if there is none."""
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
 
 
 def value_of(cotangent: Cotangent) -> Atom:
-    """Return the value of a cotangent, where it is present."""
+    """Return the value of a cotangent, which is defined only where the cotangent is present."""
     return cotangent.value if isinstance(cotangent, Sometimes) else cotangent
 
 
 def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
-    """Return whether a cotangent is present, as a bool of the IR."""
+    """Return a bool of the IR that tells whether a cotangent is present."""
     if not isinstance(cotangent, Sometimes):
         return FALSE if cotangent is None else TRUE
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)

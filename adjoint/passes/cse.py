@@ -1,9 +1,9 @@
 """Common subexpressions: equal pure nodes become one.
 
-    y = op(x); .. z = op(x)         y = op(x); .. z := y         op PURE, the same attributes, the same operands
+    y = op(x); .. z = op(x)         y = op(x); .. z := y         op is PURE, with the same attributes and the same operands
 
-A node sees those before it, in its region and in the regions around; not those of another branch.  Nodes with regions, effects
-and stacks are not merged: a hook is not merged, and a stack is used once.
+A node is compared with those before it in its region and in the regions around, but not with those of another branch.  Nodes with regions,
+effects or stacks are not merged: each hook must run, and a stack is used once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CommonSubexpressions", "same_key"]
 
 
 def same_key(atom: Atom) -> Any:
-    """Return a key by which equal atoms are the same; it tells -0.0 from 0.0."""
+    """Return a key that is the same for equal atoms.  It distinguishes -0.0 from 0.0."""
     if isinstance(atom, Literal):
         return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
     return atom

@@ -1,11 +1,11 @@
-"""Dead code: nodes without effects whose results nothing uses are removed.
+"""Dead code: nodes without effects whose results are not used are removed.
 
-    live(y = op(x))   some y is used by what is live, or op's effect is WRITES or HOST
-    live(y = op(x))   with `failing`: also if op may fail, as an index may be out of range
-    live(region)      a region op stays for its effects or for results that are used; of an `if` or a cell only the results
-                      that are used stay, of a loop those carried values that a used one depends on
+    live(y = op(x))   a live node uses some y, or op's effect is WRITES or HOST
+    live(y = op(x))   with `failing`: also if op may fail, such as an index out of range
+    live(region)      a region op stays for its effects or for results that are used; an `if` or a cell keeps only the results
+                      that are used, a loop only the carried values on which these depend
 
-Running it twice changes nothing more.
+Running the pass twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -25,28 +25,27 @@ __all__ = ["DeadCode", "living", "must_stay"]
 
 
 def must_stay(node: Node, module: Module | None = None, called: tuple[str, ...] = ()) -> bool:
-    """Return whether a node has an effect that must be kept: it writes, or runs the host's code, itself or inside.
+    """Return True if a node has an effect that must be kept: it, or a node inside of it, writes or runs the host's code.
 
-    Without a module a call counts as one that does.
-
-    called  the functions that call the node's
+    module  the module with the functions of calls; without it, each call counts as an effect
+    called  the functions around the node, to detect recursion
     """
     op = node.op
     if isinstance(op, Call):
         function = module.functions.get(op.symbol) if module else None
-        # A recursive call stays as a loop does.
+        # a recursive call stays, as a loop does
         return function is None or op.symbol in called or any(must_stay(x, module, (*called, op.symbol)) for x in function.body.nodes)
     if isinstance(op, While):
-        return True  # dropping it would drop that it may not end
+        return True  # a loop that does not end must stay
     if node.regions:
         return any(must_stay(inner, module, called) for region in node.regions for inner in region.nodes)
     return op.effect in (Effect.WRITES, Effect.HOST)
 
 
 def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None, *, failing: bool = False) -> list[Node]:
-    """Return the nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside.
+    """Return the nodes that `results` and effects depend on, in order.  Dead code inside of nodes with regions is removed, too.
 
-    failing  also keep nodes that may fail
+    failing  True to keep nodes that may fail, too
     """
     used: set[Value] = {atom for atom in results if isinstance(atom, Value)}
     kept: list[Node] = []
@@ -66,7 +65,7 @@ def _may_fail(node: Node) -> bool:
 
 
 def _trimmed(node: Node, used: set[Value], module: Module | None, failing: bool) -> Node:
-    """Return a node with regions, without unused results and without dead code inside."""
+    """Return a node with regions without its unused results, and without dead code inside."""
     match node.op:
         case If():
             kept = [i for i, value in enumerate(node.results) if value in used]
@@ -116,9 +115,9 @@ def _again(node: Node, operands: Sequence[Atom], regions: Sequence[Region], resu
 
 @dataclass(frozen=True)
 class DeadCode(Pass):
-    """`dce`: removes nodes whose results nothing uses and whose effect is PURE or READS.
+    """`dce`: removes nodes whose results are not used and whose effect is PURE or READS.
 
-    failing  whether nodes stay that may fail: the function then raises what it raised before
+    failing  True to keep nodes that may fail: the function then raises the same errors as before
     """
 
     name: ClassVar[str] = "dce"

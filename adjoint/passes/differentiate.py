@@ -1,23 +1,22 @@
 """Gradients inside of functions: `gradient`, `record` and `pull!` become the nodes that compute them.
 
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
-
-                                     x = identity(a)         a value of its own: its cotangents are one sum, as those in a cell
+                                     x = identity(a)         a separate value: its cotangents are one sum, as in a cell
                                      R                       its residuals become results, see `residuals`
                                      y  := u
-                                     u' := s                 ones where no `sens` is given
+                                     u' := s                 ones without a `sens`
                                      R'                      the adjoint of R
-                                     x' := the sum of x      zeros where it is absent
+                                     x' := the sum of x      zeros if it is absent
 
     y, t = record of=1 carry (x = a) { R; yield u }
     x' = pull!(t, s)
+                                     the same, with R' in the place of the `pull!`, where it sees the forward values.  Each of
+                                     several `pull!` has its own adjoint, and its own stacks in loops of R
 
-                                     the same, R' in the place of the `pull!`, which sees the forward values.  Each of several
-                                     has an adjoint of its own, and in loops of R stacks of its own
     for .. { x' = pull!(t, s) }      each round needs the stacks that loops of R have filled: these loops are run again there
 
-An inner one first: its nodes are then among those that the outer one differentiates.  What R attaches to values stays in it, so
-that whoever differentiates the whole function finds it again.
+Inner gradients are expanded first: the outer one then differentiates their nodes, too.  Each `attach!` in R stays, so that a later gradient
+of the whole function finds it again.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
 
 
 def has_gradients(function: Function) -> bool:
-    """Return whether `gradient` or `record` nodes stand in the function."""
+    """Return True if the function contains `gradient` or `record` nodes."""
     return any(isinstance(node.op, Differentiated) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """Return the function without `gradient`, `record` and `pull!` nodes; the calls inside of them are inlined."""
+    """Return the function with `gradient`, `record` and `pull!` nodes expanded.  Calls inside of these are inlined."""
     if not has_gradients(function):
         return function
     return replace(function, body=_Expander(function, module).body(function.body))
@@ -64,9 +63,9 @@ def expanded(function: Function, module: Module) -> Function:
 def forward_and_adjoint(
     b: Builder, nodes: Sequence[Node], outputs: Sequence[Atom], cotangents: Sequence[Atom | None], wanted: dict[Leaf, Type], module: Module
 ) -> tuple[list[Node], list[Atom]]:
-    """Emit the reverse pass over `nodes` into `b`.  Return the forward copy that precedes it, and each wanted leaf's gradient.
+    """Emit the reverse pass over `nodes` into `b`.  Return the forward copy that must precede it, and the gradient of each wanted leaf.
 
-    wanted  the leaves and their types; one without a cotangent gets zeros
+    wanted  the leaves and their types; a leaf without a cotangent gets zeros
     """
     count("adjoints")
     sweep, found = swept(b, nodes, outputs, cotangents, list(wanted), module)
@@ -82,8 +81,8 @@ class _Adjoint:
 
     seeds      placeholders for the cotangents
     nodes      the adjoint
-    gradients  its results
-    again      forward nodes to be run once more before it, for the stacks that they fill
+    gradients  the results of the adjoint
+    again      forward nodes that must run again before it, to fill its stacks
     """
 
     seeds: Sequence[Value]
@@ -93,13 +92,13 @@ class _Adjoint:
 
 
 class _Expander(Rewriter):
-    """Copies a function of a module; every `gradient`, `record` and `pull!` becomes the nodes that compute it."""
+    """Copy a function of a module, and expand each `gradient`, `record` and `pull!`."""
 
     def __init__(self, function: Function, module: Module):
         self._function, self._module = function, module
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
         self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
-        """By trace its `pull!` nodes, in order, and whether a loop stands between."""
+        """For each trace: its `pull!` nodes in order, each with True if it is in a loop that does not contain the `record`."""
         self._adjoints: dict[Atom, Iterator[_Adjoint]] = {}
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
@@ -141,7 +140,7 @@ class _Expander(Rewriter):
             adjoint = Builder(Derived("grad", (pull.loc,), subject=op.name))
             seeds = _seeds(pull.operands[1:], outputs)
             cotangents = [self._seed(adjoint, y, seed) for y, seed in zip(outputs, seeds, strict=True)]
-            # What the adjoints before look at goes on being a result of the nodes that give it: they are extended once more.
+            # values that earlier adjoints use stay results of their nodes, which are extended once more
             forward, gradients = forward_and_adjoint(adjoint, forward, outputs, cotangents, _wanted(op, region), self._module)
             adjoints.append(_Adjoint(seeds, living(adjoint.nodes, gradients, self._module), gradients))
         for i, (pull, repeated) in enumerate(pulls):
@@ -167,7 +166,7 @@ class _Expander(Rewriter):
         return [became(atom, here) for atom in adjoint.gradients]
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
-        """Return the forward nodes that give the stacks which an adjoint takes apart."""
+        """Return the forward nodes that fill the stacks which an adjoint pops from.  CompileError if these must not run again."""
         stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
         makers = [node for node in forward if stacks.intersection(node.results)]
         empty = {atom for node in makers for atom in node.operands if isinstance(atom.type, StackType)}
@@ -182,19 +181,19 @@ class _Expander(Rewriter):
         return found
 
     def _inner(self, node: Node) -> Region:
-        """Return the region of a node, expanded itself."""
+        """Return the region of a node with calls inlined and inner gradients expanded."""
         return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
-        """Give the parameters of a region that are used values of their own."""
+        """Emit an `identity` for each used parameter of a region, so that it is a separate value."""
         for param, atom in zip(region.params, node.operands, strict=False):
             if param in used:
                 known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:
-        """Return the cotangent that an output begins with; None for one that has none, a bool."""
+        """Return the cotangent with which an output begins: the given one, or ones.  None for a bool, which has no cotangent."""
         assert isinstance(output.type, TensorType)
         if not differentiable(output.type):
             return None
@@ -202,7 +201,7 @@ class _Expander(Rewriter):
 
 
 def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
-    """Return the `pull!` nodes of a trace in program order, each with whether it stands in a loop among `nodes`."""
+    """Yield the `pull!` nodes of a trace in program order, each with True if it is inside of a loop among `nodes`."""
     for node in nodes:
         if isinstance(node.op, Pull) and node.operands[0] is trace:
             yield node, repeated
@@ -211,12 +210,12 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
-    """Return placeholders for the cotangents while the adjoint is made."""
+    """Return placeholders for the cotangents, named after the outputs, for use while the adjoint is built."""
     return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
 
 
 def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
-    """Return the leaves and their types."""
+    """Return the leaves that a node differentiates by, with their types: the region's parameters and the weights."""
     wanted: dict[Leaf, Type] = {param: param.type for param in region.params}
     wanted.update(zip(op.by, op.weights, strict=True))
     return wanted
@@ -224,8 +223,9 @@ def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
 
 @dataclass(frozen=True)
 class Differentiate(Pass):
-    """`differentiate`: every `gradient` becomes its region and the adjoint of that, the inner ones first; a `record` its region,
-    every `pull!` the adjoint.
+    """`differentiate`: each `gradient` becomes its region and the adjoint of that, inner ones first.
+
+    Each `record` becomes its region, and each `pull!` the adjoint of that.
     """
 
     name: ClassVar[str] = "differentiate"

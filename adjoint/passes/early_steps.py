@@ -1,4 +1,4 @@
-"""Early steps: an optimiser's step of a large parameter comes as soon as its gradient is there.
+"""Early steps: an optimiser's step of a large parameter comes as soon as its gradient is computed.
 
     g1 = matmul(..)                      g1 = matmul(..)
     g2 = matmul(..)                      w1 = read @w1; m1 = update(w1, g1); write! @w1(m1)
@@ -7,17 +7,18 @@
     write! @w1(m1)
     w2 = read @w2; ...
 
-So the gradient is still in a cache when it is read, and its memory serves the next one: large gradients are not there all at once.
+The gradient is then still in a cache when the step reads it.  Its memory is reused for the next one, so that the large gradients do not all
+exist at the same time.
 
-What a node must come after, its *predecessors*:
+The *predecessors* of a node are the nodes that must come before it:
 
-    any node   those that make its operands
-    a read     the write of its symbol before it
-    a write    the write of its symbol before it, the reads between them, and what uses these
+    any node   the nodes that compute its operands
+    a read     the last write of its symbol
+    a write    the last write of its symbol, the reads since then, and the nodes that use the values of these reads
 
-A node is *light* if it reads state, or gives or writes few bytes: rates and counters.  A step and the writes of its results move up to the
-last node that they must come after, directly or not, and that is not light; light ones move up with them.  Nothing moves past a node that
-has regions, effects other than on state, or that may fail: such nodes see the parameters, or decide whether they are written.
+A node is *light* if it reads state, or if it computes or writes few bytes: rates and counters.  A step and the writes of its results move
+up to the last node that is a direct or indirect predecessor and is not light; light predecessors move up with them.  Nothing moves past a
+node that has regions, has effects other than on state, or may fail: such a node sees the parameters, or decides whether they are written.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from adjoint.passes.manager import Pass
 __all__ = ["EarlySteps", "with_early_steps"]
 
 _LARGE = 2**20
-"""Bytes of a gradient from which on its step comes early.  Steps of smaller ones run as one launch at the end."""
+"""The bytes of a gradient from which on its step comes early.  Smaller steps run together as one launch at the end."""
 _LIGHT = 4096
-"""Bytes of a value that is light."""
+"""The bytes up to which a value is light."""
 
 
 def with_early_steps(function: Function) -> Function:
-    """Return the function with large steps of optimisers as early as they may be; itself if none moves."""
+    """Return the function with large steps of optimisers moved up as far as possible; the same function if none moves."""
     if not any(map(_is_large, function.body.nodes)):
         return function
     nodes: list[Node] = []
@@ -72,15 +73,15 @@ def _is_large(node: Node) -> bool:
 
 
 def _nbytes(atom: Atom) -> float:
-    """Return the bytes of a value; infinity for one of named sizes."""
+    """Return the bytes of a value; infinity if a size has a name."""
     type_ = tensor_type(atom)
     return type_.nbytes if type_.is_static else math.inf
 
 
 def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
-    """Return nodes of a stretch in their new order.
+    """Return the nodes of a stretch in their new order.  A stretch has no nodes that steps must not pass.
 
-    state  the values of state that are read before, with their symbols; those that this stretch reads are added
+    state  the values that were read from state so far, with their symbols; this call adds those that the stretch reads
     """
     before = _predecessors(nodes, state)
     if not any(map(_is_large, nodes)):
@@ -104,7 +105,7 @@ def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
 
 
 def _put(wanted: int, before: Sequence[set[int]], order: dict[int, None]) -> None:
-    """Append a node to the order, after its predecessors that are not in it yet."""
+    """Append a node to the order, after those of its predecessors that are not in it yet."""
     left = [wanted]
     while left:
         missing = sorted(x for x in before[left[-1]] if x not in order)
@@ -115,7 +116,7 @@ def _put(wanted: int, before: Sequence[set[int]], order: dict[int, None]) -> Non
 
 
 def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[int]]:
-    """Return the indices of each node's predecessors; for `state` see `_ordered`."""
+    """Return the indices of each node's predecessors.  For `state` see `_ordered`."""
     maker: dict[Value, int] = {}
     users: dict[str, list[int]] = {}  # by symbol, the nodes since the last write that read its state, or use what was read
     written: dict[str, int] = {}
@@ -144,7 +145,10 @@ def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[in
 
 
 def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
-    """Return for each node that is not light its index; for another one the last that it must come after and is not light, -1 for none."""
+    """Return for each node the index of the last heavy node among itself and its direct or indirect predecessors; -1 if there is none.
+
+    A node is heavy if it is not light.
+    """
     last: list[int] = []
     for i, node in enumerate(nodes):
         found = max((last[x] for x in before[i]), default=-1)
@@ -156,7 +160,7 @@ def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
 
 @dataclass(frozen=True)
 class EarlySteps(Pass):
-    """`early-steps`: an optimiser's step of a large parameter comes as soon as its gradient is there."""
+    """`early-steps`: an optimiser's step of a large parameter comes as soon as its gradient is computed."""
 
     name: ClassVar[str] = "early-steps"
 

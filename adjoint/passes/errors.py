@@ -21,7 +21,7 @@ __all__ = [
 
 @printed_as(CompileError)
 class NoGradient(CompileError, NotDifferentiable):
-    """A gradient was asked for where there is none: the diagnostic says where and why."""
+    """Raised if a wanted gradient does not exist.  The diagnostic tells where and why."""
 
     kinds = (NotDifferentiable,)
 

@@ -1,6 +1,6 @@
-"""Values that leave a cell besides its results: in a nested tuple that it returned, or in a list that kept them.
+"""Values that leave a cell other than as its results: in a nested tuple that the cell returned, or in a list that kept them.
 
-They become further results of the `cell`, as its residuals.
+They become additional results of the `cell`, as its residuals.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["with_escapes"]
 
 
 def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
-    """Return the region, in which a cell returns each value that it defines and that is used outside of it.
+    """Return the region in which each cell returns the values that it defines and that are used outside of it.
 
-    The dict maps the new results of the cells to these values.
+    The dict maps the additional results of cells to these values.
     """
     escaped = _escaped(region)
     if not escaped:
@@ -27,7 +27,7 @@ def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
 
 
 def _escaped(region: Region) -> dict[Value, int]:
-    """Return the values that are used outside of the region that defines them, with numbers in the order of their definition."""
+    """Return the values that are used outside of the region that defines them, numbered in the order of their definitions."""
     closed, found = dict[Value, int](), dict[Value, int]()
 
     def use(atoms: Sequence[Atom]) -> None:
@@ -51,10 +51,10 @@ def _escaped(region: Region) -> dict[Value, int]:
 
 
 class _Leading:
-    """Rebuilds regions such that values lead out of their cells.
+    """Rebuild regions in such a way that cells return the values that leave them.
 
-    escaped  the values that leave, with the numbers they are sorted by
-    copies   new results of cells -> the value
+    escaped  the values that leave, with their numbers in the order of definitions
+    copies   for each additional result of a cell, the value inside
     """
 
     def __init__(self, escaped: Mapping[Value, int]):
@@ -62,14 +62,18 @@ class _Leading:
         self.copies: dict[Value, Value] = {}
 
     def region(self, region: Region, names: dict[Value, Value], leaving: Sequence[Value]) -> Region:
-        """Rebuild a region; `names` maps escaped values to what they are here, `leaving` are yielded as well."""
+        """Return a copy of a region.
+
+        names    for each escaped value, the value that represents it here
+        leaving  values that the region yields in addition
+        """
         builder, here = Builder(), dict(names)
         for node in region.nodes:
             self.node(builder, node, here)
         return builder.finish([*_named(region.results, here), *_named(leaving, here)], region.params, region.loc)
 
     def node(self, builder: Builder, node: Node, here: dict[Value, Value]) -> None:
-        """Add a node, rebuilt if it has to be, and what its values that escape are from now on."""
+        """Append a copy of a node to the builder, and update `here`: for each escaped value, the value that represents it from now on."""
         operands = _named(node.operands, here)
         inner = {v for region in node.regions for v in defined(region) if v in self.escaped}
         if not node.regions and operands == node.operands:

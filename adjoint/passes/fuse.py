@@ -1,27 +1,27 @@
-"""Fusing: elementwise nodes over the same elements, and a reduction or an optimiser's step that reads what they compute, become one
-`fused` node.
+"""Fusing: elementwise nodes over the same elements become one `fused` node, with a reduction or an optimiser's step that reads their
+results.
 
     c = tanh(x)          z, c = fused carry (x1 = x, y1 = y) {
     d = mul(c, y)          c1 = tanh(x1); d1 = mul(c1, y1); z1 = mean(d1)
     z = mean(d)            yield z1, c1
                          }                                          where c is used elsewhere, and d is not
 
-Groups never span a node that has regions, or effects other than on state.  Between two such nodes:
+Groups never span a node that has regions, or effects other than on state.  The nodes between two such nodes are grouped as follows:
 
-    edges     A node depends on those whose results it reads.  A write depends on the reads and the write of its symbol before it, a read on
-              the write before it.  Nodes that may fail keep their order, also to writes: what a failing node leaves undone stays undone.
-
-    level     Each node has one: 0 if nothing depends on it here, else the lowest that the nodes depending on it allow. The same level as
-              theirs where both may be in one kernel, one less otherwise.  A reduction takes the level of the node that it reads.
-              So a path that leaves a group never returns to it.
-    group     Nodes of one level over elements of one shape that use each other's results or read the same large value; cut where
-              a kernel would become too large for the processor's registers.
+    edges     A node depends on the nodes whose results it reads.  A write depends on the last write of its symbol and the reads since then,
+              a read depends on the last write.  Nodes that may fail keep their order, also relative to writes: if a node fails, the writes
+              after it are not done.
+    level     Each node has a level: 0 if no node here depends on it, otherwise the lowest that its users allow.  A user allows its own
+              level if both may be in one kernel, and one less otherwise.  A reduction takes the level of the node that it reads.  So a path
+              that leaves a group never returns to it.
+    group     Nodes of one level over elements of one shape that use each other's results or read the same large value.  A group is cut
+              where the kernel would become too large for the processor's registers.
     end       A group ends in at most one reduction or step of an optimiser.
-    rows      Where a large value is reduced to one element for each row, the group may go on: what is computed from such results counts as
-              computed over the elements of the rows.  Smaller values stay in a cache, and kernels of their own are as fast.
-    again     A cheap value is computed again in a group that uses it, if the group reads what it is computed from anyway.
+    rows      If a large value is reduced to one element for each row, the group may go on: values computed from such results count as
+              computed over the elements of the rows.  Smaller values stay in a cache, and separate kernels are as fast.
+    again     A group computes a cheap value again if it uses the value and reads its operands anyway.
 
-Work and memory are linear in the number of nodes.
+Time and memory are linear in the number of nodes.
 """
 
 from __future__ import annotations
@@ -50,24 +50,27 @@ from adjoint.passes.manager import Pass
 __all__ = ["Fuse", "fused", "is_written_out"]
 
 _COST = 128
-"""The most that the nodes of one kernel may cost for an element, in additions of float32."""
+"""The limit for the cost of one kernel's nodes for an element, in additions of float32."""
 _REDUCTION = 16
-"""What a reduction counts among them: its C is long."""
+"""The cost of a reduction in this sum, since its C code is long."""
 _OPERANDS = 16
-"""The most values that one kernel reads."""
+"""The limit for the number of values that one kernel reads."""
 _LARGE = 2**20
-"""Bytes of a value that is large: its rows are computed one by one if they are reduced and used again."""
+"""The bytes from which on a value is large: if it is reduced by rows and used again, its rows are computed one by one."""
 _CHEAP = 8
-"""A value that costs less may be computed again."""
+"""The cost below which a value may be computed again."""
 _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
-"""Numbers that are part of a kernel; others are operands of it, so that a number computed from a shape needs no kernel of its own."""
+"""Numbers that are part of a kernel's text.  Others are its operands, so that a number computed from a shape needs no separate kernel."""
 
 Accept = Callable[[Node], bool]
-"""Returns False for a fused node whose nodes are to stay as they are."""
+"""A function that returns False for a fused node whose nodes should stay separate."""
 
 
 def fused(function: Function, accept: Accept = lambda node: True) -> Function:
-    """Return the function with fused nodes; itself if there is nothing to fuse.  Results of nodes stay the same values."""
+    """Return the function with fused nodes; the same function if there is nothing to fuse.  Results of nodes stay the same values.
+
+    accept  returns False for a fused node whose nodes should stay separate
+    """
     body = _region(function.body, accept)
     return function if body is function.body else replace(function, body=body)
 
@@ -87,9 +90,9 @@ def _region(region: Region, accept: Accept) -> Region:
 
 
 def _inside(node: Node, accept: Accept) -> Node:
-    """Return a node with what can be fused in its regions; results and parameters stay the same values.
+    """Return a node with the nodes in its regions fused.  Results and parameters stay the same values.
 
-    What is differentiated is recorded node by node.
+    Nodes with gradients are left as they are, since a gradient records each node.
     """
     if isinstance(node.op, (Fused, Differentiated)):
         return node
@@ -98,7 +101,7 @@ def _inside(node: Node, accept: Accept) -> Node:
 
 
 def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
-    """Return the indices of the nodes that use each value; `len(nodes)` where the region yields it."""
+    """Return for each value the indices of the nodes that use it; `len(nodes)` stands for the end of the region."""
     users: dict[Value, list[int]] = {}
     for index, node in enumerate(nodes):
         for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
@@ -117,15 +120,16 @@ def _movable(node: Node) -> bool:
 
 
 class _Stretch:
-    """Nodes without regions and without effects but on state, one after the other; each is called by its index.
+    """A sequence of nodes without regions, and without effects other than on state.  Nodes are identified by their indices.
 
-    maker   the node that makes a value
-    needed  for each node, True if its results are used outside of the stretch, or if it may do more than to compute them
-    spaces  for each node the shape of the elements that it computes or reads, None for one that cannot be in a group
-    ends    for each node the position of the operand that it reads element by element if it can be the end of a group, else None
-    rows    for each node True if it computes an element for each row: a reduction of rows, or what is computed from one
-    edges   for each node those that must come after it and do not use its results
-    users   for each node those that use its results, and its edges; `identity` and its like are skipped where a group can do without them
+    maker   for each value, the node that computes it
+    needed  for each node, True if its results are used outside of the stretch, or if it may do more than compute them
+    spaces  for each node, the shape of the elements that it computes or reads; None for a node that cannot be in a group
+    ends    for each node that can be the end of a group, the position of the operand that it reads element by element; otherwise None
+    rows    for each node, True if it computes an element for each row: a reduction of rows, or a node that reads one
+    edges   for each node, the nodes that must come after it although they do not use its results
+    users   for each node, the nodes that use its results, and its edges; `identity` and similar nodes are skipped where groups do not need
+            them
     """
 
     def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
@@ -153,7 +157,7 @@ class _Stretch:
                 self.users[maker].append(i)
 
     def fused(self) -> list[Node]:
-        """Return the nodes, those of each group as one."""
+        """Return the nodes, with each group replaced by one fused node."""
         groups = self.groups(self.levels())
         while groups:
             grouping = _Grouping(self, groups)
@@ -164,16 +168,16 @@ class _Stretch:
         return self.nodes
 
     def operands(self, i: int) -> tuple[Atom, ...]:
-        """Return what a node reads as a member of a group: of `identity` and its like their operand."""
+        """Return the values that a node reads as a member of a group: the operand of an `identity` or similar node replaces its result."""
         given = self.nodes[i].operands
         return given if self.spaces[i] is None else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
 
     def makers(self, atoms: Sequence[Atom]) -> list[int]:
-        """Return the nodes of this stretch that make these values."""
+        """Return the nodes of this stretch that compute these values."""
         return list(dict.fromkeys(self.maker[x] for x in atoms if isinstance(x, Value) and x in self.maker))
 
     def joins(self, i: int, user: int) -> bool:
-        """Return True if a node and one that uses its result may be in one kernel."""
+        """Return True if a node and a user of its result may be in one kernel."""
         position = self.ends[user]
         if self.spaces[i] is None or self.spaces[i] != self.spaces[user]:
             return False
@@ -182,7 +186,7 @@ class _Stretch:
         return position is None or i not in self.makers([x for at, x in enumerate(self.operands(user)) if at != position])
 
     def levels(self) -> list[int]:
-        """Return the level of each node: see the module's docstring."""
+        """Return the level of each node, as the module's docstring defines it."""
         level = [0] * len(self.nodes)
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
@@ -220,7 +224,7 @@ class _Stretch:
         return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
 
     def cut(self, component: list[int]) -> list[list[int]]:
-        """Return nodes of one level as groups that are small enough, with at most one end each, or with reductions of rows."""
+        """Split nodes of one level into groups that are small enough, each with at most one end, or with reductions of rows."""
         here = set(component)
         ends = {i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])}
         groups: list[list[int]] = []
@@ -250,11 +254,11 @@ class _Stretch:
         return [group for group in groups if self.is_whole(group)]
 
     def cost(self, i: int) -> int:
-        """Return what a node adds to a kernel."""
+        """Return the cost that a node adds to a kernel."""
         return cost_of(self.nodes[i].op) if self.ends[i] is None else _REDUCTION
 
     def find_rows(self, i: int) -> None:
-        """Set `rows` of a node, and the space of a value for each row to that of the rows."""
+        """Set `rows` for a node, and change its space to that of the rows if it computes a value for each row."""
         node = self.nodes[i]
         if reduces_rows(node):
             self.rows[i] = tensor_type(node.operands[0]).nbytes > _LARGE
@@ -267,18 +271,18 @@ class _Stretch:
                     self.rows[i], self.spaces[i] = True, space
 
     def is_whole(self, group: Sequence[int]) -> bool:
-        """Return True if a group can be one kernel: with values for each row only after a reduction of rows."""
+        """Return True if a group can be one kernel: values for each row are allowed only after a reduction of rows."""
         maps = [self.rows[i] for i in group if self.ends[i] is None]
         return all(maps) or not any(maps) or any(self.ends[i] is not None for i in group[:-1])
 
 
 class _Grouping:
-    """A stretch with groups chosen.
+    """A stretch with a choice of groups.
 
-    members  for each group its nodes, and those that it computes again
+    members  for each group, its nodes and the nodes that it computes again
     stored   the nodes whose results are used outside of their group
-    live     for each group the members that something uses
-    made     for each group the fused node; None for a group of which less than two nodes are left
+    live     for each group, the members that are used
+    made     for each group, its fused node; None for a group with less than two live nodes
     """
 
     def __init__(self, stretch: _Stretch, groups: list[list[int]]):
@@ -291,7 +295,7 @@ class _Grouping:
         self.made = [self._node(number) if len(self.live[number]) > 1 else None for number in range(len(groups))]
 
     def _with_cheap(self, group: list[int]) -> set[int]:
-        """Return the members of a group with the cheap nodes that it computes again."""
+        """Return the members of a group, with the cheap nodes that it computes again."""
         stretch, members = self.stretch, set(group)
         space = stretch.spaces[group[0]]
         read = {x for i in group for x in stretch.operands(i)}
@@ -304,7 +308,7 @@ class _Grouping:
         return members
 
     def _store(self, left: list[int]) -> None:
-        """Mark these nodes as stored, and all that they need as stored or live."""
+        """Mark these nodes as stored, and all nodes that they need as stored or live."""
         stretch = self.stretch
         inside: list[tuple[int, int]] = []
         while left or inside:
@@ -355,7 +359,9 @@ class _Grouping:
         return Builder().emit_node(Fused(), given, regions=[region], results=results, loc=loc)
 
     def ordered(self) -> list[Node]:
-        """Return the nodes in an order in which each follows those that it reads, else as near to the old order as that allows."""
+        """Return the nodes in an order in which each comes after the nodes that it reads, and otherwise as near to the old order as
+        possible.
+        """
         stretch = self.stretch
         units: list[tuple[int, Node]] = []
         for number, group in enumerate(self.groups):
@@ -395,7 +401,7 @@ class _Grouping:
 
 
 def _edges(nodes: Sequence[Node]) -> list[list[int]]:
-    """Return for each node those that must come after it because of state or of failures: see the module's docstring."""
+    """Return for each node the nodes that must come after it because of state or possible failures: see the module's docstring."""
     edges: list[list[int]] = [[] for _ in nodes]
     reads: dict[str, list[int]] = {}
     writes: dict[str, int] = {}
@@ -421,7 +427,7 @@ def _edges(nodes: Sequence[Node]) -> list[list[int]]:
 
 
 def _space(node: Node) -> tuple[int, ...] | None:
-    """Return the shape of the elements that a node computes or, as an end, reads; None if it cannot be in a group."""
+    """Return the shape of the elements that a node computes, or reads as the end of a group; None if it cannot be in a group."""
     position = streamed(node)
     if position is not None:
         space = tensor_type(node.operands[position]).sizes
@@ -441,7 +447,7 @@ def is_written_out(literal: Literal) -> bool:
 class Fuse(Pass):
     """`fuse`: elementwise nodes over the same elements, and a reduction or optimiser's step that reads them, become one node.
 
-    accept  returns False for a fused node whose nodes are to stay as they are
+    accept  returns False for a fused node whose nodes should stay separate
     """
 
     name: ClassVar[str] = "fuse"

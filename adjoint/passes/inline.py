@@ -2,10 +2,10 @@
 
     y = call @f(a)                   [x := a] nodes of @f;  y := results of @f
     y = fused carry (x = a) { R }    [x := a] R
-    y = cell carry (x = a) { R }     [x := a] R, only where it is asked for: a cell is a boundary of gradients
+    y = cell carry (x = a) { R }     [x := a] R, only with an option: a cell is a boundary of gradients
 
-Before gradients only calls are inlined, and not those of a function with a pullback of its own. A cell without hooks and `bprop` means
-what its region means; unpacking it may change the order in which a gradient is summed, so `plain` comes after gradients too.
+Before gradients only calls are inlined, except for those of a function with its own pullback. A cell without hooks and `bprop` computes the
+same as its region, but unpacking it may change the order in which a gradient is summed; so `plain` comes after gradients, too.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["Inline", "inlined", "inlined_region"]
 def inlined(function: Function, module: Module, *, cells: bool = False, plain: bool = False, rules: bool = False) -> Function:
     """Return the function with its calls replaced by the bodies that they call; recursive calls stay.
 
-    cells  also unpack cells (after gradients)
-    plain  also unpack cells without hooks and `bprop` (after gradients)
-    rules  also inline functions that have a pullback of their own (after gradients)
+    cells  True to unpack cells, too (after gradients)
+    plain  True to unpack cells without hooks and `bprop` (after gradients)
+    rules  True to inline functions with their own pullback, too (after gradients)
     """
     if not any(isinstance(node.op, Call) or _opens(node.op, cells=cells, plain=plain) for node in walk(function.body)):
         return function
@@ -41,19 +41,19 @@ def inlined(function: Function, module: Module, *, cells: bool = False, plain: b
 
 
 def inlined_region(region: Region, module: Module, around: str) -> Region:
-    """Return the same for a region of the function called `around`; it goes on seeing what is outside of it."""
+    """Return a region of the function called `around` with its calls inlined.  It can still use values from outside."""
     if not any(isinstance(node.op, Call) for node in walk(region)):
         return region
     return _Inliner(module, cells=False, plain=False, rules=False, around=(around,)).body(region)
 
 
 def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
-    """Return True if the nodes of the op's region are put in its place."""
+    """Return True if the nodes of the op's region replace the node."""
     return isinstance(op, Fused) or (isinstance(op, Cell) and (cells or (plain and not op.symbol and not op.rule)))
 
 
 class _Inliner(Rewriter):
-    """Copies a function called from the functions `around`, at the place `at`."""
+    """Copy a function that is called from the functions `around`, at the place `at`."""
 
     def __init__(self, module: Module, *, cells: bool, plain: bool, rules: bool, around: tuple[str, ...], at: Loc | None = None):
         self._module, self._cells, self._plain, self._rules = module, cells, plain, rules
@@ -84,11 +84,11 @@ class _Inliner(Rewriter):
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """`inline`: calls and fused nodes become the nodes that they stand for.
+    """`inline`: calls and fused nodes become the nodes that they contain.
 
-    cells  whether cells are unpacked as well; only after gradients
-    plain  whether cells without hooks and `bprop` are; only after gradients
-    rules  whether functions with a pullback of their own are inlined as well; only after gradients
+    cells  True to unpack cells, too; only after gradients
+    plain  True to unpack cells without hooks and `bprop`; only after gradients
+    rules  True to inline functions with their own pullback, too; only after gradients
     """
 
     name: ClassVar[str] = "inline"

@@ -1,13 +1,13 @@
 """Lifting state: parameters become arguments, writes become results.
 
     func @f(x) -> y                          func @f(x, w) -> (y, w1)
-      v = read @w                              v := w
-      write! @w(u)                             w1 := u
+    v = read @w                              v := w
+    write! @w(u)                             w1 := u
 
-A parameter that a branch writes is yielded by the `if` (the other side yields its value before), one that a loop writes is carried,
-and one that a cell writes is among its last results.  A function that calls another passes the state on.  A parameter that is only
+A parameter that a branch writes is yielded by the `if`, whose other side yields the previous value.  A parameter that a loop writes is
+carried, and one that a cell writes is among its last results.  A function that calls another passes the state on.  A parameter that is only
 read gets no result.  After this pass a function is pure in its parameters and may be differentiated by them.  Gradients inside of a
-function, which name the parameters that they are taken by, are expanded before.
+function name the parameters that they are taken by, so they are expanded before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["LiftState"]
 class LiftState(Pass):
     """`lift-state{symbols=[@w]}`: parameters become arguments and results.
 
-    symbols  the parameters to lift; empty: all that the functions touch
+    symbols  the parameters to lift; empty for all that the functions read or write
     """
 
     name: ClassVar[str] = "lift-state"
@@ -49,7 +49,7 @@ class LiftState(Pass):
 
 @dataclass(frozen=True)
 class _Touched:
-    """Parameters that a function reads or writes, and those it writes, in order of first appearance."""
+    """The parameters that a function reads or writes, and those that it writes, in order of first appearance."""
 
     all: tuple[str, ...]
     written: tuple[str, ...]
@@ -93,7 +93,7 @@ def _lifted(function: Function, module: Module, touched: dict[str, _Touched]) ->
 
 
 class _Lifter(Rewriter):
-    """Copies a function; `now` holds the current value of each parameter."""
+    """Copy a function with its state lifted; `now` holds the current value of each parameter."""
 
     def __init__(self, module: Module, touched: dict[str, _Touched], params: dict[str, Value]):
         self._module, self._touched = module, touched
@@ -156,7 +156,7 @@ class _Lifter(Rewriter):
         return results[: len(node.results)]
 
     def _with_results(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """Return an `if` or a cell that yields what is written inside."""
+        """Emit an `if` or a cell that also yields the parameters that are written inside.  Return its original results."""
         before = dict(self.now)
         regions: list[Region] = []
         for region in node.regions:
@@ -172,7 +172,9 @@ class _Lifter(Rewriter):
         return self._named(made, node, written)
 
     def _loop(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """Return a loop that carries what is written inside."""
+        """Emit a loop that also carries the parameters that are written inside.  Return its original results.  CompileError if the test
+        writes.
+        """
         *tests, body = node.regions
         if self._written(tests):
             raise errors.TEST_WRITES.at(node.loc, "this write is in the test of a loop", help="move the write into the body")

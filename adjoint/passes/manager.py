@@ -1,10 +1,11 @@
-"""Passes and pipelines: transforms from module to module, their text form, and observers that are called between them.
+"""Passes and pipelines: transforms from module to module, their text form, and observers that are called between passes.
 
     p = Pipeline.parse("inline,grad{wrt=[x, @w]},simplify,cse,dce")
     after = p.run(module, observers=[verifying, Timing()])
 
-A pass is a frozen dataclass: its fields are its options, written `name{option=value}` in text; one that has no text has `repr=False`.  Its
-input verifies and its output verifies; observers between the passes check that, dump, compare, measure the time.
+A pass is a frozen dataclass.  Its fields are its options, written `name{option=value}` in text; a field without a text form has
+`repr=False`.  The input and the output of a pass verify.  Observers between the passes check that, dump modules, compare them or measure
+time.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ __all__ = ["PassDiffs", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chose
 
 
 class Pass:
-    """A transform of modules.  A subclass gives `name` and `on_function` or `on_module`."""
+    """A transform of modules.  A subclass defines `name`, and `on_function` or `on_module`."""
 
     name: ClassVar[str] = ""
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    """Every pass is a dataclass."""
+    """The fields: every pass is a dataclass."""
 
     def on_module(self, module: Module) -> Module:
-        """Return the transformed module; by default every function is transformed by itself."""
+        """Return the transformed module; by default each function is transformed separately."""
         functions = {symbol: self.on_function(function, module) for symbol, function in module.functions.items()}
         return Module(module.params, module.hosts, functions)
 
@@ -64,27 +65,28 @@ class Pass:
 _passes: dict[str, type[Pass]] = {}
 
 Observer = Callable[[int, Pass | None, Module, Module], None]
-"""Called with the position of a pass, the pass, the module before and after; once with position 0 and no pass to begin with."""
+"""A function that is called with the position of a pass, the pass, and the module before and after; first with position 0 and None as pass.
+"""
 
 
 def passes() -> dict[str, type[Pass]]:
-    """Return all passes by name."""
+    """Return the classes of all passes by name."""
     return dict(_passes)
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Passes, one after the other."""
+    """Passes to be run one after the other."""
 
     passes: tuple[Pass, ...]
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """Parse a text such as `grad{wrt=[x, @w]},simplify,cse,dce`.  CompileError E140 when it cannot be parsed."""
+        """Parse a text such as `grad{wrt=[x, @w]},simplify,cse,dce`.  CompileError E140 if the text is invalid."""
         return Pipeline(tuple(_Reader(text).pipeline()))
 
     def run(self, module: Module, observers: Sequence[Observer] = ()) -> Module:
-        """Return the module after all passes."""
+        """Run all passes, and return the resulting module.  The observers are called before the first pass and after each one."""
         for observe in observers:
             observe(0, None, module, module)
         for position, step in enumerate(self.passes, 1):
@@ -98,7 +100,7 @@ class Pipeline:
 
 
 def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
-    """Return the module with `functions` in the place of the function `symbol`; that one follows them where it is still called."""
+    """Return the module with `functions` in place of the function `symbol`.  That one is kept after them if it is still called."""
     others = [function for name, function in module.functions.items() if name != symbol]
     called = any(symbol in _referred(function) for function in (*functions, *others))
     kept: dict[str, Function] = {}
@@ -111,19 +113,19 @@ def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
 
 
 def _referred(function: Function) -> set[str | None]:
-    """Return the functions that a function calls, and its pullback."""
+    """Return the symbols of the functions that a function calls, and of its pullback."""
     return {function.vjp, *(node.op.symbol for node in walk(function.body) if isinstance(node.op, Call))}
 
 
 def unused(module: Module, symbol: str) -> str:
-    """Return a symbol like `symbol` that the module does not declare."""
+    """Return `symbol`, or a similar symbol with a number, that the module does not declare."""
     declared = {*module.params, *module.hosts, *module.functions}
     numbered = (f"{symbol}.{i}" for i in count(1))
     return next(name for name in chain([symbol], numbered) if name not in declared)
 
 
 def chosen(module: Module, symbol: str) -> Function:
-    """Return the function called `symbol` (with or without `@`), or the module's first one when it is empty."""
+    """Return the function called `symbol` (with or without `@`); for "", the module's first one.  CompileError if there is none."""
     if not module.functions:
         raise _mistake("the module has no function", "")
     if not symbol:
@@ -138,7 +140,7 @@ def chosen(module: Module, symbol: str) -> Function:
 
 
 def verifying(position: int, step: Pass | None, before: Module, after: Module) -> None:
-    """Return an observer that verifies the module after every pass."""
+    """Verify the module after each pass; an observer.  CompileError with the name of the pass if the module is wrong."""
     try:
         verify_module(after)
     except CompileError as error:
@@ -148,7 +150,7 @@ def verifying(position: int, step: Pass | None, before: Module, after: Module) -
 
 @dataclass
 class Timing:
-    """An observer that measures the time: `seconds` holds (pass, seconds) in order."""
+    """An observer that measures time: `seconds` holds a pair (pass, seconds) for each pass, in order."""
 
     seconds: list[tuple[str, float]] = field(default_factory=list)
     _since: float = 0.0
@@ -162,7 +164,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Dump:
-    """An observer that writes each module as text: `00-parse.ir`, `01-grad.ir`, ... into `folder`."""
+    """An observer that writes each module as text into `folder`: `00-parse.ir`, `01-grad.ir`, ..."""
 
     folder: Path
     locations: bool = True
@@ -175,7 +177,7 @@ class Dump:
 
 @dataclass
 class PassDiffs:
-    """An observer that keeps what each pass changed: `texts` holds (pass, unified diff) in order."""
+    """An observer that records the changes of each pass: `texts` holds a pair (pass, unified diff) for each pass, in order."""
 
     locations: bool = False
     texts: list[tuple[str, str]] = field(default_factory=list)
@@ -197,7 +199,7 @@ def _mistake(label: str, known: str) -> CompileError:
 
 
 class _Reader:
-    """Reads `name{option=value, option=[a, b]},name`."""
+    """Parse the text of a pipeline: `name{option=value, option=[a, b]},name`."""
 
     def __init__(self, text: str):
         self._text = text

@@ -1,6 +1,6 @@
-"""The function that a graph runs while nothing is recorded: after the passes that make it fast, if it still means the same.
+"""The function that a graph runs while no tape records: the result of the passes that make it fast, if it computes the same as eager mode.
 
-Values stay the same to the bit, and effects stay in their order.  The passes run last: a gradient of their result would be summed in
+Values stay the same to the bit, and effects stay in their order.  These passes run last: a gradient of their result would be summed in
 another order.
 """
 
@@ -25,11 +25,15 @@ from adjoint.passes.schedule import UNRECORDED, WITHOUT_ALGEBRA
 __all__ = ["optimised_alike", "parameters_among", "why_not_alike"]
 
 def optimised_alike(function: Function, module: Module) -> Function | None:
-    """Return a function of a module after the passes of `UNRECORDED`, if eager mode gives the same bits, errors and new tensors.
+    """Return a function of a module after the passes of `UNRECORDED`, if eager mode gives the same bits, errors and new tensors; else None.
 
-    None if a gradient could be summed in another order, if a hook could be called that is not called there, if a parameter would be
-    written while its old value is still needed, if Python would be given an argument or a parameter in place of a new tensor, or if there
-    is no such gradient.
+    The result is None in these cases:
+
+        a gradient could be summed in another order
+        a hook could be called that eager mode does not call
+        a parameter would be written while its old value is still needed
+        Python would receive an argument or a parameter in place of a new tensor
+        a gradient inside of the function does not exist
 
     The function must not be recorded, nor differentiated again.
     """
@@ -38,7 +42,7 @@ def optimised_alike(function: Function, module: Module) -> Function | None:
 
 
 def why_not_alike(function: Function, module: Module) -> str:
-    """Return in words why there is no such function; "" if there is one."""
+    """Return the reason, in words, for which `optimised_alike` returns None; "" if it returns a function."""
     made = _optimised_alike(function, module)
     return made if isinstance(made, str) else ""
 
@@ -67,7 +71,7 @@ def _optimised_alike(function: Function, module: Module) -> Function | str:
 
 
 def _shows_alike(before: Function, after: Function) -> bool:
-    """Return True if no argument or parameter is given to Python by `after` where a new tensor is by `before`."""
+    """Return True if Python receives no argument or parameter from `after` where it receives a new tensor from `before`."""
     calls = [[node for node in walk(function.body) if isinstance(node.op, Apply)] for function in (before, after)]
     if not any(calls):
         return True
@@ -79,12 +83,10 @@ def _shows_alike(before: Function, after: Function) -> bool:
 
 # -- which tensor a branch chooses ------------------------------------------------------------------------------------------
 def _choices(function: Function) -> list[Any] | None:
-    """Return what each result, and each operand of a call of Python, may be: a tensor, or the pair of what both sides of an `if` give.
+    """Return the tensor that each result, and each operand of a call of Python, may be; a pair for the two sides of an `if`.
 
-    Tensors are arguments, by position, parameters, by symbol, and those that have several names among these, by a number.  A new
-    tensor of one name is None.
-
-    None if branches choose among choices so often that these are too many to be listed.
+    An argument is given by its position, a parameter by its symbol, and a new tensor by None; a new tensor that occurs several times has a
+    number in a tuple.  Return None instead of the list if branches inside of branches have too many choices.
     """
     tensors = _Tensors(function)
     shown = [*function.body.results, *(x for node in walk(function.body) if isinstance(node.op, Apply) for x in node.operands)]
@@ -116,7 +118,10 @@ def _leaves(tree: Any) -> Iterator[Any]:
 
 
 def _alike(old: Any, new: Any) -> bool:
-    """Return True if a value is chosen alike: what a loop gives may be any tensor, and what no branch chooses is looked at elsewhere."""
+    """Return True if a value is chosen in the same way before and after the passes.
+
+    A tensor from a loop may be any tensor, and a value that no branch chooses is checked elsewhere: both count as the same.
+    """
     if old is _ANY or new is _ANY or not _is_chosen(old):
         return True
     return all(map(_alike, old, new)) if _is_chosen(new) else old == new
@@ -127,19 +132,19 @@ def _is_chosen(tree: Any) -> bool:
 
 
 _ANY: Final = object()
-"""The tensor that a loop gives."""
+"""Stands for a tensor that a loop yields."""
 
 _MOST_CHOICES: Final = 500
-"""How many tensors of choices are listed at most."""
+"""The limit for the number of choices that are listed."""
 
 
 # -- which results are new tensors -----------------------------------------------------------------------------------------
 _Tensor = int | str | Value
-"""What stands for one tensor: the position of an argument, the symbol of a parameter, or the value whose node makes it."""
+"""A key for one tensor: the position of an argument, the symbol of a parameter, or the value whose node computes it."""
 
 
 def _with_new_results(before: Function, after: Function) -> Function:
-    """Return `after` with a new tensor for each result that is one in `before`: algebra may have made it that of another value."""
+    """Return `after` with a new tensor for each result that is a new one in `before`: algebra may have replaced it by another value."""
     old, new = _Tensors(before), _Tensors(after)
     b = Builder()
     results: list[Atom] = []
@@ -166,9 +171,9 @@ def parameters_among(function: Function) -> set[str]:
 
 
 class _Tensors:
-    """The tensors that the values of a function may be; cells, branches and loops pass them on.
+    """The tensors that each value of a function may be, through cells, branches and loops.
 
-    listed  how many choices `tree` has looked at
+    listed  the number of choices that `tree` has visited
     """
 
     def __init__(self, function: Function):
@@ -207,7 +212,7 @@ class _Tensors:
             self._passed.setdefault(value, []).append(atom)
 
     def tree(self, atom: Atom) -> Any:
-        """Return the tensor that an atom is: None for a constant, a pair for what the sides of an `if` give, _ANY for what a loop gives."""
+        """Return the tensor that an atom is: a key, or None for a constant, a pair for the sides of an `if`, _ANY for a value of a loop."""
         while isinstance(atom, Value) and atom in self._passed and len(self._passed[atom]) == 1:
             (atom,) = self._passed[atom]
         if not isinstance(atom, Value):
@@ -221,7 +226,7 @@ class _Tensors:
         return _ANY if atom in self._passed else self._named.get(atom, atom)
 
     def of(self, atom: Atom) -> set[_Tensor]:
-        """Return the tensors that an atom may be; none for a constant, which is a new tensor at each run."""
+        """Return the tensors that an atom may be; empty for a constant, which is a new tensor at each run."""
         found: set[_Tensor] = set()
         left, seen = [atom], set[Atom]()
         while left:

@@ -1,32 +1,36 @@
-"""Whether a function means the same when its gradients are expanded as a whole: every sum in eager mode's order, every value as it was.
+"""Checks whether a function means the same if its gradients are expanded as a whole: each sum in eager mode's order, each value unchanged.
 
-Eager mode differentiates the path that a run took.  There a value has one name and one sum.  In the function it may have several names:
-a result of an `if` is what the branch yields, a carried value of a loop is the initial value, or what the round before has yielded.
-Each name has a sum of its own, which is added to that of the value that it names when it is complete:
+Eager mode differentiates the path that a run took.  There a value has one name and one sum.  In the function it may have several names: a
+result of an `if` is the value that the branch yields; a carried value of a loop is the initial value, or the value that the round before
+has yielded.  Each name has a separate sum.  When that is complete, it is added to the sum of the value that it names:
 
     y = if c { .. yield v }        v' = y' + ..         for .. carry (a = x) { .. yield v }        v' = a' + ..    x' = a' + ..
 
-That is the sum of the path if nothing was added to v' before: if v has no use after it was given another name, on no path, and is given
-one other name at a time.  A sum that is there on some paths only is never added to as zero (see `cotangent`).  A value from outside that a
-loop only uses has one sum, through all rounds.
+This is the sum of the path if nothing was added to v' before.  So on each path, v must have no use after it was given another name, and
+must have only one other name at a time.  A sum that is present on some paths only is never added as a zero (see `cotangent`).  A value from
+outside that a loop only uses has one sum, through all rounds.
 
-Regions that are differentiated within another one that is hold no control flow: the gradient of a stack adds zeros for what has
-no cotangent.  Nor do regions with hooks that are attached to a value: they run when the sum of all its names is complete.  No
-recorded function may be expanded, which is pulled elsewhere.  On the path a parameter that is read after it was written is the value
-that was written, with its gradient; in IR it is another value.
+What a differentiated region may contain:
 
-A hook on gradients, or a `bprop`, is called on a path where its value depends on what is wanted, and on no other path.  In the expansion it
-is called on each path.  So its value may not depend on that on some paths only, as a result of an `if` does whose other side yields a
+    control flow      not together with another differentiated region inside: the gradient of a stack adds zeros for absent cotangents
+    attached hooks    not together with control flow: they run when the sum of all names of the value is complete
+    writes            not together with control flow, and no read of a parameter after a write: on the path that read is the written
+                      value with its gradient, while in IR it is another value
+    `record`          never: a recorded function is pulled elsewhere
+    cells             yes, see below
+
+Eager mode calls a hook on gradients, or a `bprop`, on a path where its value depends on a leaf, and on no other path.  The expansion calls
+it on each path.  So its value must not depend on leaves on some paths only, such as the result of an `if` whose other side yields a
 constant.
 
-They may hold cells.  The path and the expansion have the same names: a cell's arguments inside of it, its results outside, and one outside
-for each value inside that adjoints use, a residual (see `Activity`).  What uses a residual follows the cell, so its sum is complete there,
-and is added to that of the value inside after those of results.  A parameter has one name: its uses add to its sum in their order, those
-in a cell and those outside, of residuals that are reads.  So each sum of the expansion is one of the path.  It would not be if reads in
-cells had sums of their own: for a cell that is called twice w' would be (u + v) + (x + y), where the path has ((u + x) + v) + y.
+With cells, the path and the expansion have the same names: a cell's arguments inside of it, its results outside, and one outside for each
+value inside that adjoints use, a residual (see `Activity`).  Uses of a residual come after the cell, so its sum is complete there, and is
+added to the sum of the value inside after those of results.  A parameter has one name: its uses inside and outside of cells add to its sum
+in their order.  So each sum of the expansion is one of the path.  That would not hold if reads in cells had separate sums: for a cell that
+is called twice, w' would be (u + v) + (x + y), where the path has ((u + x) + v) + y.
 
-A parameter's value lives in the parameter: what is read must not be used after the parameter is written.  An adjoint uses its
-residuals late, so that this can come about by the expansion.
+A parameter's value lives in the parameter, so a value that was read must not be used after the parameter is written.  An adjoint uses its
+residuals late, so the expansion can cause such a use.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ __all__ = ["calls_alike", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
-    """Return True if the gradients of a function, expanded, sum up cotangents in the order of eager mode."""
+    """Return True if the expanded gradients of a function sum up cotangents in the order of eager mode."""
     return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
 
 
@@ -68,7 +72,8 @@ def _activity(node: Node) -> Activity:
 
 
 def _straight(ops: Iterable[Op]) -> bool:
-    """Return True if there is no control flow among ops, in order, and no read of what is written before."""
+    """Return True if the ops contain no control flow, and no read of a parameter that is written before.  Cells and gradients are allowed.
+    """
     written: set[str] = set()
     for op in ops:
         if isinstance(op, Write):
@@ -79,13 +84,16 @@ def _straight(ops: Iterable[Op]) -> bool:
 
 
 class _Names:
-    """Which values of a region that is differentiated have several names."""
+    """Find values of a differentiated region that have several names."""
 
     def __init__(self, activity: Activity):
         self._activity = activity
 
     def alike(self, region: Region, used: set[Atom]) -> bool:
-        """Return True if no value has a use after it was given another name; `used` are those with uses after the region."""
+        """Return True if no value is used after it was given another name.
+
+        used  the values with uses after the region; values that the region uses are added
+        """
         used = {*used, *region.results}
         for node in reversed(region.nodes):
             match node.op:
@@ -103,32 +111,32 @@ class _Names:
         return True
 
     def _loop(self, node: Node, used: set[Atom]) -> bool:
-        """Return the same for a loop.  What a round uses from outside has a use after each round."""
+        """Return the same for a loop.  A value from outside that a round uses counts as used after each round."""
         captured = {*used, *(value for region in node.regions for value in free_of(region))}
         initial, body = node.operands[len(node.operands) - len(node.results) :], node.regions[-1]
         return (all(map(_of_kernels, node.regions)) and self._named(initial, captured) and self._named(body.results, captured)
                 and all(self.alike(region, captured) for region in node.regions))
 
     def _named(self, atoms: Sequence[Atom], used: set[Atom]) -> bool:
-        """Return True if values that are given another name have one, and no use afterwards."""
+        """Return True if these values, which get another name here, get only one each and are not used afterwards."""
         active = [atom for atom in atoms if self._activity.is_active(atom)]
         leaves = [self._activity.leaf(atom) if isinstance(atom, Value) else atom for atom in active]
         return used.isdisjoint(active) and len({*leaves}) == len(leaves) and not any(isinstance(leaf, str) for leaf in leaves)
 
 
 def calls_alike(function: Function) -> bool:
-    """Return True if the gradients of a function, expanded, call hooks and `bprop`s on no path on which eager mode calls none.
+    """Return True if the expanded gradients of a function call hooks and `bprop`s only on paths on which eager mode does.
 
-    The gradients must be such that sums are alike.
+    Call this only for a function for which `sums_alike` returns True.
     """
     return all(_OnSomePaths(_activity(node)).calls_alike(node.regions[0].nodes) for node in walk(function.body)
                if isinstance(node.op, Gradient) and not _straight(inner.op for inner in walk(node.regions[0])))
 
 
 class _OnSomePaths:
-    """The active values of a region that is differentiated which are active because of the path that was taken.
+    """The active values of a differentiated region that are active only because of the path that was taken.
 
-    On another path nothing that is wanted has an influence on them.
+    On another path they do not depend on any leaf.
     """
 
     def __init__(self, activity: Activity):
@@ -170,7 +178,10 @@ class _OnSomePaths:
         self._chosen(node.results, carried)
 
     def _chosen(self, values: Sequence[Value], *given: Sequence[Atom]) -> None:
-        """Find those of some values, each of which is one of those given at its position."""
+        """Record those of the values that may be active on some paths only.
+
+        given  sequences of atoms: each value is one of the atoms at its position
+        """
         for value, *atoms in zip(values, *given, strict=False):
             sure = all(self._activity.is_active(x) and x not in self._found for x in atoms)
             if self._activity.is_active(value) and not sure:
@@ -183,7 +194,7 @@ def _is_called_back(op: Op) -> bool:
 
 
 def _of_kernels(region: Region) -> bool:
-    """Return True if nothing in a region calls Python, nor does its gradient: the calls of one run are not told apart."""
+    """Return True if neither the region nor its gradient calls Python: the two sides or rounds could not be told apart in such calls."""
     return not any(_calls_python(node.op) for node in walk(region))
 
 
@@ -192,12 +203,12 @@ def _calls_python(op: Op) -> bool:
 
 
 def reads_survive(function: Function) -> bool:
-    """Return True if no value that is read from a parameter is used after a write of the parameter."""
+    """Return True if no value that was read from a parameter is used after a write of the parameter."""
     return _Reads().survive(function.body)
 
 
 class _Reads:
-    """The values read from each parameter so far, and those of parameters that have been written since."""
+    """The values that were read from each parameter so far, and those whose parameter has been written since."""
 
     def __init__(self) -> None:
         self.read: dict[str, list[Value]] = {}

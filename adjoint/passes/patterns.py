@@ -1,11 +1,11 @@
-"""Patterns over nodes, written as the expressions they match.
+"""Patterns over nodes, written as the expressions that they match.
 
     mul(x, 1.0)            a node of op `mul` whose second operand is the number 1 of a floating-point dtype
-    neg(neg(x))            a node on the result of another
-    cast(cast(x), to=t)    an attribute; t stands for what the attribute holds
+    neg(neg(x))            a node on the result of another node
+    cast(cast(x), to=t)    an attribute; t is bound to its value
 
-A letter matches any operand, twice the same letter the same operand.  `1` is an integer, `1.0` a floating-point number, and
-`-0.0` is not `0.0`; `true` and `false` are bools.  A number is a literal, or one broadcast to a shape.
+A letter matches any operand; the same letter twice matches the same operand twice.  `1` is an integer and `1.0` a floating-point number;
+`-0.0` differs from `0.0`; `true` and `false` are bools.  A number matches a literal, or a literal that is broadcast to a shape.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from adjoint.ir.types import BOOL, TensorType, Type, scalar
 __all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rewrite", "number", "same_atom"]
 
 Bindings = dict[str, Any]
-"""Letters of a pattern -> the atoms and attributes that they match."""
+"""For each letter of a pattern: the atom or attribute that it matches."""
 Definitions = Mapping[Value, Node]
-"""The nodes that values were defined by."""
+"""For each value: the node that defines it."""
 Emit = Callable[[Op, Sequence[Atom]], Atom]
-"""Emits a node of one result."""
+"""A function that emits a node with one result, and returns the result."""
 
 TRUE = Literal(True, scalar(BOOL))
 FALSE = Literal(False, scalar(BOOL))
 
 
 def number(atom: Atom, made: Definitions) -> bool | int | float | None:
-    """Return the number that all elements of `atom` are, if that is known."""
+    """Return the number that all elements of `atom` have, or None if it is not known."""
     while isinstance(atom, Value):
         node = made.get(atom)
         if node is None or not isinstance(node.op, Broadcast):
@@ -45,7 +45,7 @@ def number(atom: Atom, made: Definitions) -> bool | int | float | None:
 
 
 def same_atom(one: Atom, two: Atom) -> bool:
-    """Return whether two atoms are the same; -0.0 is not 0.0, and NaN is NaN."""
+    """Return True if two atoms are the same; -0.0 and 0.0 differ, and two NaNs are the same."""
     if isinstance(one, Literal) and isinstance(two, Literal):
         return one.type is two.type and _same_number(one.value, two.value)
     return one is two
@@ -57,10 +57,10 @@ def _same_number(one: float, two: float) -> bool:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """`pattern` becomes `replacement`, both as text.
+    """A rule by which `pattern` becomes `replacement`, both written as text.
 
-    where  a further condition on what the letters stand for; it may bind further letters of the replacement
-    why    what the condition is for, or why the rule is exact
+    where  a further condition on the bindings of the letters; it may bind additional letters for the replacement
+    why    the reason for the condition, or the reason why the rule is exact
     """
 
     pattern: str
@@ -70,15 +70,15 @@ class Rewrite:
 
     @property
     def root(self) -> str:
-        """The name of the op that the pattern begins with."""
+        """The name of the outermost op of the pattern."""
         call = _parsed(self.pattern)
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
         return call.func.id
 
     def apply(self, emit: Emit, op: Op, operands: Sequence[Atom], type_: Type, made: Definitions) -> Atom | None:
-        """Return the replacement of `op(operands)`, whose result is of `type_`; None where the rule does not match.
+        """Return the replacement of `op(operands)`, whose result has the type `type_`; None if the rule does not match.
 
-        A replacement of another type does not fit: `mul(x, 1.0)` is not x where the 1 is of a larger shape.
+        A replacement of another type does not match: `mul(x, 1.0)` is not x if the 1 has a larger shape.
         """
         bindings: Bindings = {}
         call = _parsed(self.pattern)
@@ -99,7 +99,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Makes one constant of a number with its sign."""
+    """Replace a number with a sign by one constant."""
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.Constant:
         return ast.Constant(ast.literal_eval(node))
@@ -138,7 +138,7 @@ def _match_call(call: ast.Call, op: Op, operands: Sequence[Atom], made: Definiti
 
 
 def _built(pattern: ast.expr, emit: Emit, bindings: Bindings) -> Atom:
-    """Emit the replacement and return it.  Nodes of one that turns out not to fit are dead code."""
+    """Emit the replacement and return it.  If it does not fit afterwards, its nodes are dead code."""
     match pattern:
         case ast.Name(id="true" | "false" as name):
             return Literal(name == "true", scalar(BOOL))

@@ -1,10 +1,10 @@
-"""Copying: the one traversal that passes are made of.
+"""Copying: the traversal on which passes are built.
 
-    copy(y = op(x) { R })     y1 = op(x1) { copy(R) }        x1 what x has become, y becomes y1
-    change(node)              the atoms that a pass puts in the place of a node; called with every node before it is copied
+    copy(y = op(x) { R })     y1 = op(x1) { copy(R) }        x1 is the copy of x, y1 that of y
+    change(node)              the atoms by which a pass replaces the results of a node; called for each node before it is copied
 
-A copy goes through the Builder: its types are inferred anew and its operands are checked, unless the op and the types of the operands are
-as they were.  The old function stays as it is.
+Copies are made by the Builder.  It infers the types of the results again and checks the operands, unless the op and the types of the
+operands are unchanged.  The old function is not changed.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from adjoint.ir.types import Type
 __all__ = ["Known", "Rewriter", "became", "fresh", "is_like", "renamed"]
 
 Known = dict[Value, Atom]
-"""Values of the old function -> atoms of the new one."""
+"""For each value of the old function: the atom of the new one."""
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
-    """Return the copy of `atom`."""
+    """Return the copy of `atom`; the same atom if it has no copy."""
     return atom if isinstance(atom, Literal) else known.get(atom, atom)
 
 
 def is_like(node: Node, op: Op, operands: Sequence[Atom]) -> bool:
-    """Return True if a node without regions would have the results of `node`, were it made of this op on these operands."""
+    """Return True if the copy of a node would have results of the same types: same op, operands of the same types, no regions."""
     return op is node.op and not node.regions and [x.type for x in operands] == [x.type for x in node.operands]
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return new values of the same types and hints."""
+    """Return new values with the same types and hints."""
     return tuple(Value(value.type, value.hint) for value in values)
 
 
 class Rewriter:
-    """Copies regions; a pass overrides what it changes."""
+    """Copy regions.  A pass overrides the methods for the parts that it changes."""
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        """Return the atoms that stand for the results of an old node, after emitting what they need; None for a plain copy."""
+        """Emit the nodes that replace an old node, and return the atoms that replace its results; None to copy the node."""
         return None
 
     def place(self, loc: Loc) -> Loc:
-        """Return the location of a copy."""
+        """Return the location of a copy of something at `loc`."""
         return loc
 
     def op(self, op: Op) -> Op:
-        """Return the op of a copy."""
+        """Return the op for the copy of a node."""
         return op
 
     def type(self, type_: Type) -> Type:
-        """Return the type of a copied parameter."""
+        """Return the type for the copy of a parameter."""
         return type_
 
     def body(self, region: Region) -> Region:
@@ -63,7 +63,7 @@ class Rewriter:
         return copy
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
-        """Copy nodes into `b`, and add their results to `known`."""
+        """Copy nodes into `b`, and add their results with the copies to `known`."""
         around = b.loc
         for node in nodes:
             b.loc = self.place(node.loc)
@@ -85,7 +85,7 @@ class Rewriter:
         return made.results
 
     def regions(self, b: Builder, regions: Sequence[Region], known: Known) -> list[Region]:
-        """Return copies of regions that lie inside `b`; regions that share parameters still do."""
+        """Return copies of regions that are inside of `b`.  Regions with common parameters still have common ones."""
         shared: dict[Value, Value] = {}
         copies: list[Region] = []
         for region in regions:
@@ -96,11 +96,12 @@ class Rewriter:
         return copies
 
     def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
-        """Copy one region into `inner`; the copies of its parameters are known."""
+        """Copy one region into `inner`, and return it with the parameters `params`.  The copies of its parameters are already in `known`.
+        """
         self.nodes(inner, region.nodes, known)
         return inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:
-    """Return copies that define values of their own, so that the old ones may be defined elsewhere in the same function."""
+    """Return copies of regions that define new values, so that the old values may be defined elsewhere in the same function."""
     return Rewriter().regions(Builder(), regions, {})

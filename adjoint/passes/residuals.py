@@ -1,11 +1,11 @@
 """The forward copy that returns the residuals: the values that its adjoint uses.
 
-    if c { R } else { S }            results of the `if`; `undef` on the side that does not have them
-    for, while carry (a) { R }       pushed on stacks, one a value; a `while` counts its rounds as well
-    cell carry (x = a) { R }         further results of the cell
+    if c { R } else { S }            results of the `if`; `undef` on the side that does not define them
+    for, while carry (a) { R }       pushed on stacks, one for each value; a `while` also counts its rounds
+    cell carry (x = a) { R }         additional results of the cell
 
-A residual keeps its identity: outside of the region it is the same Value that the adjoint uses (or for a loop a stack of it), and
-the values inside of the region are renamed.  So the adjoint does not change when the forward copy is made.
+A residual keeps its identity: outside of the region it is the same Value that the adjoint uses (for a loop, a stack of it).  The values
+inside of the region are renamed instead.  So the adjoint does not change when the forward copy is built.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["Looked", "extended"]
 
 @dataclass
 class Looked:
-    """The values that the adjoint of a node's regions uses.
+    """The values inside of a node with regions that the adjoint uses.
 
-    values  a value of the region -> its value outside: the same one, or for a loop a stack of it
-    queues  pairs of the same kind, for callbacks attached in a loop: they run in the order of the rounds
-    rounds  the number of rounds that a `while` ran
+    values  for each such value, its value outside: the same one, or for a loop a stack of it
+    queues  pairs of the same kind, for callbacks attached in a loop, which run in the order of the rounds
+    rounds  the number of rounds that a `while` ran, if the adjoint needs it
     """
 
     values: dict[Value, Value] = field(default_factory=dict)
@@ -39,18 +39,18 @@ class Looked:
         return Looked(dict(self.values), list(self.queues), self.rounds)
 
     def pairs(self) -> list[tuple[Value, Value]]:
-        """Return all values used, each with its value outside."""
+        """Return all values that the adjoint uses, each with its value outside."""
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:
-        """Return the results that the forward copy of the node has in addition."""
+        """Return the additional results of the node's forward copy."""
         return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
 
 
 def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], needed: set[Value]) -> None:
-    """Emit the forward copy: the same nodes, those with regions extended by results for their residuals.
+    """Emit the forward copy: the same nodes, where those with regions have additional results for their residuals.
 
-    looked  by node, the values inside that the adjoint uses
+    looked  for each node, the values inside that the adjoint uses
     needed  all values that are used anywhere; those of a cell become results of the cell
     """
     for node in nodes:

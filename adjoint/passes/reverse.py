@@ -22,7 +22,10 @@ def swept(
     wanted: Sequence[Leaf],
     module: Module | None = None,
 ) -> tuple[Sweep, list[Cotangent | None]]:
-    """Emit the reverse pass over `nodes` into `b`.  Return the sweep, and for each wanted leaf its cotangent."""
+    """Emit the reverse pass over `nodes` into `b`.  Return the sweep, and the cotangent of each wanted leaf, or None.
+
+    cotangents  for each output, its cotangent, or None if it has none
+    """
     sweep = Sweep(b, Activity(nodes, wanted, module), RULES)
     leaves = set(wanted)
     sweep.kept = {value: None for node in nodes for value in node.results if value in leaves}

@@ -1,11 +1,12 @@
-"""The schedule: for each purpose, which passes run, in which order, and why.  Whoever runs passes takes them from here.
+"""The schedule: for each purpose, the passes that run, their order and the reasons.  All code that runs passes takes them from here.
 
     OPTIMISED.run(module)                      a module after the passes
-    FUSED.on(function, accept=accept)          a function; an option that only a program can give goes to the pass that has it
+    FUSED.on(function, accept=accept)          a function; an option that is not text is given to the pass that has it
     GRADIENT.pipeline(wrt=("x",), of="f")      the pipeline itself
 
-Gradients come before all that merges or moves computations: a gradient of their result would be summed in another order.  Cells with hooks
-keep their regions until gradients are expanded; then their callbacks are nodes of the adjoint.  `docs/architecture.md` prints the table.
+Gradients come before all passes that merge or move computations: a gradient of their result would be summed in another order.  Cells with
+hooks keep their regions until gradients are expanded; then their callbacks are nodes of the adjoint.  `docs/architecture.md` prints the
+table.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ __all__ = [
 class Schedule:
     """The passes for one purpose.
 
-    purpose  what comes out
-    passes   as `Pipeline.parse` reads them
+    purpose  the result of the passes
+    passes   the text of the pipeline, for `Pipeline.parse`
     when     who runs them, and when
-    why      why these, in this order
+    why      the reason for these passes in this order
     """
 
     purpose: str
@@ -45,7 +46,7 @@ class Schedule:
     why: str
 
     def pipeline(self, /, **options: Any) -> Pipeline:
-        """Return the passes; each option goes to the passes that have it.  TypeError for one that none has."""
+        """Return the passes, with each option set on the passes that have it.  TypeError for an option that no pass has."""
         pipeline = _parsed(self.passes)
         if not options:
             return pipeline
@@ -60,11 +61,11 @@ class Schedule:
         return Pipeline(tuple(passes))
 
     def run(self, module: Module, observers: Sequence[Observer] = (), /, **options: Any) -> Module:
-        """Return the module after the passes."""
+        """Return the module after the passes.  `options` are set as in `pipeline`."""
         return self.pipeline(**options).run(module, observers)
 
     def on(self, function: Function, /, **options: Any) -> Function:
-        """Return a function after the passes, which need no module: itself if none of them changes anything."""
+        """Return a function after the passes, which must not need a module.  It is the same object if no pass changes anything."""
         for step in self.pipeline(**options).passes:
             function = step.on_function(function, _NO_MODULE)
         return function
@@ -72,7 +73,7 @@ class Schedule:
 
 @cache
 def _parsed(text: str) -> Pipeline:
-    """Parse passes: once, since small graphs take little longer to be optimised."""
+    """Parse the text of a pipeline.  Results are cached, since parsing takes nearly as long as optimising a small graph."""
     return Pipeline.parse(text)
 
 
@@ -157,16 +158,16 @@ STANDALONE: Final = Schedule(
 SCHEDULES: Final = (
     OPTIMISED, UNRECORDED, WITHOUT_ALGEBRA, SCORES, SIZED, FUSED, GRADIENT, LIFTED_GRADIENT, EXPANDED, LATER_KERNELS, UNFUSED, STANDALONE,
 )
-"""All of them, in the order of the printed table."""
+"""All schedules, in the order of the printed table."""
 
 
 @dataclass(frozen=True)
 class LoneStep:
-    """A step that is taken alone, since it works on part of a function or is asked for more than its result.
+    """A step that is called directly instead of as a pass, because it works on part of a function or returns more than the result.
 
-    function  what takes it
+    function  the function that does the step
     when      who calls it, and when
-    why       why it is no pass there
+    why       the reason why it is not a pass there
     """
 
     function: Callable[..., Any]
@@ -185,4 +186,7 @@ PARTS: Final = (
     LoneStep(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
          "It does what `specialize` does for each size, without walking the function each time."),
 )
-"""Those outside of this package, in the order of the printed table.  Nothing else of it is called there but what decides and what shows."""
+"""All such steps outside of this package, in the order of the printed table.
+
+Other modules call only these, and functions of this package that decide or show something.
+"""

@@ -1,10 +1,10 @@
-"""Algebra that changes no bit, as a table; and control flow that is decided already.
+"""Algebra that changes no bit, as a table of rules; and control flow whose path is known.
 
-Every rule of the table is exact for -0, infinities and NaN (all NaN being one): `x + 0` is not x where x is -0, so it is no
-rule.  Only operations that IEEE 754 defines to the last bit are computed here, and those on integers and bools; never a
-transcendental function, whose bits are those of the kernels.  `simplify_regions` treats regions.
+Each rule of the table is exact for -0, infinities and NaN (all NaNs count as the same).  So there is no rule for `x + 0`, which is not x if
+x is -0.  The only operations computed here are those that IEEE 754 defines to the last bit, and those on integers and bools; never a
+transcendental function, whose bits are those of the kernels.  `simplify_regions` handles regions.
 
-After gradients only: before them it would change which values are read how often, and with that sums and hooks.
+The pass runs after gradients only: before them it would change how often values are read, and so the order of sums and the calls of hooks.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = ["RULES", "Simplify"]
 
 
 _DIGITS = {F16: 11, BF16: 8, F32: 24, F64: 53}
-"""Binary digits of the floating-point numbers, the hidden one counted."""
+"""Binary digits of the floating-point dtypes, including the hidden one."""
 _HELD: dict[DType, tuple[DType, ...]] = {F16: (F16, F32, F64), BF16: (BF16, F32, F64), F32: (F32, F64), F64: (F64,)}
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Return whether `wide` has every number of `narrow`."""
+    """Return True if `wide` can represent each number of `narrow`."""
     if wide is narrow or narrow.kind == "b":
         return True
     if narrow.is_float:
@@ -58,7 +58,7 @@ def _lossless(bindings: Bindings) -> bool:
 
 
 def _one_term(bindings: Bindings) -> bool:
-    """Return whether a matrix product has an inner size of 1; if so, bind the types of its factors as columns and as rows."""
+    """Return True if a matrix product has an inner size of 1; then bind the types of its factors as column (`c`) and row (`r`)."""
     x, y = bindings["x"].type, bindings["y"].type
     *left, m, inner = x.shape
     *right, again, n = y.shape
@@ -158,11 +158,11 @@ FOLDED = frozenset(
         "sub",
     }
 )
-"""The ops computed on literals."""
+"""The ops that are computed on literals."""
 
 
 class _Simplifier(RegionSimplifier):
-    """Copies a function; every node that is made is offered to the table first.
+    """Copy a function.  Each new node is first matched against the table of rules.
 
     uses  how often each value of the function is used
     """
@@ -190,9 +190,9 @@ class _Simplifier(RegionSimplifier):
         return [self.emit(b, node.op, operands, node.result.hint, node)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "", old: Node | None = None) -> Atom:
-        """Emit a node, or its replacement by the table.
+        """Emit a node, or its replacement by a rule.  Return the result.
 
-        old  the node of which it is a copy, as far as the operands are alike
+        old  the node that is copied; it saves the inference of types if the operands have the same types
         """
         operands = self._unbroadcast(op, operands)
         if isinstance(op, MatMul):
@@ -213,7 +213,7 @@ class _Simplifier(RegionSimplifier):
         return made.results[0]
 
     def _unbroadcast(self, op: Op, operands: Sequence[Atom]) -> Sequence[Atom]:
-        """Return the operands of an elementwise op before they were broadcast, where it broadcasts them itself."""
+        """Return the operands of an elementwise op without their broadcasts, if the op broadcasts them itself."""
         if not isinstance(op, Elementwise):
             return operands
         sources = [self.made_by(atom) for atom in operands]
@@ -232,7 +232,7 @@ class _Simplifier(RegionSimplifier):
     # A product of floats is the same sum in the same order however its matrices lie.  Of integers it would read them in strides.
 
     def _untransposed(self, b: Builder, product: MatMul, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]]:
-        """Return the product that reads its matrices as they lay before they were transposed."""
+        """Return a product that reads its operands without their transposes, by its own options for transposed operands."""
         left, right = (self._exchanged(b, atom) for atom in operands)
         if left is None and right is None:
             return product, operands
@@ -240,21 +240,22 @@ class _Simplifier(RegionSimplifier):
         return transposed, [before or atom for before, atom in zip((left, right), operands, strict=True)]
 
     def _exchanged(self, b: Builder, atom: Atom) -> Atom | None:
-        """Return the tensor of which `atom` is the one with the last two axes exchanged; None if it is not made so."""
+        """Return the tensor whose last two axes were exchanged to make `atom`; None if `atom` is not the result of such a transpose."""
         made = self.made_by(atom)
         return made.operands[0] if made is not None and _exchanges(made.op) and _made_here(b, made) else None
 
     def _product_to_transpose(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]] | None:
-        """Return a matrix product and its operands if `node` transposes it, and nothing else uses it: (A B)^T is B^T A^T."""
+        """Return a matrix product and its operands, if `node` transposes the product and nothing else uses that: (A B)^T is B^T A^T."""
         if not _exchanges(node.op) or self.uses[node.operands[0]] != 1:
             return None
         made = self.made_by(operands[0])
         return (made.op, made.operands) if made is not None and isinstance(made.op, MatMul) and _made_here(b, made) else None
 
     def _reduction_to_reshape(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[Reduction, Sequence[Atom]] | None:
-        """Return a reduction that keeps its axes, and its operand, if `node` gives them back to one, and nothing else uses that.
+        """Return a reduction that keeps its axes, and its operand, if `node` is a reshape that restores these axes and nothing else uses
+        the reduction.
 
-        `fuse` goes on with the elements of the rows only after reductions that keep them.
+        `fuse` continues with the elements of the rows only after reductions that keep their axes.
         """
         if not isinstance(node.op, Reshape) or self.uses[node.operands[0]] != 1:
             return None
@@ -267,7 +268,9 @@ class _Simplifier(RegionSimplifier):
 
 
 def _made_here(b: Builder, node: Node) -> bool:
-    """Return whether `node` makes floats in the region that is being made: what is made outside of a loop is not repeated in it."""
+    """Return True if `node` computes floats in the region that is being built.  Outside of a loop it runs once, so the loop must not repeat
+    it.
+    """
     type_ = node.result.type
     return isinstance(type_, TensorType) and type_.dtype.is_float and _in_region(b, node)
 
@@ -277,7 +280,7 @@ def _in_region(b: Builder, node: Node) -> bool:
 
 
 def _exchanges(op: Op) -> bool:
-    """Return whether `op` exchanges the last two axes, and nothing else."""
+    """Return True if `op` exchanges the last two axes and changes no others."""
     if not isinstance(op, Transpose):
         return False
     rank = len(op.permutation)
@@ -290,7 +293,7 @@ def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
 
 
 def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
-    """Return the value of an op on literals as a literal, where that is exact."""
+    """Return the value of an op on literals as a literal, if that is exact; otherwise None."""
     literals = [atom for atom in operands if isinstance(atom, Literal)]
     if op.name not in FOLDED or type_.rank or len(literals) < len(operands):
         return None
@@ -314,12 +317,12 @@ for _rule in RULES:
 
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """`simplify`: exact algebra and decided control flow, until nothing changes."""
+    """`simplify`: exact algebra and known control flow, until nothing changes."""
 
     name: ClassVar[str] = "simplify"
 
     ROUNDS: ClassVar[int] = 4
-    """How often a function is rewritten at most; later rounds seldom find anything."""
+    """The limit for rewriting a function; later rounds seldom find anything."""
 
     def on_function(self, function: Function, module: Module) -> Function:
         for _ in range(self.ROUNDS):
@@ -331,7 +334,7 @@ class Simplify(Pass):
 
 
 def _uses(function: Function) -> Counter[Atom]:
-    """Return how often each value is used: by nodes, and as a result of a region."""
+    """Return how often each value is used, by nodes and as a result of a region."""
     counted = Counter(function.body.results)
     for node in walk(function.body):
         counted.update(node.operands)

@@ -1,15 +1,15 @@
-"""Control flow that is decided already.
+"""Control flow whose path is known.
 
-    if true { R } else { S }             R
-    if c { R; yield x } else { S; yield x }      x, for an x from outside
-    if c { yield true } else { yield false }     c
-    if c { .. c .. } else { .. c .. }    c is true in the one, false in the other
-    if c { R } else { S }; if c { R1 } else { S1 }       if c { R; R1 } else { S; S1 }
-    for of no round, of one round        the initial values; its body
-    a carried value yielded as it is     the initial value
-    a result that another one equals     the other one; `undef` equals anything
+    if true { R } else { S }                        R
+    if c { R; yield x } else { S; yield x }         x, for an x from outside
+    if c { yield true } else { yield false }        c
+    if c { .. c .. } else { .. c .. }               c is true in the first side, false in the second
+    if c { R } else { S }; if c { R1 } else { S1 }  if c { R; R1 } else { S; S1 }
+    for of no round, of one round                   the initial values; its body
+    a carried value that is yielded unchanged       the initial value
+    a result that equals another one                the other one; `undef` equals anything
 
-`undef` is a value that nobody reads, so it may be replaced by any.
+`undef` is a value that is never read, so any value may replace it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 __all__ = ["RegionSimplifier"]
 
 WINDOW = 16
-"""How many nodes back an `if` on the same condition is searched."""
+"""How many nodes before an `if` an earlier one on the same condition is looked for."""
 
 
 class RegionSimplifier(Rewriter):
-    """Copies a function without decided control flow; `made` holds the new nodes by their results."""
+    """Copy a function, and simplify control flow whose path is known.
+
+    made  for each new value, the new node that computes it
+    """
 
     def __init__(self) -> None:
         self.made: dict[Value, Node] = {}
@@ -43,7 +46,7 @@ class RegionSimplifier(Rewriter):
         self.made.update((value, node) for value in node.results)
 
     def made_by(self, atom: Atom) -> Node | None:
-        """Return the new node that an atom is a result of."""
+        """Return the new node that computes an atom, or None."""
         return self.made.get(atom) if isinstance(atom, Value) else None
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
@@ -109,7 +112,10 @@ class RegionSimplifier(Rewriter):
         return [new[place] if decided is None else decided for decided, place in zip(results, places, strict=True)]
 
     def _decided(self, b: Builder, condition: Atom, one: Atom, two: Atom, here: set[Value]) -> Atom | None:
-        """Return the value of a result of an `if` that needs no branch: the condition, or what both sides yield; else None."""
+        """Return the value of an `if`'s result that needs no branch: the condition, its negation, or the value that both sides yield.
+
+        None if the result needs the branch.  `here` are the values that the sides define.
+        """
         if one == TRUE and two == FALSE:
             return condition
         if one == FALSE and two == TRUE:
@@ -126,14 +132,15 @@ class RegionSimplifier(Rewriter):
         return node is not None and isinstance(node.op, Undef)
 
     def _may_be(self, one: Atom, two: Atom) -> bool:
-        """Return whether one value can stand for both."""
+        """Return True if one value can replace both atoms: they are the same, or one of them is undefined."""
         return one.type is two.type and (same_atom(one, two) or self._undefined(one) or self._undefined(two))
 
     def _defined_one(self, one: Atom, two: Atom) -> Atom:
         return two if self._undefined(one) else one
 
     def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
-        """Emit an `if`, together with one on the same condition that stands shortly before it."""
+        """Emit an `if`; join it with an earlier `if` on the same condition if that is close enough and nothing between needs its results.
+        """
         between: list[Node] = []
         for before in reversed(b.nodes[-WINDOW:]):
             if isinstance(before.op, If) and before.operands[0] is condition:
@@ -148,7 +155,7 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), [condition], regions=(first, second))
 
     def _one_if(self, b: Builder, before: Node, first: Region, second: Region) -> Node:
-        """Emit `before` joined with a later `if` on its condition.  A stack that the later one uses is no result any more."""
+        """Emit `before` joined with a later `if` on its condition.  A stack that the later one uses is not a result any more."""
         taken = {value for region in (first, second) for value in free_of(region) if isinstance(value.type, StackType)}
         given = [value not in taken for value in before.results]
         pairs = zip(before.regions, (first, second), strict=True)
@@ -157,7 +164,12 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), before.operands, regions=joined, results=(*compress(before.results, given), *new))
 
     def _joined(self, earlier: Region, later: Region, results: Sequence[Value], given: Sequence[bool]) -> Region:
-        """Join two regions in order: `results` in the later one become the yields of the earlier, and those `given` are yielded."""
+        """Return two regions joined to one.
+
+        earlier  the first region; its results replace the values `results` in the later one
+        later    the second region; it follows the first
+        given    for each result of the earlier one, True if the joined region yields it
+        """
         known: Known = dict(zip(results, earlier.results, strict=True))
         b = Builder(earlier.loc)
         b.nodes = list(earlier.nodes)
@@ -200,7 +212,9 @@ class RegionSimplifier(Rewriter):
     # cells
 
     def _cell(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """Copy a cell.  Return its results; one that is an argument, or that it has twice, is taken from there."""
+        """Copy a cell.  Return its results, where an argument replaces a result that is equal to it, and one of two equal results the
+        other.
+        """
         made = self.copy(b, node, known)
         emitted = b.nodes[-1]
         (body,) = emitted.regions
@@ -221,7 +235,7 @@ class RegionSimplifier(Rewriter):
 
 
 class _Remembering(Rewriter):
-    """A plain copy that records its nodes."""
+    """A Rewriter that only copies, and records the new nodes in a RegionSimplifier."""
 
     def __init__(self, simplifier: RegionSimplifier):
         self._simplifier = simplifier
@@ -233,7 +247,7 @@ class _Remembering(Rewriter):
 
 
 def _defined(regions: Sequence[Region]) -> set[Value]:
-    """Return the values that regions define at their own level."""
+    """Return the values that regions define at their own level, without those of nested regions."""
     found: set[Value] = set()
     for region in regions:
         found.update(region.params)

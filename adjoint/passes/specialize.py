@@ -1,11 +1,11 @@
-"""Specialising: named sizes become numbers.
+"""Specialising: numbers replace named sizes.
 
-    specialized(f, {b: 4})      every f32[b, 2*b + 1] in f is f32[4, 9]; the attributes of ops likewise
+    specialized(f, {b: 4})      each f32[b, 2*b + 1] in f becomes f32[4, 9]; the attributes of ops likewise
 
-Types are inferred anew from the parameters, so a size that does not fit is found here.  Names without a number stay.
+Types are inferred again from the parameters, so that a size that does not fit is found here.  Names without a number stay.
 
-Functions that are specialised for many sizes are asked for their `Inferences` once.  These find for each size whether the ops can have it,
-and then copy the nodes whose types have names, without inferring anything.
+Functions that are specialised for many sizes use `Inferences`, made once.  These check for given sizes whether the ops accept them, and
+then copy only the nodes whose types have names, without inferring types.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Inference", "Inferences", "Numbered", "Specialize", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
-    """Return the function with `sizes` for the named dimensions of all types."""
+    """Return the function with `sizes` in place of the named dimensions of all types."""
     return replace(function, body=_Specializer(sizes).body(function.body)) if sizes else function
 
 
@@ -45,9 +45,9 @@ class _Specializer(Rewriter):
 
 
 class Numbered:
-    """Types and ops with numbers for names, each made once.
+    """Types and ops with numbers in place of names, each computed once.
 
-    types, ops  those that are known already
+    types, ops  results that are already known
     """
 
     def __init__(self, sizes: Mapping[str, Dim], types: Mapping[Type, Type] = MappingProxyType({}),
@@ -68,16 +68,19 @@ class Numbered:
         return found
 
     def unchanged(self) -> tuple[dict[Type, Type], dict[Op, Op]]:
-        """Return the types and the ops that have none of the names, each with itself."""
+        """Return the types and the ops that contain none of the names, each mapped to itself."""
         return {a: b for a, b in self._types.items() if a is b}, {a: b for a, b in self._ops.items() if a is b}
 
 
 Inference = tuple[Op, tuple[Type, ...], tuple[Type, ...]]
-"""An op, the types of its operands, those of its results."""
+"""An op, the types of its operands, and the types of its results."""
 
 
 class Inferences:
-    """The inferences of types in functions, each of them once: of the nodes without regions that have types or ops with certain names."""
+    """The type inferences of functions that named sizes can change, each kept once.
+
+    These are the inferences of nodes without regions whose types or ops contain one of the names.
+    """
 
     def __init__(self, functions: Iterable[Function], names: Iterable[str]):
         probe = Numbered(dict.fromkeys(names, 2))
@@ -90,16 +93,17 @@ class Inferences:
         self._unchanged = probe.unchanged()
 
     def numbered(self, function: Function, sizes: Mapping[str, Dim]) -> Function:
-        """Return one of the functions, with numbers for the names.
+        """Return one of the functions with numbers in place of the names.
 
-        TypeError or ValueError if an op of any of the functions cannot have these sizes, or if the type of its result is not the one for
-        any size.  Nodes without names are shared with the function, unless they have regions.
+        TypeError or ValueError if an op of any of the functions does not accept these sizes, or if the type of its result differs from the
+        type inferred for any size.  Nodes without names are shared with the function, unless they have regions.
         """
         return replace(function, body=_Copy(self.checked(sizes)).region(function.body))
 
     def checked(self, sizes: Mapping[str, Dim], among: Iterable[Inference] | None = None) -> Numbered:
-        """Return the types and ops with numbers for the names, after a look at inferences, all or some.
+        """Check inferences for these sizes, and return the types and ops with numbers in place of the names.
 
+        among  the inferences to check; None for all
         TypeError or ValueError as for `numbered`.
         """
         numbers = Numbered(sizes, *self._unchanged)
@@ -108,7 +112,7 @@ class Inferences:
         return numbers
 
     def besides(self, nodes: Iterable[Node]) -> tuple[Inference, ...]:
-        """Return the inferences that are not those of these nodes."""
+        """Return the inferences other than those of these nodes."""
         apart = {_inference(node) for node in nodes}
         return tuple([known for known in self._known if known not in apart])
 
@@ -127,7 +131,7 @@ AnyAtom = TypeVar("AnyAtom", bound=Atom)
 
 
 class _Copy:
-    """Copies regions, with numbers for names."""
+    """Copy regions, with numbers in place of names."""
 
     def __init__(self, numbers: Numbered):
         self._numbers = numbers
@@ -149,7 +153,7 @@ class _Copy:
         return Node(op, operands, results, regions, node.loc)
 
     def defined(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Return new values for those whose types change; the same tuple if none does.  Regions may share parameters."""
+        """Return new values in place of those whose types change; the same tuple if no type changes.  Regions may share parameters."""
         for value in values:
             type_ = self._numbers.type(value.type)
             if type_ is not value.type and value not in self._known:
@@ -157,14 +161,14 @@ class _Copy:
         return self.atoms(values)
 
     def atoms(self, atoms: tuple[AnyAtom, ...]) -> tuple[AnyAtom, ...]:
-        """Return the copies of atoms; the same tuple if these are they."""
+        """Return the copies of atoms; the same tuple if no atom has a copy."""
         known: dict[Any, Any] = self._known
         return tuple([known.get(atom, atom) for atom in atoms]) if any(atom in known for atom in atoms) else atoms
 
 
 @dataclass(frozen=True)
 class Specialize(Pass):
-    """`specialize{sizes=[b:4, t:16]}`: numbers for named sizes, in all functions and parameters of the module."""
+    """`specialize{sizes=[b:4, t:16]}`: numbers replace named sizes in all functions and parameters of the module."""
 
     name: ClassVar[str] = "specialize"
     sizes: tuple[str, ...] = ()

@@ -1,23 +1,23 @@
-"""The walk backwards: running sums, and paths on which cotangents are there or not.
+"""The walk backwards: running sums, and paths on which cotangents are present or absent.
 
     for node in reversed(nodes):
-        y' = the sums of its results, complete now: their callbacks run
-        x' += vjp(op)(y')                     if any of them is there
+        y' = the sums of its results, which are complete now: their callbacks run
+        x' += vjp(op)(y')                     if any of them is present
 
-Where the cotangents of a node are there on some paths only, its adjoint stands in an `if` on the bit that says so, and the
-sums go through both sides:
+If the cotangents of a node are present on some paths only, its adjoint is inside of an `if` on the bit that tells so, and the sums go
+through both sides:
 
     if p { x1 = x' + ..; yield x1 } else { yield x' }
 
-A callback on a value that a loop carries belongs to another value: one that the round before has made, or the initial one.  A
-count of its runs is passed there as cotangents are, and it runs where that other value is complete:
+A callback on a value that a loop carries belongs to another value: one that the round before has computed, or the initial one.  The number
+of its runs is passed on to that value, as cotangents are, and it runs where that value is complete:
 
     attach! @h(a)                     n(a) += 1
     y = for carry (a = x) { yield b } n(b) += n(a) of the next round, n(y) in the last; n(x) += n(a) of the first
     y = if c { yield u } ..           n(u) += n(y) where c
     b = op(..)                        b' = @h(b'), n(b) times
 
-A node with regions is pulled by the rule of its op (`RegionRules`), which is given the sweep.
+The rule of its op (`RegionRules`) computes the adjoint of a node with regions; it receives the sweep.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from adjoint.passes.residuals import Looked
 __all__ = ["Counts", "RegionRules", "Sweep"]
 
 Counts: TypeAlias = dict[Pending, Cotangent]
-"""How often each pending callback is to run."""
+"""For each pending callback: how often it runs."""
 
 PullRule: TypeAlias = "Callable[[Sweep, Node, Sequence[Cotangent | None], Sequence[Counts]], None]"
-"""Emit the adjoint of a node, given the cotangents of its results and the callbacks that they hand on."""
+"""A function that emits the adjoint of a node, given the cotangents of its results and the callbacks that they pass on."""
 
 FireRule: TypeAlias = "Callable[[Sweep, Leaf | Pending, Any], None]"
-"""Run the callbacks of a firing on the sum of a leaf, or count them."""
+"""A function that runs the callbacks of a firing on the sum of a leaf, or counts them for a pending callback."""
 
 
 @dataclass(frozen=True)
 class RegionRules:
-    """How nodes with regions are differentiated, and callbacks attached inside of them run.
+    """The rules by which nodes with regions are differentiated, and callbacks attached inside of them run.
 
-    pull  by class of op; the callbacks handed on are given for each result of an `if` or a loop
-    fire  by class of firing
+    pull  for each class of op; a rule receives the callbacks passed on for each result of an `if` or a loop
+    fire  for each class of firing
     """
 
     pull: Mapping[type[Op], PullRule]
@@ -67,15 +67,15 @@ class RegionRules:
 class Sweep:
     """One walk backwards, with its running sums.
 
-    b         where the adjoint is emitted
-    activity  what it passes through
+    b         the Builder to which the adjoint is emitted
+    activity  the active values and their callbacks
     rules     the rules of nodes with regions
-    sums      leaf to running sum, for the leaves defined before the place the walk has reached; and how often callbacks are to
-              run that `attach!` registered on them through values that loops carry
-    looked    the values inside nodes with regions that the adjoint uses
-    redefined the forward values that some loop of the adjoint defines again, popped from a stack
-    kept      complete cotangents of wanted values that are no leaves
-    made      the node that the walk has reached: it has made the values whose callbacks run; None at the leaves of a region
+    sums      the running sum of each leaf defined before the place that the walk has reached; and for each pending callback, how often it
+              runs
+    looked    the values inside of nodes with regions that the adjoint uses
+    redefined the forward values that a loop of the adjoint defines again, popped from a stack
+    kept      complete cotangents of wanted values that are results of nodes
+    made      the node that the walk has reached, which computes the values whose callbacks run; None at the leaves of a region
     """
 
     def __init__(self, b: Builder, activity: Activity, rules: RegionRules, looked: dict[Node, Looked] | None = None):
@@ -91,7 +91,7 @@ class Sweep:
     # the walk
 
     def pull_all(self, nodes: Sequence[Node]) -> None:
-        """Walk over `nodes` backwards."""
+        """Walk over `nodes` backwards, and emit the adjoint of each."""
         for node in reversed(nodes):
             self.made = node
             if isinstance(node.op, RegionOp):
@@ -138,7 +138,7 @@ class Sweep:
         self.decide(cotangents, pull)
 
     def take(self, value: Value) -> Cotangent | None:
-        """Return the cotangent of a value whose definition is reached, after its callbacks have run."""
+        """Return the cotangent of a value whose definition the walk has reached, after running its callbacks; None if it has none."""
         if value in self.activity.names:
             return None  # the sum belongs to the parameter, or to the value by its first name
         if value in self.activity.attached or self.activity.handed:
@@ -148,7 +148,7 @@ class Sweep:
         return self.sums.pop(value, None)
 
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
-        """Return the cotangents of leaves defined before `nodes`; their callbacks run in reverse order of first use."""
+        """Return the cotangents of leaves that are defined before `nodes`.  Their callbacks run in reverse order of first use."""
         if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
             self.made = None
             for leaf in _by_first_use(leaves, nodes)[::-1]:
@@ -156,7 +156,7 @@ class Sweep:
         return [self.sums.pop(leaf, None) for leaf in leaves]
 
     def add(self, atom: Atom, cotangent: Cotangent | None) -> None:
-        """Add a summand to the running sum of `atom`."""
+        """Add a cotangent to the running sum of `atom`.  Do nothing for None, and for an atom that is not active."""
         if cotangent is None or isinstance(atom, Literal) or atom not in self.activity.active:
             return
         if cotangent.type is not atom.type:
@@ -181,7 +181,7 @@ class Sweep:
             self.sums[key] = self._added(value_of(have), value_of(summand), hint)
 
     def _added(self, one: Atom, other: Atom, hint: str) -> Atom:
-        """Emit the sum of two cotangents; that of tuples item by item."""
+        """Emit the sum of two cotangents; tuples are added item by item.  CompileError if the type cannot be added."""
         match one.type:
             case TensorType():
                 return self.b.add(one, other, hint=hint)
@@ -196,9 +196,9 @@ class Sweep:
     # paths
 
     def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None], *, always: bool = False) -> None:
-        """Call `act` with cotangents each of which is present or None: one `if` for each presence bit.
+        """Call `act` with cotangents that are each either present or None, inside of an `if` for each bit of presence.
 
-        It is not called where all are None, unless `always`.
+        `act` is not called where all cotangents are None, unless `always` is True.
         """
         bit = undecided(cotangents)
         if bit is not None:
@@ -211,7 +211,10 @@ class Sweep:
             act(self, cotangents)
 
     def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
-        """Emit `if condition` with the running sums threaded through both sides.  Return its regions."""
+        """Emit `if condition`, with the running sums passed through both sides.  Return its two regions.
+
+        then, otherwise  emit the nodes of a side, given a sweep for it
+        """
         sides: list[Sweep] = []
         for act, known_bit in ((then, True), (otherwise, False)):
             side = Sweep(self.b.inner(), self.activity, self.rules, self.looked)
@@ -263,7 +266,7 @@ class Sweep:
         return regions
 
     def or_zero(self, cotangent: Cotangent | None, type_: Type) -> Atom:
-        """Return the cotangent of a value of this type; zeros where it is absent."""
+        """Return a cotangent as an atom of this type, with zeros where it is absent."""
         if cotangent is None:
             return self.b.nothing(type_)
         if not isinstance(cotangent, Sometimes):
@@ -291,7 +294,7 @@ class Sweep:
         self.decide([ct, *pending.values()], act)
 
     def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
-        """Run callbacks on the sum of a leaf, which is present; for a pending callback, count how often it is to run."""
+        """Run callbacks on the sum of a leaf, which is present.  For a pending callback, count how often it runs instead."""
         for firing in firings:
             match firing:
                 case Times(count=Literal(value=count)):
@@ -308,13 +311,13 @@ class Sweep:
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
-        """Remove and return the counts of callbacks registered on `leaf` through other values."""
+        """Remove and return the counts of callbacks that are registered on `leaf` through other values."""
         if not self.activity.handed:
             return {}
         return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
 
     def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
-        """Remove and return how often each `attach!` registers its callback on `value`; the caller registers it elsewhere."""
+        """Remove and return how often each `attach!` registers its callback on `value`.  The caller registers them on another value."""
         if value not in self.activity.active:
             return {}
         for firing in self.activity.handed.get(value, ()):
@@ -324,12 +327,15 @@ class Sweep:
         return self._take_pending(value)
 
     def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
-        """Register a count on `atom`; `laps` are the loops from whose later rounds it comes."""
+        """Add a count of a pending callback to those of `atom`.
+
+        laps  the loops from whose later rounds the count comes
+        """
         if isinstance(atom, Value) and atom in self.activity.active:
             self._sum(self.activity.pending(self.activity.leaf(atom), key.attach, {*key.laps, *laps}), count, "times")
 
     def counted(self, count: Cotangent | None) -> Atom:
-        """Return a count as one atom; 0 where there is none."""
+        """Return a count as one atom; 0 where it is absent."""
         match count:
             case None:
                 return NEVER
@@ -343,25 +349,28 @@ class Sweep:
     # for the rules of regions
 
     def locate(self, node: Node) -> None:
-        """Mark the nodes emitted from now on as the gradient of `node`."""
+        """Set the location of all further nodes: they are the gradient of `node`."""
         self.b.loc = Derived("grad", (node.loc,), subject=node.op.name)
 
     def looked_at(self, node: Node) -> Looked:
         return self.looked.setdefault(node, Looked())
 
     def trial(self) -> Sweep:
-        """Return a sweep into a Builder inside this one, without sums; it may be thrown away."""
+        """Return a sweep without sums that emits into an inner Builder.  Its result may be discarded."""
         trial = Sweep(self.b.inner(), self.activity, self.rules, {node: looked.copy() for node, looked in self.looked.items()})
         trial.redefined, trial.made = set(self.redefined), self.made
         return trial
 
     def accept(self, trial: Sweep) -> None:
-        """Record what a trial has used."""
+        """Take over the records of a trial whose result is used."""
         self.looked.update(trial.looked)
         self.redefined |= trial.redefined
 
     def needed(self, residuals: Iterable[Value]) -> set[Value]:
-        """Return all forward values that are used anywhere, given those that the whole adjoint uses."""
+        """Return all forward values that are used anywhere.
+
+        residuals  the values that the adjoint as a whole uses
+        """
         return {*residuals, *(value for looked in self.looked.values() for value, _ in looked.pairs())}
 
     def inside(self, region: Region) -> set[Value]:
@@ -374,14 +383,14 @@ class Sweep:
 
 
 def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
-    """Return the sum of two counts."""
+    """Return the sum of two counts, as a literal if both are literals."""
     if isinstance(have, Literal) and isinstance(more, Literal):
         return Literal(int(have.value) + int(more.value), have.type)
     return b.add(have, more, hint="times")
 
 
 def _last_defined_first(node: Node) -> Sequence[Value]:
-    """Return the results of a node with regions, those first whose values its last region defines last."""
+    """Return the results of a node with regions, in reverse order of the definitions of their values in its last region."""
     if len(node.results) < 2 or not node.regions:
         return node.results
     body = node.regions[-1]
@@ -391,7 +400,8 @@ def _last_defined_first(node: Node) -> Sequence[Value]:
 
 
 def _by_first_use(leaves: Sequence[Leaf], nodes: Sequence[Node]) -> list[Leaf]:
-    """Return the leaves in the order in which `nodes` first use them, then the unused.  An `attach!` is no use."""
+    """Return the leaves in the order in which `nodes` first use them, followed by the unused ones.  An `attach!` does not count as a use.
+    """
     used: dict[Leaf, None] = {}
 
     def visit(nodes: Sequence[Node], results: Sequence[Atom]) -> None:

@@ -1,10 +1,10 @@
-"""Marks for gradients become identities, once no gradient is taken any more.
+"""After all gradients are taken, marks for gradients become identities.
 
     a, b = hook @h(x, y)       a := identity(x), b := identity(y)
     y = outputs @h(x)          y := identity(x)
-    attach! @h(x)              nothing
+    attach! @h(x)              removed
 
-After `differentiate` the callbacks that they stand for are nodes of the adjoint.
+After `differentiate`, the callbacks of these marks are nodes of the adjoint.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Unhooking(Rewriter):
 
 @dataclass(frozen=True)
 class Unhook(Pass):
-    """`unhook`: `hook` and `outputs` become identities, and `attach!` goes; only where no gradient is taken of the function any more."""
+    """`unhook`: `hook` and `outputs` become identities, and `attach!` is removed; only after all gradients of the function are taken."""
 
     name: ClassVar[str] = "unhook"
 
