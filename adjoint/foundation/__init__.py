@@ -3,12 +3,12 @@
     dataclass    a `dataclass` that is quick to define
     collector    pause Python's garbage collector
     lazy         load the names of a public module when they are first used
-    locking      locks that a Ctrl-C leaves free
-    ownership    how many references Python counts to an object with one owner
-    settings     all settings: environment variables, and what `set_context` accepts
+    locking      locks that Ctrl-C does not leave taken
+    ownership    the reference count that Python reports for an object with one owner
+    settings     all settings: environment variables, and the names that `set_context` accepts
     diagnostics  locations in the user's program, and messages that show a mistake at one
     tracebacks   uncaught exceptions with the frames of the user's program only
     files        write files for the user: complete or not at all
-    made         count what is made while a program runs
+    made         count the objects that are made while a program runs
     budget       a limit in bytes on all caches of a process together
 """

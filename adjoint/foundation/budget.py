@@ -1,17 +1,17 @@
-"""The budget: a limit in bytes on all caches of a process together.  What was used least recently is evicted first.
+"""The budget: a limit in bytes on all caches of a process together.  The least recently used entries are evicted first.
 
-A cache derives from `Cache`, or is a `Table` or a `Refillable`; it calls `budget.charge` with the bytes of what it adds
-and marks what is used with `budget.period`:
+A cache derives from `Cache`, or is a `Table` or a `Refillable`.  It calls `budget.charge` with the bytes of each new entry, and marks
+entries that are used with `budget.period`:
 
     period 1   period 2   period 3 ...     a new one begins with each sixteenth of the limit that is charged
                                            beyond the limit: entries of the earliest periods are evicted, in all caches,
                                            until three quarters of the limit are left
 
-So a hit costs at most one attribute write.  A cache whose fast path marks nothing clears that path when a period begins
-(`begin_period`); the next use then takes the slow path and marks the entry.
+So a hit costs at most one attribute write.  A cache whose fast path marks nothing clears that path when a period begins (`begin_period`);
+the next use then takes the slow path and marks the entry.
 
 Bytes are estimates: the parts of an entry are counted and multiplied by the size of such a part, as measured by `tracemalloc`. Evicting an
-entry never makes a running program wrong: whoever uses an entry holds a reference to it.
+entry never makes a running program wrong, since all code that uses an entry holds a reference to it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from adjoint.foundation.locking import Lock
 __all__ = ["Budget", "Cache", "Entry", "Refillable", "Table", "budget"]
 
 DEFAULT_LIMIT = 100_000_000
-"""Bytes."""
+"""The default limit, in bytes."""
 
 VARIABLE = "ADJOINT_PROGRAM_CACHE_BYTES"
 
 _PERIODS = 16
-"""Number of periods in which as many bytes are charged as the limit allows."""
+"""The number of periods in which as many bytes are charged as the limit allows."""
 
 
 class Cache:
-    """Base class of caches whose entries can be made again; a cache registers itself.
+    """Base class of caches whose entries can be computed again.  Each cache registers itself with its budget.
 
-    name  as `budget.usage` shows it
+    name  the name in `budget.usage`
     """
 
     def __init__(self, name: str, owner: Budget | None = None):
@@ -45,15 +45,15 @@ class Cache:
         self.budget.caches.append(self)
 
     def sizes(self) -> Iterable[tuple[int, int]]:
-        """Return (period of the last use, bytes) of each entry."""
+        """Return a pair for each entry: the period of its last use, and its bytes."""
         raise NotImplementedError
 
     def evict(self, until: int) -> None:
-        """Drop the entries that were last used in period `until` or earlier."""
+        """Remove the entries that were last used in period `until` or earlier."""
         raise NotImplementedError
 
     def begin_period(self) -> None:
-        """Begin a period: what is used from now on must be marked with it."""
+        """Called when a period begins: entries that are used from now on must be marked with its number."""
 
 
 class Budget:
@@ -67,20 +67,22 @@ class Budget:
         self.period = 0
         self._limit: int | None = None
         self._left = 0
-        """Bytes until the next period begins."""
+        """Bytes that may still be charged before the next period begins."""
         self._share = 0
         self._held = 0
-        """Bytes that were charged and are not known to be evicted."""
+        """Bytes that were charged and are not known to be freed."""
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """Begin without an eviction thread; a forked child process has none."""
+        """Begin with no thread that evicts, as a forked child process needs it."""
         self._turning = Lock()
 
     @property
     def limit(self) -> int:
-        """Return the limit in bytes: as it was set, else ADJOINT_PROGRAM_CACHE_BYTES, else 100 MB.  Raise ValueError if the variable is not
-        such a number."""
+        """The limit in bytes: the value that was set, or ADJOINT_PROGRAM_CACHE_BYTES, or 100 MB.
+
+        ValueError if the variable is not a number of bytes.
+        """
         if self._limit is None:
             text = os.environ.get(VARIABLE, "")
             if text and not text.isdecimal():
@@ -94,20 +96,21 @@ class Budget:
         self._turn()
 
     def charge(self, nbytes: int) -> None:
-        """Count the bytes of a new entry; evict others when there are too many."""
+        """Count the bytes of a new entry, and evict entries if the limit is exceeded."""
         self._left -= nbytes
         if self._left < 0:
             self._turn()
 
     def usage(self) -> dict[str, int]:
-        """Return the bytes that each cache holds now."""
+        """Return the bytes that each cache holds now, by name."""
         usage: Counter[str] = Counter()
         for cache in self.caches:
             usage[cache.name] += sum(nbytes for _, nbytes in cache.sizes())
         return dict(usage)
 
     def _turn(self) -> None:
-        """Begin a period, and evict if it is time; one thread evicts, the others go on."""
+        """Begin a period, and evict entries if the limit is exceeded.  One thread does this; others that call it meanwhile return at once.
+        """
         if self._turning.locked():
             return
         with self._turning:
@@ -120,7 +123,9 @@ class Budget:
                 self._evict()
 
     def _evict(self) -> None:
-        """Evict period by period until three quarters of the limit are left; correct the count for entries that were freed without us."""
+        """Evict the earliest periods until three quarters of the limit are left.  Also correct the count for entries that were freed
+        otherwise.
+        """
         sizes: Counter[int] = Counter()
         for cache in self.caches:
             for period, nbytes in cache.sizes():
@@ -145,7 +150,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class Entry(Protocol):
-    """An entry of a `Table`: `used` is the period of its last use."""
+    """An entry of a `Table`.
+
+    used    the period of its last use
+    nbytes  its size in bytes
+    """
 
     used: int
     nbytes: int
@@ -156,17 +165,17 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 class Table(Cache, dict[Key, AnyEntry]):
-    """A dictionary of entries."""
+    """A cache in the form of a dictionary; its entries know their bytes and the period of their last use."""
 
     def find(self, key: Key) -> AnyEntry | None:
-        """Return the entry of a key, marked as used, or None."""
+        """Return the entry of a key, and mark it as used; None if there is no entry."""
         entry = self.get(key)
         if entry is not None:
             entry.used = self.budget.period
         return entry
 
     def keep(self, key: Key, entry: AnyEntry) -> None:
-        """Add an entry."""
+        """Add an entry, and charge its bytes to the budget."""
         entry.used = self.budget.period
         self[key] = entry
         self.budget.charge(entry.nbytes)
@@ -181,9 +190,9 @@ class Table(Cache, dict[Key, AnyEntry]):
 
 
 class Refillable(Cache):
-    """A cache whose content is cheap to make again: it is cleared as a whole, before anything else is evicted.
+    """A cache whose contents are cheap to compute again.  It is cleared as a whole, before anything else is evicted.
 
-    nbytes  gives the bytes it holds
+    nbytes  returns the bytes that it holds
     clear   empties it
     """
 

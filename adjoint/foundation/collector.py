@@ -1,7 +1,7 @@
-"""Pause Python's garbage collector while objects are made that last, such as those of modules.
+"""Pause Python's garbage collector while many long-lived objects are created, such as those of modules.
 
-The collector runs each time that some hundred objects were made, looks for unreachable cycles among the youngest, and moves the others to
-an older generation; from time to time it looks at all objects. While modules are loaded it finds none: it took a tenth of each start.
+The collector runs after every some hundred new objects, looks for unreachable cycles among the youngest objects, and moves the others to an
+older generation; from time to time it visits all objects. While modules are loaded it finds no garbage, and took a tenth of each start.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ __all__ = ["paused"]
 
 @contextmanager
 def paused(*, lasting: bool = True) -> Iterator[None]:
-    """Pause the collector, if it is on; if many objects were made that last, move all to the oldest generation, as it would do in time.
+    """Pause the collector, if it is on.  If many objects were created meanwhile, move all objects to the oldest generation.
 
-    lasting  False: for what is made often, such as graphs.  Nothing is moved, since garbage of the program among it would stay for longer
-
-    Where the program has frozen objects (`gc.freeze`), they stay frozen, and none are moved.
+    lasting  False for short-lived objects, such as graphs: then nothing is moved, since garbage of the program would be freed later
+    If the program has frozen objects (`gc.freeze`), they stay frozen, and nothing is moved.
     """
     if not gc.isenabled():
         yield

@@ -1,9 +1,9 @@
-"""A `dataclass` that is quick to define: its methods are made when they are first used.
+"""A `dataclass` that is quick to define: its methods are created when they are first used.
 
 The standard library writes the methods of each class as text and compiles them when the class is defined, which takes half a millisecond
-of every start. Here `__init__` is compiled for the first instance, and the other methods are made without a compiler. All else is the same:
-fields, defaults, `__post_init__`, patterns, `dataclasses.fields` and `dataclasses.replace`. Fields are compared
-as the items of tuples are, by identity first: two instances with one NaN are equal, with every version of Python.
+of every start. Here `__init__` is compiled for the first instance, and the other methods need no compiler. All else is the same: fields,
+defaults, `__post_init__`, patterns, `dataclasses.fields` and `dataclasses.replace`. Fields are compared as tuples compare their items, by
+identity first: two instances with the same NaN object are equal, in every version of Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, dataclass_transform, overload
 __all__ = ["HAS_DOCSTRINGS", "dataclass", "field"]
 
 HAS_DOCSTRINGS = __doc__ is not None
-"""False where Python runs with -OO: classes have no docstrings then, and none is asked for."""
+"""False if Python runs with -OO, which removes docstrings: then classes need none."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -35,11 +35,10 @@ def dataclass(*, frozen: bool = False, eq: bool = True, slots: bool = False) -> 
 def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slots: bool = False) -> Any:
     """Make a class a dataclass, with or without arguments, as `dataclasses.dataclass` does.
 
-    frozen  its instances cannot be changed
-    eq      instances are compared by their fields, and if they are frozen also hashed; otherwise by identity
+    frozen  instances cannot be changed
+    eq      instances are compared by their fields, and hashed by them if they are frozen; otherwise by identity
     slots   the fields are slots
-
-    Every field is an argument, by position or by name.  Raise TypeError for one that is not, and for a class without a docstring.
+    Every field is an argument, by position or by name.  TypeError for a field that is not, and for a class without a docstring.
     """
     if cls is None:
         return lambda cls: _made(cls, frozen, eq, slots)
@@ -76,7 +75,7 @@ def _made(cls: type, frozen: bool, eq: bool, slots: bool) -> type:
 
 
 def _first_init(cls: Any, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
-    """Return the `__init__` for the first instance: it replaces itself."""
+    """Return an `__init__` for the first instance, which compiles the real one and replaces itself by it."""
 
     def __init__(self: Any, /, *values: Any, **named: Any) -> None:
         cls.__init__ = init = _init(cls, fields, frozen)
@@ -86,7 +85,7 @@ def _first_init(cls: Any, fields: tuple[Field[Any], ...], frozen: bool) -> Calla
 
 
 def _init(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
-    """Compile the `__init__` of a class."""
+    """Compile and return the `__init__` of a class."""
     space: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
     parameters, body = ["self"], list[str]()
     for f in fields:
@@ -129,7 +128,7 @@ def _repr(names: list[str]) -> Callable[[Any], str]:
 
 
 def _refusals(cls: type, names: set[str]) -> dict[str, Any]:
-    """Return the methods by which an instance refuses changes; one of a subclass refuses those of these fields."""
+    """Return the methods by which an instance refuses changes.  Instances of subclasses refuse changes of these fields only."""
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:
@@ -145,7 +144,7 @@ def _refusals(cls: type, names: set[str]) -> dict[str, Any]:
 
 
 def _state(names: list[str]) -> dict[str, Any]:
-    """Return the methods by which instances with slots are copied and pickled although they refuse changes."""
+    """Return the methods by which frozen instances with slots are copied and pickled."""
 
     def __getstate__(self: Any) -> list[Any]:
         return [getattr(self, name) for name in names]

@@ -1,8 +1,8 @@
 """Locations in the user's program, and messages that show a mistake at one.
 
-A `Loc` says where a node was written; a `Derived` location chains to what it was made from, so that a line of an
-adjoint leads back to the user's line.  A `Diagnostic` is a mistake as data: code, title, place, notes, help; `render`
-draws it with the source line and a caret.  This module knows nothing of the compiler.
+A `Loc` tells where a node was written.  A `Derived` location refers to the locations that it was made from, so that a line of an adjoint
+leads back to the user's line.  A `Diagnostic` is a mistake as data: code, title, place, notes, help; `render` shows it with the source line
+and a caret.  This module knows nothing of the compiler.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class _Files(dict[str, bool]):
-    """Return whether a file, by its name, is part of this package or of Python's import system, rather than of the user's program."""
+    """For each file name: True if the file is part of this package or of Python's import system, False if it is the user's or another."""
 
     def __missing__(self, name: str) -> bool:
         ours = self[name] = name.startswith((_PACKAGE, "<frozen "))
@@ -43,7 +43,12 @@ is_ours = _Files()
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A place in a file: `line` from 1, `column` from 1, `end` the column after the last character (0: not known)."""
+    """A place in a file.
+
+    line    from 1
+    column  from 1
+    end     the column after the last character; 0 if not known
+    """
 
     file: str
     line: int
@@ -56,11 +61,11 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A location derived from others: `grad[sum](net.py:24:16)` is the gradient of the `sum` at that place.
+    """A location that is derived from others: `grad[sum](net.py:24:16)` is the gradient of the `sum` at that place.
 
-    kind     `grad`, `inline`, ...
-    of       the places it was made from
-    subject  the op it is about, if any
+    kind     how it was derived: `grad`, `inline`, ...
+    of       the locations that it was made from
+    subject  the name of the op, or ""
     """
 
     kind: str
@@ -74,9 +79,9 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An unknown location: of code that has none, or of a node that was read from an IR text without locations.
+    """An unknown location: of code without one, or of a node from an IR text without locations.
 
-    written  where in that text it stands; it does not make two places different, and is not printed
+    written  the place in that text; it is not printed, and not compared
     source   the text
     """
 
@@ -92,7 +97,7 @@ UNKNOWN = Unknown()
 
 
 def user_place(loc: Loc) -> At | None:
-    """Return the innermost place that `loc` leads back to, in a file or in an IR text, or None."""
+    """Return the innermost place that `loc` leads back to, in a file or in an IR text; None if there is none."""
     found = innermost(loc)
     return found.written if isinstance(found, Unknown) else found
 
@@ -106,7 +111,7 @@ def innermost(loc: Loc) -> At | Unknown:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Register text that is not a file on disk (such as an IR text in a string), so that its lines can be shown."""
+    """A text that is not a file on disk, such as an IR text in a string, whose lines messages can show."""
 
     name: str
     text: str
@@ -118,7 +123,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A further remark, optionally with a place."""
+    """An additional remark of a diagnostic, optionally with a place."""
 
     text: str
     loc: Loc = UNKNOWN
@@ -126,15 +131,15 @@ class Note:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One mistake, as data.
+    """A mistake, as data.
 
-    code    stable, `E101`; explained by `adjoint explain CODE`
+    code    its stable code, such as `E101`, which `adjoint explain CODE` explains
     title   what is wrong, in a few words
     label   the remark next to the caret
-    loc     where
-    notes   further places and remarks
-    help    the way out
-    source  the text it was found in, when that is not a file on disk
+    loc     the place of the mistake
+    notes   additional remarks and places
+    help    what to do instead
+    source  the text in which it was found, if that is not a file on disk
     """
 
     code: str
@@ -182,7 +187,7 @@ def placed(loc: Loc) -> str:
 
 
 def noted(raised: BaseException, loc: Loc) -> None:
-    """Add the user's line to an exception that is passing through, once: the innermost place is shown."""
+    """Add the user's line to an exception as a note.  Only the first call adds one, which is the innermost place."""
     text = placed(loc)
     if text and not any(note.startswith("  --> ") for note in getattr(raised, "__notes__", ())):
         raised.add_note(text)
@@ -191,7 +196,7 @@ def noted(raised: BaseException, loc: Loc) -> None:
 class CompileError(Exception):
     """A mistake in the user's program or text; `diagnostic` holds it as data.
 
-    kinds  the exceptions of Python's that it is too, so that an `except` written for them catches it
+    kinds  the built-in exceptions of which it is also an instance, so that an `except` for one of them catches it
     """
 
     kinds: tuple[type[Exception], ...] = ()
@@ -205,7 +210,7 @@ class CompileError(Exception):
 
 
 class InternalError(Exception):
-    """An error in the compiler itself, never the user's.  The message asks for a report and holds what the report needs."""
+    """An error in the compiler itself, never the user's.  The message asks for a report, and contains what the report needs."""
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
@@ -220,7 +225,7 @@ _of_kinds: dict[tuple[type[Exception], ...], type[CompileError]] = {(): CompileE
 
 
 def compile_error(kinds: tuple[type[Exception], ...]) -> type[CompileError]:
-    """Return a CompileError class that also derives from these exception types, and keeps its own name."""
+    """Return a subclass of CompileError that also derives from these exception types.  It is printed as CompileError."""
     known = _of_kinds.get(kinds)
     if known is None:
         known = _of_kinds[kinds] = printed_as(CompileError)(type(CompileError.__name__, (CompileError, *kinds), {"kinds": kinds}))
@@ -241,7 +246,8 @@ _Raised = TypeVar("_Raised", bound=type[BaseException])
 
 
 def printed_as(kind: type[BaseException]) -> Callable[[_Raised], _Raised]:
-    """Return a decorator for exceptions with several base types: printed under the given name, pickled under their own."""
+    """Return a decorator for exception classes with several bases.  They are printed under the name of `kind`, and pickled under their own.
+    """
 
     def named(own: _Raised) -> _Raised:
         if not issubclass(own, CompileError | InternalError):
@@ -270,12 +276,15 @@ def beginning(file: str, line: int) -> At:
 
 
 def is_of_python(file: str) -> bool:
-    """Return whether a file belongs to the standard library; on some systems packages are installed in its directory."""
+    """Return True if a file belongs to the standard library.  On some systems packages are installed in its directory: False for these."""
     return file.startswith(_STANDARD_LIBRARY) and f"-packages{os.sep}" not in file
 
 
 def warn(message: str) -> None:
-    """Issue a UserWarning at the innermost running line outside of this package and of the standard library; without one at no line."""
+    """Issue a UserWarning at the innermost running line that is outside of this package and the standard library.
+
+    If there is no such line, the warning has no place.
+    """
     frame = sys._getframe(1)
     while is_ours[frame.f_code.co_filename] or is_of_python(frame.f_code.co_filename):
         if frame.f_back is None:
@@ -287,13 +296,21 @@ def warn(message: str) -> None:
 
 
 def check_flag(entry: str, argument: str, value: object) -> None:
-    """Raise TypeError if a value is not a bool, naming the public function and its argument."""
+    """Raise TypeError if a value is not a bool.
+
+    entry     the public function that the message names
+    argument  its argument that has the value
+    """
     if not isinstance(value, bool):
         raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
 
 
 def float_of(entry: str, argument: str, value: Any) -> float:
-    """Return a number as a float; raise ValueError for an int too large for a float, naming the public function and its argument."""
+    """Return a number as a float.  ValueError if an int is too large for a float.
+
+    entry     the public function that the message names
+    argument  its argument that has the value
+    """
     try:
         return float(value)
     except OverflowError:
@@ -302,22 +319,29 @@ def float_of(entry: str, argument: str, value: Any) -> float:
 
 
 def integer_text(number: int) -> str:
-    """Format an int for a message: a very long one by its number of bits, since Python refuses to print thousands of digits."""
+    """Return an int as text for a message.  A very long one is given by its number of bits, since Python refuses to print thousands of
+    digits.
+    """
     return str(number) if abs(number) < 2**128 else f"of {number.bit_length()} bits"
 
 
 def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:
-    """Return the exception for a name that a module lacks: AttributeError, or ImportError inside `from module import name`.
+    """Return the exception for a name that a module lacks: AttributeError, or ImportError inside of `from module import name`.
 
-    The module's `__getattr__` calls it with the module's globals.  The message says that the name is not part of adjoint, and what to write
-    instead: the entry of the module's `INSTEAD`, else similar names from `__all__`.
+    present  the globals of the module
+    The module's `__getattr__` calls this function.  The message says that the name is not part of adjoint, and what to write instead: the
+    entry of the module's `INSTEAD`, or similar names from `__all__`.
     """
     message = missing_text(module, name, present["__all__"], present.get("INSTEAD", {}).get(name))
     return name_error(message, name, sys._getframe(2))
 
 
 def missing_text(module: str, name: str, names: Iterable[str], instead: str | None) -> str:
-    """Return the message for a name that `module` lacks: what to write instead, or similar names among `names`."""
+    """Return the message for a name that `module` lacks.
+
+    names    the names from which similar ones are suggested
+    instead  what to write instead, or None
+    """
     if instead is not None:
         return f"adjoint has no {name!r} in {module!r}. Instead: {instead}."
     folded: dict[str, list[str]] = {}
@@ -329,6 +353,6 @@ def missing_text(module: str, name: str, names: Iterable[str], instead: str | No
 
 
 def name_error(message: str, name: str, frame: FrameType) -> Exception:
-    """Return an ImportError if `frame` is in `from module import name`, else an AttributeError."""
+    """Return an ImportError if `frame` is inside of `from module import name`, otherwise an AttributeError."""
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
     return ImportError(message, name=name) if importing else AttributeError(message, name=name)

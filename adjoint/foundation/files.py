@@ -10,13 +10,12 @@ __all__ = ["put_new", "write_file"]
 
 
 def write_file(path: str, parts: Iterable[bytes], put: Callable[[str, str], None] | None = None, *, durable: bool = False) -> None:
-    """Write a file atomically: under another name in its directory, and then renamed; a pipe or a device is written to directly.
+    """Write a file atomically: under another name in its directory, then renamed.  A pipe or a device is written to directly.
 
-    parts    its bytes, in order
-    put      renames the file that is written: by default `os.replace`, or `put_new`
-    durable  True if it is to be complete even after a power failure
-
-    OSError, with the name of the file, if it cannot be written: an older file of that name is unchanged then, and nothing is left behind.
+    parts    the bytes of the file, in order
+    put      the function that renames the written file: `os.replace` by default, or `put_new`
+    durable  True if the file must be complete even after a power failure
+    OSError with the name of the file, if it cannot be written: then an older file of that name is unchanged, and no other file is left.
     """
     direct = os.path.exists(path) and not os.path.isfile(path)
     temporary = path if direct else f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
@@ -38,7 +37,7 @@ def write_file(path: str, parts: Iterable[bytes], put: Callable[[str, str], None
 
 
 def put_new(temporary: str, path: str) -> None:
-    """Rename a file; FileExistsError if the name is taken."""
+    """Rename a file.  FileExistsError if the new name exists."""
     try:
         os.link(temporary, path)
     except FileExistsError:

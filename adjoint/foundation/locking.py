@@ -1,7 +1,7 @@
-"""Locks that a Ctrl-C leaves free.
+"""Locks that Ctrl-C does not leave taken.
 
-`with lock:` takes a lock and begins its block in one step of the interpreter up to Python 3.13.  From 3.14 on Ctrl-C may come between the
-two, and leaves the lock of `threading` taken for ever: the next one who wants it waits without end.
+Up to Python 3.13, `with lock:` takes a lock and begins its block in one step of the interpreter.  From 3.14 on, Ctrl-C may come between the
+two.  A lock of `threading` then stays taken for ever, and the next thread that wants it waits without end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ else:
     from _thread import RLock
 
     class ReentrantLock(RLock):
-        """A lock that its thread may take again; taken and not given back by `with` at once, it is free."""
+        """A lock that its thread may take several times.  If an interrupt comes right after `with` has taken it, it is released."""
 
         def __enter__(self) -> bool:
             before = self._recursion_count()

@@ -1,7 +1,7 @@
-"""Count what is made while a program runs: graphs, and all that it takes to make and run them.
+"""Count the objects that are made while a program runs: graphs, and everything needed to make and run them.
 
-A program that goes on with the same kinds of arguments makes nothing more after its first calls. What making costs is a hundred to a
-thousand times what a call costs, so a program in which these numbers go on growing is slow because of them.
+A program that continues with the same kinds of arguments makes nothing new after its first calls. Making an object costs a hundred to a
+thousand times as much as a call, so a program in which these numbers keep growing is slow because of them.
 
     before = made.counted()
     net(x)
@@ -18,14 +18,14 @@ from adjoint.foundation.locking import Lock
 __all__ = ["Kind", "count", "counted"]
 
 Kind = Literal["files parsed", "lowerings", "graphs", "adjoints", "plans", "guards", "texts", "kernels"]
-"""What is counted:
+"""The kinds of objects that are counted:
 
     files parsed  files of the user's source that were parsed
     lowerings     attempts to make a function into a graph
-    graphs        graphs that came of these, or were made of one for any size
+    graphs        graphs that resulted from these, or from a graph for any size
     adjoints      functions that were differentiated
     plans         orders of the steps of a graph, with their memory
-    guards        functions that compare what a graph was made of with what is there now
+    guards        functions that compare the values that a graph depends on with their current values
     texts         texts of calls and checks that Python compiled
     kernels       files of C that were compiled
 """
@@ -35,12 +35,12 @@ _lock: Final = Lock()
 
 
 def count(kind: Kind) -> None:
-    """Count one more; from any thread."""
+    """Add one to the count of a kind; from any thread."""
     with _lock:
         _counts[kind] += 1
 
 
 def counted() -> Counter[Kind]:
-    """Return how many of each kind this process has made so far."""
+    """Return how many objects of each kind this process has made so far."""
     with _lock:
         return _counts.copy()

@@ -1,14 +1,14 @@
-"""How many references Python counts to an object that has one owner: memory that nobody else holds may be written in place.
+"""The reference count that Python reports for an object with one owner: memory with a single owner may be written in place.
 
-    sys.getrefcount(tensor.memory) <= OF_ATTRIBUTE      the tensor alone holds its memory
-    sys.getrefcount(found) <= OF_VARIABLE               the variable alone holds the object
+    sys.getrefcount(tensor.memory) <= OF_ATTRIBUTE      only the tensor holds its memory
+    sys.getrefcount(found) <= OF_VARIABLE               only the variable holds the object
 
-Each further owner that the asking code itself is, such as a second variable or a list, counts as one more.
+Each additional owner in the asking code itself, such as a second variable or a list, adds one.
 
-What the call of `getrefcount` adds depends on Python: up to 3.13 its argument counts, from 3.14 on a variable that is an argument lends
-its reference.  So it is measured, on objects of which the owners are known, before and after Python has specialised the code.  Where
-the counts do not follow the owners, as they need not in a Python without a global lock, both numbers are 0: no object has one owner then,
-and nothing is done in place.
+The count that a call of `getrefcount` adds depends on Python: up to 3.13 its argument counts; from 3.14 on a variable that is an argument
+lends its reference.  So it is measured, on objects whose owners are known, before and after Python has specialised the code.  If the counts
+do not follow the owners, which is possible in a Python without a global lock, both numbers are 0: then no object counts as having one
+owner, and nothing is done in place.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sys import getrefcount
 __all__ = ["OF_ATTRIBUTE", "OF_VARIABLE", "measured"]
 
 _RUNS = 200
-"""Calls of the measuring code: after some tens Python specialises it."""
+"""The number of calls of the measuring code: Python specialises it after some tens."""
 
 
 class _Owner:
-    """Holds an object as a tensor holds its memory."""
+    """Holds an object in an attribute, as a tensor holds its memory."""
 
     def __init__(self, held: object) -> None:
         self.held = held
@@ -46,9 +46,9 @@ def _of_variable(others: int) -> int:
 
 
 def measured(count_with: Callable[[int], int]) -> int:
-    """Return the count of references to an object that has one owner; 0 if counts do not follow owners.
+    """Return the reference count of an object with one owner; 0 if counts do not follow owners.
 
-    count_with  returns the count of an object that has one owner and so many others
+    count_with  returns the count of an object with one owner and a given number of others
     """
     counts = [[count_with(others) for others in range(3)] for _ in range(_RUNS)]
     one = counts[0][0]

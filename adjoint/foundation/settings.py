@@ -1,7 +1,7 @@
-"""All settings: the environment variables that are read, and what `set_context` accepts.
+"""All settings: the environment variables that are read, and the names that `set_context` accepts.
 
-`adjoint doctor` shows them with their current values, `docs/settings.md` is generated from them, and a test checks that no variable is read
-that is not listed here.
+`adjoint doctor` shows them with their current values, and `docs/settings.md` is generated from them. A test checks that no other variable
+is read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["SETTINGS", "Setting"]
 class Setting(NamedTuple):
     """One setting; a value given to `set_context` takes precedence over the environment.
 
-    context   its name in `set_context` and `get_context`; "" for none
-    variable  the environment variable that sets it; "" for none
-    values    what it may be
-    default   what it is when nothing sets it
-    about     what it does
+    context   its name in `set_context` and `get_context`; "" if it has none there
+    variable  the environment variable that sets it; "" if there is none
+    values    the allowed values, in words
+    default   the value if nothing sets it, in words
+    about     what it controls
     """
 
     context: str
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return its name: that in `set_context`, else the environment variable."""
+        """Return its name: the one in `set_context`, or the environment variable."""
         return self.context or self.variable
 
 

@@ -1,8 +1,8 @@
 """Show uncaught exceptions with the frames of the user's program only, without those of this package and of the standard library that it
 calls.
 
-Only the display changes: exceptions keep their tracebacks, so that code which catches one, `sys.last_traceback` and a debugger after the
-fact see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all frames; so do an `InternalError` and a failing assertion of the package.
+Only the display changes: exceptions keep their tracebacks, so code that catches an exception, `sys.last_traceback` and a post-mortem
+debugger see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all frames, and so do an `InternalError` and a failing assertion of the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SOME_LEFT_OUT = "raised within adjoint: ADJOINT_FULL_TRACEBACK=1 shows its fram
 
 
 def install() -> None:
-    """From now on, Python, threads and IPython show only the user's frames of uncaught exceptions."""
+    """Make Python, threads and IPython show only the user's frames of uncaught exceptions, from now on."""
     sys.excepthook = _for_python(sys.excepthook)
     threading.excepthook = _for_threads(threading.excepthook)
     interactive = sys.modules.get("IPython")
@@ -57,7 +57,7 @@ def users_frames(frames: TracebackType | None) -> TracebackType | None:
 
 @contextlib.contextmanager
 def _shortened(raised: BaseException) -> Iterator[None]:
-    """While an exception is shown, reduce it and the exceptions that led to it to the user's frames.
+    """Reduce an exception, and the exceptions that led to it, to the user's frames while the body of the `with` shows it.
 
     A cause that was raised and caught within this package, such as a failed table lookup, is left out.
     """
@@ -81,7 +81,7 @@ def _shortened(raised: BaseException) -> Iterator[None]:
 
 
 def _is_inner(error: BaseException) -> bool:
-    """Return whether an exception was raised and caught within this package."""
+    """Return True if an exception was raised and caught within this package."""
     at = error.__traceback__
     while at is not None:
         if not is_ours[at.tb_frame.f_code.co_filename]:
@@ -105,7 +105,7 @@ def _innermost(raised: BaseException) -> TracebackType | None:
 
 
 def _hint(raised: BaseException) -> str:
-    """Return the note below an exception that this package did not raise on purpose; empty for other exceptions."""
+    """Return the note to show below an exception that this package did not raise deliberately; "" for other exceptions."""
     last, shown = _innermost(raised), users_frames(raised.__traceback__)
     if last is None or _is_shown_whole(raised) or shown is raised.__traceback__:
         return ""
@@ -140,7 +140,7 @@ def _for_threads(shown: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _in_ipython(shell: Any, kind: type[BaseException], raised: BaseException, frames: TracebackType, tb_offset: int | None = None) -> None:
-    """Replace IPython's `showtraceback`; `%debug` still finds all frames."""
+    """Show an exception in IPython in place of its `showtraceback`; `%debug` still finds all frames."""
     with _shortened(raised):
         shell.showtraceback((kind, raised, raised.__traceback__), tb_offset=tb_offset)
     sys.last_traceback = frames
