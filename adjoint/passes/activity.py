@@ -373,7 +373,7 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """Return the same callbacks for the place outside of the region: as those of one side, or of each round."""
+        """Return callbacks of this region as callbacks outside of it: those of one side of an `if`, or those of each round of a loop."""
         match self.node.op:
             case If():
                 return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)

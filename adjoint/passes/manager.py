@@ -76,7 +76,7 @@ def passes() -> dict[str, type[Pass]]:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Passes to be run one after the other."""
+    """A sequence of passes, which `run` applies to a module one after the other."""
 
     passes: tuple[Pass, ...]
 

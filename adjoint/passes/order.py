@@ -92,7 +92,7 @@ class _Names:
     def alike(self, region: Region, used: set[Atom]) -> bool:
         """Return True if no value is used after it was given another name.
 
-        used  the values with uses after the region; values that the region uses are added
+        used  the values that are used after the region
         """
         used = {*used, *region.results}
         for node in reversed(region.nodes):
@@ -111,7 +111,7 @@ class _Names:
         return True
 
     def _loop(self, node: Node, used: set[Atom]) -> bool:
-        """Return the same for a loop.  A value from outside that a round uses counts as used after each round."""
+        """Return True if `alike` holds for a loop.  A value from outside that a round uses counts as used after each round."""
         captured = {*used, *(value for region in node.regions for value in free_of(region))}
         initial, body = node.operands[len(node.operands) - len(node.results) :], node.regions[-1]
         return (all(map(_of_kernels, node.regions)) and self._named(initial, captured) and self._named(body.results, captured)

@@ -91,7 +91,7 @@ class Sweep:
     # the walk
 
     def pull_all(self, nodes: Sequence[Node]) -> None:
-        """Walk over `nodes` backwards, and emit the adjoint of each."""
+        """Walk over `nodes` backwards, and emit the adjoint of each node whose results have cotangents."""
         for node in reversed(nodes):
             self.made = node
             if isinstance(node.op, RegionOp):

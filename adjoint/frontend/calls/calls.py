@@ -24,7 +24,7 @@ from adjoint.frontend.world import World
 __all__ = ["Calls"]
 
 _BY_KIND = frozenset({isinstance, issubclass, type, getattr, hasattr, setattr, callable, print, super})
-"""Functions that look only at the type or the attributes of their arguments, not at their contents."""
+"""Functions that, while parsing, do not read the contents of containers among their arguments."""
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Python's functions and methods that are written in C."""

@@ -87,7 +87,7 @@ class Operators:
         return otherwise() if method is None else self.run.call(method, (x, *args), {})
 
     def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
-        """Apply a unary operator."""
+        """Return the result of a unary operator on `x`."""
         return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
 
     def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
