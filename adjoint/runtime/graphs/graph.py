@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Slots(NamedTuple):
-    """The hook slots of a cell that are filled."""
+    """The kinds of hooks of a cell, each True if at least one hook of that kind is registered."""
 
     forward_pre: bool = False
     forward: bool = False
@@ -29,7 +29,7 @@ class Slots(NamedTuple):
 
     @staticmethod
     def of(cell: Cell) -> Slots:
-        """Return the slots of a cell that are filled now."""
+        """Return which kinds of hooks a cell has now."""
         hooks = cell._hooks
         return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
 
@@ -38,7 +38,12 @@ _EMPTY = Slots()
 
 
 class Unfitting(tuple[Tensor, ...]):
-    """The result of an `apply!` whose structure does not fit, even if its tensors have the right types."""
+    """The tensors that an `apply!` returned, where the structure of its result differs from the one that the graph was made for.
+
+    The tensors alone may have the right types.
+
+    outline  the structure of the result, with slots in place of the tensors
+    """
 
     outline: Any
 
@@ -49,7 +54,7 @@ class Unfitting(tuple[Tensor, ...]):
 
 
 class Registration:
-    """A hook that a graph registers on one of its values, and removes if its code does.
+    """A hook that a graph registers on one of its values.  The graph removes the hook again if the user's code does.
 
     function  the hook
     """
@@ -59,26 +64,26 @@ class Registration:
         self._last = threading.local()
 
     def register(self, x: Tensor) -> None:
-        """Register the hook on a tensor of this thread's run."""
+        """Register the hook on a tensor, and remember the handle for this thread."""
         self._last.handle = x.register_hook(self.function)
 
     def remove(self) -> None:
-        """Remove the hook that this thread registered last."""
+        """Remove the hook that this thread registered last; do nothing if there is none."""
         handle = getattr(self._last, "handle", None)
         if handle is not None:
             handle.remove()
 
 
 class HookCall:
-    """A host that calls the forward hooks of a cell, or its forward pre hooks.
+    """Calls the forward hooks, or the forward pre hooks, of a cell; the host of such a node.
 
-    run     does it on tensors, as any host
-    cell    returns the cell
-    values  makes of the tensors what the hooks are given: the arguments of the cell, and its result
-    fire    is given the cell and these values; it returns the last one of them as the hooks have made it
-    result  takes that, and the values, and returns what `run` does
-    as_it_was  the expression of whether the hooks have changed nothing, of the variables `values` and `answer`, which `fire` has returned
-    guards  those of the graph: `guards.unchanged()` says whether the hooks have left what the body reads after them
+    run     calls the hooks on the node's tensors, as any host does
+    cell    returns the cell, or None if it has been freed
+    values  turns the node's tensors into what the hooks are called with: the arguments of the cell, and for forward hooks its result
+    fire    calls the hooks with the cell and these values; returns the last of the values, as the hooks have replaced it
+    result  turns the answer of `fire` and the values into what `run` returns
+    as_it_was  Python text of an expression over `values` and `answer` (what `fire` returned): True if the hooks replaced nothing
+    guards  the guards of the graph: `guards.unchanged()` is True if the hooks have not changed what the function reads after them
     """
 
     __slots__ = ("as_it_was", "cell", "fire", "guards", "result", "run", "values")
@@ -93,7 +98,9 @@ class HookCall:
 
 
 class LibraryEffect:
-    """A function of an `apply!` that the library calls for its effect, such as a print: it returns nothing, and may run the user's code."""
+    """A function of an `apply!` that the library calls for its effect, such as a print.  It returns nothing, and may run the
+    user's code.
+    """
 
     def __init__(self, run: Callable[..., Any]):
         self._run = run
@@ -103,7 +110,10 @@ class LibraryEffect:
 
 
 class LibraryCall:
-    """A function of an `apply!` that runs none of the user's code; `run` is the function itself."""
+    """A function of an `apply!` that runs no code of the user's.
+
+    run  the function itself
+    """
 
     def __init__(self, run: Callable[..., Any]):
         self.run = run
@@ -115,8 +125,9 @@ class LibraryCall:
 class StateAccess(LibraryCall):
     """A function that reads or writes Python state: an attribute, a global name, a variable of an enclosing function.
 
-    number  the same for a Python number: returns it, or is given it; None where several are read or written, or others than ints and floats
-    bound   the largest size that the int which is read may have
+    number  the same access for one Python number: a read returns the number, a write takes it as argument.  None if the access is to
+            several values, or to a value that is neither an int nor a float
+    bound   the largest size that an int read here may have
     """
 
     def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf):
@@ -136,18 +147,20 @@ def living(reference: Callable[[], Cell | None]) -> Cell:
 class CellSite:
     """A call of a cell in a graph; the graph does not keep the cell alive.
 
-    reference  returns the cell
-    arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those of
-               its boundary, in order: the parameters of the cell's region
-    output     tensors -> the result of construct.  The tensors are those of its boundary, in order: the results of the cell's
-               region without its residuals
-    ruled      True if the boundary is that of a cell with a `bprop`, which also includes run-time numbers:
-    numbers    their positions among the parameters, and
-    results    among the results; at these `arguments` and `output` take 0-d tensors
-    pattern    the slots that were filled when the graph was made: for these the graph has nodes around the cell's
+    The boundary of the cell is the list of tensors that enter and leave the cell's region.
+
+    reference  returns the cell, or None if it has been freed
+    arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those that enter
+               through the boundary, in order: the parameters of the cell's region
+    output     tensors -> the result of construct.  The tensors are those that leave through the boundary, in order: the results of the
+               cell's region without its residuals
+    ruled      True if the cell has a `bprop`: then the boundary also includes numbers that are known at run time only
+    numbers    the positions of these numbers among the parameters of the region
+    results    the positions of these numbers among its results; at both `arguments` and `output` take 0-d tensors
+    pattern    the kinds of hooks that the cell had when the graph was made: the graph has nodes for these around the cell's node
     ordinal    its index among the calls of cells in the graph
     recorded   True if the call may be recorded on a tape: it is not inside of `_no_grad`
-    nested     True if the arguments or the result hold tensors that are not of the boundary, which `arguments` and `output` lack
+    nested     True if the arguments or the result hold tensors that do not cross the boundary; `arguments` and `output` leave these out
     """
 
     reference: Callable[[], Cell | None]
@@ -169,12 +182,12 @@ class CellSite:
 
 @dataclass(eq=False)
 class Graph:
-    """A function that can be run.
+    """A function of the IR, ready to be bound and run.
 
-    module  the IR; the state's and the hosts' symbols are declared in it
-    symbol  the function of it that is run; its parameters are the tensor arguments
-    state   tensors by symbol, the objects themselves
-    hosts   the callables of host nodes, by symbol:
+    module  the IR, which declares the symbols of `state` and `hosts`
+    symbol  the name of the function that is run; its parameters are the tensor arguments
+    state   the tensors that symbols refer to, the user's own objects, by symbol
+    hosts   the callables of nodes that call Python, by symbol:
               hook @h      (hook function, "value" or "gradient", title)
               attach! @h   hook function, or its Registration
               apply! @h    function of the operands; returns the results (None, a Tensor or a sequence of them), or Unfitting
@@ -189,7 +202,7 @@ class Graph:
     hosts: dict[str, Any] = field(default_factory=dict)
     sites: dict[Value, CellSite] = field(default_factory=dict)
     cells: tuple[Cell, ...] = ()
-    """Cells that only the graph owns: it keeps them alive."""
+    """Cells that the graph itself keeps alive, since nothing else refers to them."""
 
     @property
     def function(self) -> Function:
@@ -197,15 +210,15 @@ class Graph:
         return self.module.functions[self.symbol]
 
     def site(self, node: Node) -> CellSite | None:
-        """Return the call of a cell that `node` represents."""
+        """Return the call of a cell that `node` represents; None if the node only runs its region."""
         key = site_key(node)
         return None if key is None else self.sites.get(key)
 
 
 def site_key(node: Node) -> Value | None:
-    """Return the key of a call of a cell: its first result, or its region's first parameter if it has none.
+    """Return the key of a node that calls a cell: its first result, or its region's first parameter if it has no results.
 
-    None for a cell that has neither, which only runs its region.
+    Return None if it has neither; such a node only runs its region.
     """
     assert isinstance(node.op, CellOp)
     return next(iter((*node.results, *node.regions[0].params)), None)

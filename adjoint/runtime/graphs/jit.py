@@ -42,22 +42,24 @@ __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "
 
 
 _Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]
-"""The graphs of a call, the function or Cell, the arguments that the graphs are given, and the positional ones of the function or Cell."""
+"""What `_run` takes: the graphs to search, the function or Cell, the arguments for the graphs (positional, keyword), and the positional
+arguments for a call of the function or Cell itself.
+"""
 
 
 class CompiledFunction:
-    """The graphs that a function runs as.
+    """A function that runs as graphs, with these graphs.
 
     function  the function that is parsed
-    shared    those that it shares with other functions of its code, if it may; else
-    graphs    its own
+    shared    the graphs that it shares with other functions of the same code; None if it shares none
+    graphs    the graphs of this function alone
     """
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
         self.function, self.graphs, self.shared = function, graphs, shared
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call."""
+        """Run a call and return its result."""
         if tracing:
             if (tracer := state.tracer) is not None and tracer.emits is True:
                 return tracer.call(self.function, args, kwargs)
@@ -71,20 +73,20 @@ class CompiledFunction:
         return _run(*self.own_call(args, kwargs))
 
     def all_graphs(self) -> list[Graphs]:
-        """Return the graphs of calls; from now on calls are counted."""
+        """Return all collections of graphs that calls may use."""
         return [self.graphs] if self.shared is None else [self.shared, self.graphs]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return what `_run` is given for a call."""
+        """Return the arguments of `_run` for a call with this function's own graphs."""
         return self.graphs, self.function, args, kwargs, args
 
     def shared_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the same for graphs that are shared; NotShared if this call needs the function's own."""
+        """Return the arguments of `_run` for a call with the shared graphs; NotShared if this call needs the function's own graphs."""
         assert self.shared is not None
         return self.shared, self.function, args, self.shared.given(self.function, args, kwargs), args
 
     def refused(self, reason: NotShared) -> None:
-        """Share no graphs any more, if the function cannot."""
+        """Stop sharing graphs if no later call of this function can share them either."""
         if reason.is_lasting:
             self.shared = None
 
@@ -94,9 +96,9 @@ class CompiledFunction:
 
 
 class Compiled(CompiledFunction):
-    """The graphs that a jitted function runs as.
+    """A jitted function with its graphs.
 
-    of_cells  those of calls with a Cell as the first argument: the function may be a method of the Cell
+    of_cells  for each Cell, the graphs of calls with that Cell as first argument: the function may be a method of the Cell
     """
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
@@ -105,12 +107,12 @@ class Compiled(CompiledFunction):
         self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method, graphs.must_be_whole)
 
     def all_graphs(self) -> list[Graphs]:
-        """Return the graphs of calls, for each Cell by itself; from now on calls are counted."""
+        """Return all collections of graphs, with one for each Cell; calls with Cells are counted from now on."""
         self.of_cells.ask()
         return [*super().all_graphs(), *self.of_cells.values()]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return what `_run` is given for a call: graphs are not given the Cell whose method it is."""
+        """Return the arguments of `_run` for a call.  If the first argument is a Cell, its graphs take the arguments after it."""
         if not (args and isinstance(args[0], Cell)):
             return self.graphs, self.function, args, kwargs, args
         cell, rest = args[0], args[1:]
@@ -120,7 +122,7 @@ class Compiled(CompiledFunction):
 
 
 class CompiledCell:
-    """The graphs that a Cell runs as."""
+    """A Cell with the graphs that it runs as."""
 
     shared: None = None
 
@@ -128,7 +130,7 @@ class CompiledCell:
         self.function = cell
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return what `_run` is given for a call."""
+        """Return the arguments of `_run` for a call; check the arguments against the inputs that the Cell declares."""
         cell = self.function
         if not cell._called:
             cell._begin_calls()
@@ -136,19 +138,23 @@ class CompiledCell:
         return _cells.of(cell), cell, args, kwargs, args
 
     def all_graphs(self) -> list[Graphs]:
-        """Return the graphs of the Cell's calls."""
+        """Return the one collection of graphs that calls of the Cell use."""
         return [_cells.of(self.function)]
 
 
 def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., Any]:
-    """Return the function that runs another one as graphs.  It works as a method too."""
+    """Return the jitted form of a function, which also works as a method.
+
+    must_be_whole  the option `fullgraph`: raise where a call would not run entirely as a graph
+    """
     shared = shared_graphs(function)
     names = _plain_parameters(function) if shared is None else None
     count = None if names is None else len(names)
     compiled = Compiled(function, Graphs(functools.partial(function_on, function), count, must_be_whole), shared)
     graphs, call, of_cells = compiled.graphs, compiled.call, compiled.of_cells
 
-    # Plain functions, and no other call before that of the graph: the operators of a small one take little time in eager mode.
+    # Fast paths: a plain function that calls the last graph directly. In eager mode a small function takes so little time that one more
+    # Python call would show.
     if names is not None:
         objects = {"tracing": tracing, "graphs": graphs, "of_cells": of_cells, "call": call, "id": id, "not_run": NOT_RUN}
         made = functools.wraps(function)(_with_parameters(names, objects))
@@ -174,7 +180,9 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
 
 
 def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the names of a function's parameters if each takes one argument and has no default; None if not, or if there are none."""
+    """Return the names of a function's parameters if all are positional-or-keyword without defaults; otherwise, or if there are
+    none, None.
+    """
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or code is None or not code.co_argcount or function.__defaults__:
         return None
@@ -184,9 +192,11 @@ def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 def _with_parameters(names: tuple[str, ...], objects: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the function `jitted` with these parameters: Python puts arguments by name in their places.
+    """Return a function `jitted` with exactly these parameters, so that Python itself assigns keyword arguments to them.
 
-    All other names in its text begin with `jit_`: a parameter may be called `id`.
+    All other names in its text begin with `jit_`, since a parameter may be called `id`.
+
+    objects  the values of these other names, without the prefix
     """
     first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
     body = f"""\
@@ -204,10 +214,11 @@ return jit_call(({given},), {{}})"""
 
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...]) -> Any:
-    """Run a call.
+    """Run a call: find its graph, or make one, and return the result.
 
-    named  the function or the Cell; eagerly it is called with `given` and `kwargs`
-    args   the arguments that graphs are given
+    known   the graphs to search
+    named   the function or the Cell; if it has to run eagerly, it is called with `given` and `kwargs`
+    args    the positional arguments for the graphs
     """
     recorded = bool(tracing) and state.tracer is not None
     if (result := known.run(args, kwargs, recorded)) is not NOT_RUN:
@@ -232,21 +243,24 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
-    """Return the template of a call, and its tensors in order."""
+    """Return the template of a call, and its tensors in order.
+
+    ValueError if an argument contains itself; NotShared if the graphs are shared, since then the culprit may be an enclosing variable.
+    """
     try:
         return flatten((args, kwargs))
-    except ValueError:  # something contains itself: a variable from around may, an argument may not
+    except ValueError:  # a container contains itself; enclosing variables may, arguments may not
         if isinstance(known, SharedGraphs):
             raise NotShared(is_lasting=True) from None
         raise
 
 
 _Found = tuple[Any, Template, Sequence[Tensor]]
-"""A graph, and the arguments as it is given them."""
+"""A cache entry, with the template and the tensors to run it on: a number among the arguments may have become a tensor."""
 
 
 def _found(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any, plain: bool = False) -> _Found:
-    """Return the graph for these arguments: one whose guards hold, else a new one."""
+    """Return the graph for these arguments: a cached one whose guards hold, or a new one."""
     found = _cached(known, template, tensors, plain)
     if found is not None:
         return found
@@ -299,7 +313,10 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 class _InGraphMode:
-    """A function during one call; its cached graphs outlive it, and do not keep it alive."""
+    """A user's function as GRAPH_MODE calls it: an object that runs it as a graph.
+
+    It is made for one call.  The cached graphs outlive it, and do not keep the function alive.
+    """
 
     def __init__(self, function: Any):
         self.__wrapped__ = function
@@ -313,14 +330,17 @@ class _InGraphMode:
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a user's function as a graph; anything else unchanged."""
+    """Return an object that runs a user's function as a graph in GRAPH_MODE; return anything else unchanged."""
     if not _is_for_graph_mode(function):
         return function
     return _InGraphMode(function)
 
 
 class _CompiledInGraphMode(CompiledFunction):
-    """The same for a function that is not jitted; it is made for each call, so that `_functions` keeps no function alive."""
+    """A function in GRAPH_MODE that is not jitted, with its graphs.
+
+    It is made for each call, so that `_functions` does not keep the function alive.
+    """
 
     def refused(self, reason: NotShared) -> None:
         super().refused(reason)
@@ -336,7 +356,7 @@ def _of_function(function: types.FunctionType) -> CompiledFunction:
 
 
 def _compiled_in_graph_mode(function: Any) -> CompiledFunction | CompiledCell | None:
-    """Return the graphs that a Cell or a function runs as in GRAPH_MODE; None if it runs as none."""
+    """Return the graphs of a Cell or a function in GRAPH_MODE; None in other modes, or for a callable that does not run as a graph."""
     if not graph_mode.mode:
         return None
     return CompiledCell(function) if isinstance(function, Cell) else _of_function(function) if _is_for_graph_mode(function) else None
@@ -351,9 +371,10 @@ def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.Function
 # -- gradients ---------------------------------------------------------------------------------------------------------------
 def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
              has_aux: bool, valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return what `gradients.grad.differentiate` does; None if a tape is needed (`joint_gradients`).
+    """Return what `gradients.grad.differentiate` returns, computed by a graph; None if a tape is needed (`joint_gradients`).
 
-    The caller has seen that nothing is recorded.  The result is None if it is not asked for.
+    The arguments are those of `differentiate`.  The caller has made sure that no tape or graph records this thread.  The result of the
+    function is None in the answer if `valued` is False.
     """
     count = len(args)
     if type(function) is types.MethodType:
@@ -374,7 +395,11 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
               valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return the same for a call of so many positional arguments that runs as a graph."""
+    """Return the result of `gradient` for a call that runs as a graph.
+
+    call   the arguments of `_run`
+    count  how many positional arguments the user's call has: `positions` counts these
+    """
     known, named, given, kwargs, _ = call
     trained = tuple([w.requires_grad for w in weights])
     key = (*positions, None, *map(id, weights), *trained, has_aux, valued)
@@ -401,15 +426,15 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
 
 
 def _on_tape(known: Graphs, why: str) -> None:
-    """Return None: the gradient that is to be taken needs a tape."""
+    """Note in the counts of calls that this gradient needs a tape, and why; return None."""
     if known.calls is not None:
         known.calls.needs_tape(Why(NEEDS_TAPE, why))
 
 
 def graphs_of_calls(function: Any) -> list[Graphs] | None:
-    """Return the graphs that calls of a jitted function, or in GRAPH_MODE of a function or a Cell, run as; None if it has none.
+    """Return the collections of graphs that calls of a function use; None if it does not run as a graph.
 
-    Those of a method of a Cell, `net.step`, are of this Cell alone.
+    function  a jitted function, a bound method, or in GRAPH_MODE a function or a Cell; for a method `net.step`, only the graphs of `net`
     """
     if type(function) is types.MethodType:
         compiled = graphs_of(function.__func__)

@@ -15,12 +15,12 @@ __all__ = ["GraphStats", "JitStats", "WayStats", "jit_stats"]
 
 @dataclass(frozen=True)
 class WayStats:
-    """Calls that ran in one way for one reason.
+    """The calls of one graph that ran in one way for one reason.
 
     way      the name of the way, as docs/how-a-call-runs.md lists them
-    why      the reason, in words; "" where there is none
-    way_out  what can be done about it; "" where nothing need be done
-    count    how many calls
+    why      the reason as text; "" if there is none
+    way_out  what a program can do about it; "" if nothing need be done
+    count    the number of calls
     """
 
     way: str
@@ -34,16 +34,16 @@ class WayStats:
 
 @dataclass(frozen=True)
 class GraphStats:
-    """A graph.
+    """One graph of a function, and how its calls ran.
 
-    number     among the graphs of the function; the first one is 1.  0 stands for calls that have no graph of their own
+    number     its number among the graphs of the function, from 1.  0 stands for all calls that have no graph of their own
     cause      the name of the cause for which it was made
     detail     what differs from the graph before
-    way_out    how a program can do without it; "" where nothing need be done
-    arguments  what it was made for
-    seconds    what making it took
-    nodes      how many nodes it has
-    ways       how the calls ran that took it, the commonest first
+    way_out    how a program can avoid making it; "" if nothing need be done
+    arguments  the arguments that it was made for, as text
+    seconds    the time that making it took
+    nodes      the number of its nodes
+    ways       how its calls ran, the commonest way first
     """
 
     number: int
@@ -65,10 +65,10 @@ class GraphStats:
 
 @dataclass(frozen=True)
 class JitStats:
-    """What is known of a function; `str` shows it.
+    """The graphs of a function and how its calls ran; `str` shows them as text.
 
     function  its name, with the line of its definition; "" if it has no graph yet
-    graphs    those that were made, the last hundred of each Cell
+    graphs    the graphs that were made, for each Cell at most the last hundred
     """
 
     function: str
@@ -81,7 +81,7 @@ class JitStats:
 
     @property
     def ways(self) -> Counter[str]:
-        """Return how many calls ran in each way, by its name."""
+        """Return how many calls ran in each way, by the name of the way."""
         counts: Counter[str] = Counter()
         for graph in self.graphs:
             counts.update({way.way: way.count for way in graph.ways})
@@ -93,16 +93,16 @@ class JitStats:
 
 
 def jit_stats(fn: Any, *, reset: bool = False) -> JitStats:
-    """Return the graphs of a function and how its calls ran.  Calls are counted from the first time that this is asked.
+    """Return the graphs of a function and how its calls ran.  Calls are counted from the first time that `jit_stats` is called for it.
 
     fn     a jitted function, a bound method of one, a Cell; in GRAPH_MODE also a function whose gradient is taken
     reset  True: begin to count from 0 again; the graphs stay
 
-    Functions that are made anew share graphs (docs/language.md): these are counted together.
+    Functions that a program makes again and again share graphs (docs/language.md): their calls are counted together.
 
     `ADJOINT_LOG=graphs` in the environment counts from the beginning, and writes each graph and each change of way to stderr.
 
-    TypeError for an object that does not run as a graph, or a `reset` that is no bool.
+    TypeError for an object that does not run as a graph, or a `reset` that is not a bool.
     """
     check_flag("jit_stats", "reset", reset)
     found = graphs_of_calls(fn)

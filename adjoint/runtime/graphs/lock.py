@@ -10,11 +10,11 @@ __all__ = ["lowering_lock"]
 
 
 class _Lock:
-    """The lock of lowering, and what it protects; a forked child process starts with an unheld one.
+    """The lock of lowering, with counters of the values that a lowering puts into Python objects; a forked child starts with an unheld
+    lock.
 
-    current  the lock of this process, also for a run that reads or writes Python state while a lowering has values in objects
-    exposed  how often a lowering has put values into objects of the program around, and
-    hidden   how often one has taken them back: while they are equal no object holds a value of a lowering
+    current  the lock of this process; a run that reads or writes Python state also takes it while such values are in objects
+    exposed, hidden  while they are equal, no Python object holds a value of a lowering
     """
 
     __slots__ = ("current", "exposed", "hidden")
@@ -23,11 +23,11 @@ class _Lock:
         self.anew()
 
     def expose(self) -> None:
-        """Call this before a value of a lowering is put into an object.  The lock is held."""
+        """Note that a value of a lowering is about to be put into an object of the user's.  The caller holds the lock."""
         self.exposed = self.hidden + 1
 
     def hide(self) -> None:
-        """Call this after all of them have been taken back."""
+        """Note that all such values have been taken out of the objects again."""
         self.hidden = self.exposed
 
     def anew(self) -> None:

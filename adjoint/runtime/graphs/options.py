@@ -70,7 +70,7 @@ def _tell(name: str, value: Any, why: str) -> None:
 
 
 class JitConfig:
-    """MindSpore's configuration of a compilation.  It is checked and stored, and has no effect: there is one way of running a graph.
+    """MindSpore's configuration of a compilation.  It is checked and stored, but has no effect, since graphs run in one way only.
 
     jit_level         "", "O0", "O1" or "O2"
     exc_mode          "auto", "sink" or "no_sink"
@@ -108,9 +108,9 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def jit_class(cls: _Class) -> _Class:
-    """Mark a class whose objects are used in graphs; it has no effect, since methods of any class are parsed.
+    """Mark a class whose objects are used in graphs; this has no effect, since methods of any class are parsed.
 
-    TypeError if `cls` is no class, or a Cell.
+    TypeError if `cls` is not a class, or is a Cell.
     """
     if not isinstance(cls, type):
         raise TypeError(f"For 'jit_class', the decorator can only be used for class type, but got {cls!r}.")

@@ -11,9 +11,9 @@ __all__ = ["parsed"]
 
 
 def parsed(method: MethodType, *args: Any) -> Any:
-    """Call a bound method that branches on the numbers of tensors.
+    """Call a bound method that branches on the numbers of tensors, and return its result.
 
-    In a graph, code of the package normally runs once, on tensors without values; this method is parsed instead, so that its branches
+    In a graph, code of the package normally runs once, on tensors without values.  This method is parsed instead, so that its branches
     become branches of the graph.
     """
     graph = emitter()

@@ -1,12 +1,12 @@
-"""Graphs for any size: a batch size that changes needs no parsing, no autodiff and no optimisation.
+"""Graphs for any size: when a batch size changes, nothing is parsed, differentiated or optimised again.
 
     f(x: f32[32, 10])     parsed, as for any new argument
     f(x: f32[16, 10])     parsed once more, for f32[n, 10]; the graph is specialised to n = 16
     f(x: f32[24, 10])     specialised to n = 24
 
-While a function is parsed for f32[n, 10], a question of Python's about `n` is answered only if the answer is the same for all sizes
-(`lowering.graph_sizes`).  Otherwise the attempt fails, and each size is parsed.  After specialising, the type of each value is inferred
-anew, and must be the type of the graph for any size with its number put in.
+While a function is parsed for f32[n, 10], a Python expression that depends on `n` is evaluated only if the answer is the same for all sizes
+(`lowering.graph_sizes`).  Otherwise the attempt fails, and the function is parsed for each size.  After specialising, the type of each
+value is inferred again; it must be the type in the graph for any size with the number in place of the name.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
 
 _MOST = 4
-"""Graphs for any size that are kept for arguments that differ in their sizes alone."""
+"""Limit of the graphs for any size that are kept for arguments of one template without sizes."""
 
 
 _MOST_SIZES = 512
-"""Sizes that came once and are remembered, of a graph for any size."""
+"""Limit of the sizes that a graph for any size remembers as having come once."""
 
 
 class _Seen:
-    """What is known of calls whose arguments differ in their sizes alone.
+    """What is remembered of calls whose arguments differ in their sizes only.
 
-    last     the types of the arguments of the last graph
-    graphs   the graphs for any size, the last used first
-    refused  types for which there is none
+    last     the types of the arguments for which a graph was asked last
+    graphs   the graphs for any size, the newest first
+    refused  types with named sizes for which no graph could be made
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,12 @@ class _Seen:
         self.refused: set[tuple[TensorType, ...]] = set()
 
     def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return what makes a call whose sizes are new; None if there is to be a graph for them."""
+        """Return a function that runs a call with sizes that have not come before, without a graph of their own.
+
+        Return None if these sizes are to get a graph.
+
+        now  the types of the arguments
+        """
         for graph in self.graphs:
             if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
                 self.last = now
@@ -71,9 +76,10 @@ class _Seen:
 
 
 def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
-    """Return the graph of a subject and what it runs alone, from one for any size; None if it has to be parsed for its sizes.
+    """Return the graph of a function specialised from a graph for any size, with its optimised form; None if it has to be parsed instead.
 
-    seen  by the template of arguments without sizes
+    seen     what is known of earlier calls, by the template of the arguments without sizes
+    subject  the function and the arguments
     """
     now = subject.arguments.types
     key = subject.arguments.without_sizes()
@@ -98,9 +104,9 @@ def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowe
 
 
 def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tuple[TensorType, ...] | None:
-    """Return types with names in place of the sizes that differ; None if something else differs, or a size is below `LEAST`.
+    """Return types with a name in place of each size that differs; None if anything else differs, or a size is below `LEAST`.
 
-    Sizes that were equal and are equal again have one name: the batch of the inputs and that of the labels.
+    Sizes that were equal and are equal again get the same name, such as the batch of the inputs and that of the labels.
     """
     names: dict[tuple[int, int], str] = {}
     found: list[TensorType] = []
@@ -120,7 +126,7 @@ def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tupl
 
 
 def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[str, int] | None:
-    """Return the numbers of the names in types; None if the types do not match, or a number is below `LEAST`."""
+    """Return the sizes that named sizes have in the types `now`; None if the types do not match, or a size is below `LEAST`."""
     sizes: dict[str, int] = {}
     for pattern, type_ in zip(general, now, strict=True):
         if pattern.dtype is not type_.dtype or pattern.rank != type_.rank:
@@ -154,7 +160,10 @@ class AnySize:
         self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
     def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return what makes a call with sizes that it has not made a call with; None if there is to be a graph for them."""
+        """Return a function that runs a call with these sizes the first time they come; None if they are to get a graph.
+
+        That is so if the sizes have come before, or if the graph cannot run node by node.
+        """
         in_order, filled, key = self._in_order, self._filled, tuple(sizes.values())
         if in_order is None or filled is None or key in self._ran or (self._differentiates and not in_order.fits(tensors)):
             return None
@@ -182,7 +191,7 @@ class AnySize:
         return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
 
     def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Alone] | None:
-        """Return the graph for these sizes, and what it runs alone; None if an op cannot have them: parsing says where."""
+        """Return the graph for these sizes, with its optimised form; None if an op does not accept them: parsing then reports where."""
         known = self.lowered
         try:
             alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes, self._hooked)
@@ -195,11 +204,15 @@ class AnySize:
 
 
 _Derived = dict[Hashable, "tuple[Graph, Function, Inferences] | None"]
-"""Graphs for any size that are made of one, by what they are, each with its optimised function; None if each size needs its own."""
+"""Graphs for any size derived from another one, by their keys, each with its optimised function and its inferred types; None if the derived
+graph has to be made for each size.
+"""
 
 
 class SizedGraph(Graph):
-    """A graph for some sizes.  Its module is specialised when it is first looked at, which a run of the optimised function does not.
+    """A graph specialised to some sizes.
+
+    Its module is specialised when it is first accessed; a run of the optimised function never accesses it.
 
     general  the graph for any size
     """
@@ -211,12 +224,12 @@ class SizedGraph(Graph):
 
     @property
     def module(self) -> Module:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the module with numbers for names."""
+        """Return the module with numbers in place of the named sizes."""
         return self._specialised()[0]
 
     @property
     def sites(self) -> dict[Value, Any]:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the calls of cells, by the keys of the nodes of the module."""
+        """Return the calls of cells, by the keys of their nodes in the specialised module."""
         return self._specialised()[1]
 
     def _specialised(self) -> tuple[Module, dict[Value, Any]]:
@@ -226,10 +239,11 @@ class SizedGraph(Graph):
         return self._made
 
     def derived(self, key: Hashable, make: Callable[[Graph], Graph]) -> tuple[Graph, Function] | None:
-        """Return a graph that is made of this one, and its optimised function; None if it has to be made for these sizes.
+        """Return a graph derived from this one, and its optimised function; None if it has to be made for these sizes.
 
-        key   what it is, among those that are made of this graph
-        make  makes it of the graph for any size; called once for all sizes.  It runs alone, as this one does
+        key   identifies the derived graph among those derived from this one
+        make  derives the graph from the graph for any size; called once for all sizes.  It must run no code of the user's, as this graph
+              does not
         """
         if key not in self._derived:
             self._derived[key] = _made_for_any_size(self.general, make, self._sizes)
@@ -265,7 +279,9 @@ def _specialised(graph: Graph, sizes: Mapping[str, int]) -> tuple[Module, dict[V
 
 
 def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
-    """Return a function for some sizes, whose types are those for any size; ValueError if that is not so."""
+    """Return a function specialised to some sizes; ValueError if the type of a value is not its type for any size with the numbers
+    put in.
+    """
     made = SIZED.on(function, sizes=[f"{name}:{number}" for name, number in sizes.items()])
     for old, new in zip(_values(function.body), _values(made.body), strict=True):
         if substituted(old.type, sizes) is not new.type:
@@ -296,11 +312,11 @@ def _leaves(value: Any) -> list[Any]:
 
 
 _DEEPEST = 12
-"""How deep functions are looked into for the sizes that they hold."""
+"""Limit of the depth to which functions are searched for sizes that they hold."""
 
 
 def _knows_sizes(x: Any, depth: int = 0) -> bool:
-    """Return True if a function or a value may hold a size of the graph: what it does would be for no size at all."""
+    """Return True if a function or a value may hold a named size: it would then compute with a name instead of a number."""
     if type(x) is GraphSize or isinstance(x, Remade) or depth > _DEEPEST:
         return True
     if isinstance(x, types.FunctionType):

@@ -1,4 +1,4 @@
-"""A graph that is bound, and what is known of it: what a call gives it and gets from it, whatever way the call takes."""
+"""A graph that is bound to run, with what all ways of running it have in common: arguments, results, and the reasons for a way."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ __all__ = ["BoundGraph"]
 
 
 class BoundGraph:
-    """A graph that is bound.
+    """A graph that is bound to run.
 
     lowered    the function, lowered to a graph
-    record     that of the graph in the function's history
-    plan       its plan, bound
-    kind       the hash of the template
-    nodes      how many nodes it has
-    slots      those of the outline of the result
+    record     the record of the graph in the function's history
+    plan       the bound plan, which runs it
+    kind       the hash of the template of its arguments
+    nodes      the number of its nodes
+    slots      the slots for tensors in the outline of the result
     leaves     True if a run may leave the graph, because of what the user's Python code does
-    around     the cells in whose calls the user's code runs
-    fill       makes the result of the tensors, if nothing is written
-    call       how the graph is called, if its result can be written as text
-    may_share  True if it writes a plain tensor from outside: the caller may give that tensor as an argument, too
-    is_one_call  True if the plan is all that there is to do: `plan.call_function`, once there is one, does a call
-    observed   what runs instead as long as forward hooks change nothing, if there is such a thing and it has been asked for
+    around     references to the cells in whose calls the user's code runs
+    fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
+    call       the text of a call of the graph; None if its arguments or result cannot be written as text
+    may_share  True if it writes a tensor from outside that is not a Parameter: the caller may pass the same tensor as an argument
+    is_one_call  True if running the plan is all that a call does; `plan.call_function`, once it is compiled, then does a whole call
+    observed   the form that runs as long as forward hooks change nothing; None if there is none, or none has been asked for
     """
 
     def __init__(self, lowered: Lowered, template: Template, record: MadeGraph, alone: Alone | None = None, count: int | None = None):
@@ -71,17 +71,17 @@ class BoundGraph:
 
     @functools.cached_property
     def is_decided(self) -> bool:
-        """True if there are branches or loops in the graph: tensors decide what runs."""
+        """True if the graph has branches or loops that depend on tensors."""
         return is_decided(self.lowered.graph)
 
     @functools.cached_property
     def why_not_observed(self) -> Why:
-        """Why the user's code in the graph cannot be taken to change nothing that comes after it."""
+        """The reason why a run cannot check that the user's code in the graph changes nothing that comes after it."""
         return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
 
     @property
     def parts(self) -> HeadAndTail | None:
-        """The graph in two parts; None if it has no tail that is worth it."""
+        """The graph in two parts; None if no part at its end is worth running as a graph of its own."""
         if self._parts is False:
             # Two threads may both make it: the parts are equal.
             self._parts = head_and_tail(self.lowered.graph, first=self.observed is None) or True
@@ -89,7 +89,13 @@ class BoundGraph:
 
     # -- before a run ----------------------------------------------------------------------------------------------------
     def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
-        """Raise CompileError if a tensor that is written in place has two names in the graph, where it would be two tensors."""
+        """Raise CompileError if a tensor that is written in place is passed twice, or is also read from outside the function.
+
+        The graph would treat its two names as two tensors.
+
+        named    the function, for the message
+        tensors  the tensors among the arguments
+        """
         lowered, tape = self.lowered, state.tracer
         one: Callable[[Tensor], int] = tape.identity if tape is not None and tape.emits is False else id
         given = [one(x) for x in tensors]
@@ -102,9 +108,10 @@ class BoundGraph:
                 raise errors.written_under_two_names(definition_of(named), from_outside=True)
 
     def checked(self, call: Call) -> bool:
-        """Check what a call is given, if tensors are written in place that it may have two names for; return whether they are.
+        """Check a call for tensors that are written in place under two names; return True if the check was needed.
 
-        An argument may be a name of a Parameter on a tape.
+        It is needed if the graph writes arguments or tensors that may be arguments.  On a tape it is also needed if it writes Parameters,
+        which an argument may then refer to.
         """
         if self._writes or (self.lowered.rewritten and state.tracer is not None):
             self.check_written(call.named, call.tensors)
@@ -112,16 +119,23 @@ class BoundGraph:
         return False
 
     def may_be_hooked(self) -> bool:
-        """Return True if forward hooks may be added that run at the end of a cell which is being called then."""
+        """Return True if a cell that is being called may get forward hooks meanwhile, to run at the end of its call."""
         return any(cell is None or cell._hooks for cell in [reference() for reference in self.around])
 
     def alive(self) -> list[Any]:
-        """Return what a run holds until its end: hooks may replace what the graph has read, which eager mode's frames keep alive."""
+        """Return the objects that a run must keep alive until it ends.
+
+        Hooks may replace what the graph has read; in eager mode frames keep the old objects alive.
+        """
         return self.lowered.guards.alive()
 
     # -- after it --------------------------------------------------------------------------------------------------------
     def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
-        """Return what the function returns, and write the arguments that it wrote in place."""
+        """Return what the function returns, and write the arguments that it writes in place.
+
+        results  the tensors that the graph has computed
+        tensors  the tensors among the arguments
+        """
         lowered, slots = self.lowered, self.slots
         if self.fill is not None:
             return self.fill(*results)
@@ -132,7 +146,7 @@ class BoundGraph:
         return filled(lowered.outline, leaves)
 
     def changed_by(self, symbol: str) -> Why:
-        """Return why a run has left the graph at some forward hooks."""
+        """Return the reason for a run having left the graph at the forward hooks of a cell, whose node has this symbol."""
         host = self.lowered.graph.hosts.get(symbol)
         cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
         if cell is None or cell._hooks is None:
@@ -142,12 +156,12 @@ class BoundGraph:
         return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
 
     def not_whole(self, way: Way, why: Why) -> Exception:
-        """Return the error of a call that would not run whole."""
+        """Return the error for a call with `fullgraph=True` that would take this way, for this reason."""
         return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)
 
 
 def _number(kind: type, x: Any) -> Any:
-    """Return the number of a 0-d tensor; a missing value stands for a result that is None."""
+    """Return the number in a 0-d tensor, as an object of `kind`; return anything else unchanged, such as None for a missing result."""
     return kind(x.item()) if isinstance(x, Tensor) else x
 
 

@@ -25,13 +25,13 @@ from adjoint.runtime.process.context import get_context
 __all__ = ["Graphs", "GraphsOfCells"]
 
 _KEPT = 64
-"""Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
+"""Limit of the graphs that are kept for one template of arguments, the last used first: each call checks their guards in order."""
 
 _QUICK = 8
-"""Kinds of arguments that are tried one after the other before a template is made."""
+"""Limit of the kinds of arguments that are tried one after the other before a template is made."""
 
 _TEMPLATE = 1500
-"""Estimated bytes of a template and its list."""
+"""Estimated bytes of a template and its list of graphs."""
 
 
 class _Lowered(Protocol):
@@ -47,7 +47,7 @@ class _Entry(Protocol):
 
 
 class _Entries(list[Any]):
-    """The graphs of a template.
+    """The graphs for one template of arguments.
 
     used  the period of the budget in which they were last looked up
     """
@@ -60,10 +60,10 @@ class _Entries(list[Any]):
 
 
 class Graphs(dict[Template, _Entries]):
-    """A map from templates to graphs, the last used first.
+    """The graphs of one function or Cell: a map from templates to lists of graphs, the last used first.
 
-    A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under
-    `lowering_lock`, which must be held to add an entry.
+    A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under `lowering_lock`, which
+    must be held to add an entry.
     """
 
     __slots__ = (
@@ -74,44 +74,46 @@ class Graphs(dict[Template, _Entries]):
     def __init__(self, call: Callable[..., Any], count: int | None = None, must_be_whole: bool = False) -> None:
         super().__init__()
         self.call = call
-        """Runs the function or cell on a lowering."""
+        """Runs the function or cell while it is lowered: takes the lowering and the arguments."""
         self.count = count
-        """How many arguments `quick` is given one by one; None: it is given `args` and `kwargs`."""
+        """The number of positional arguments that `quick` takes one by one; None if it takes `args` and `kwargs`."""
         self.must_be_whole = must_be_whole
-        """True if a call raises that would not run whole: `fullgraph=True`."""
+        """True (`fullgraph=True`) if a call must raise where it would not run entirely as a graph."""
         self.history = History()
-        """Why each graph was made."""
+        """The graphs that were made, and why."""
         self.calls: CallCounts | None = None
-        """How the calls ran; None until somebody asks."""
+        """Counts of how the calls ran; None until somebody asks for them."""
         self.constant: set[Any] = set()
-        """Keys of places of Python state whose numbers Python needs while parsing: each number has a graph."""
+        """Keys of places of Python state whose numbers Python needs to know while parsing: each number has its own graph."""
         self.any_size: dict[Template, Any] = {}
-        """By the template of the arguments without their sizes, the graphs for any size (`graphs.sizes`)."""
+        """The graphs for any size (`any_size`), by the template of the arguments without their sizes."""
         self.numbers = ChangingNumbers()
-        """Which numbers among the arguments are inputs."""
+        """Decides which numbers among the arguments are inputs of the graphs."""
         self.state = ChangingState()
-        """Which attributes and names outside of the function are read in each run."""
+        """Decides which attributes and names outside of the function are read in each run."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
-        """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
+        """Fast path: graphs whose arguments are all positional tensors, if used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None
-        """Fastest path: it runs the graph used last, or returns NOT_RUN if another is needed (`BoundPlan.call_function`)."""
+        """Fastest path: runs the graph used last, or returns NOT_RUN if another graph is needed (`BoundPlan.call_function`)."""
         self.recorded: Callable[..., Any] | None = None
-        """The same where calls are recorded on a tape."""
+        """The same for calls that are recorded on a tape."""
         self.others: dict[int, Callable[..., Any]] = {}
-        """The same for the graphs used last with arguments of each of some kinds, by the hashes of their templates."""
+        """The functions of the graphs used last with some other kinds of arguments, by the hashes of the templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
-        """The same for gradients, by what is asked for (`joint_gradients`)."""
+        """The functions that compute gradients, by what is asked for (`jit._gradient`)."""
         if is_logged():
             self.ask()
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
-        """Return the graph for positional tensors of these types and no other arguments, or None: then `find` may still have it."""
+        """Return the graph for positional tensors of these types and no other arguments.  If this returns None, `find` may still
+        have one.
+        """
         entries = self._of_tensors.get(types)
         return None if entries is None else self._holding(entries)
 
     def find(self, template: Template, plain: bool = False) -> Any:
-        """Return the graph for these arguments whose guards hold, or None.
+        """Return the cached graph for these arguments whose guards hold; None if there is none.
 
         plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
         """
@@ -132,12 +134,15 @@ class Graphs(dict[Template, _Entries]):
         return None
 
     def once(self, template: Template, tensors: Sequence[Any]) -> Callable[[], Any] | None:
-        """Return what makes a call with sizes that are new, without a graph of their own; None if there is to be one."""
+        """Return a function that runs a call with new sizes without a graph of their own; None if the sizes are to get a graph."""
         seen = self.any_size.get(template.without_sizes()) if self.any_size and not get_context("save_graphs") else None
         return None if seen is None else seen.once(template.types, tensors)
 
     def add(self, template: Template, entry: _Entry) -> None:
-        """Add a new graph; drop those of the same template whose guards can never hold again, and the oldest if there are too many."""
+        """Add a new graph.
+
+        Drop graphs of the same template whose guards can never hold again, and the oldest one if there are too many.
+        """
         entries = self.get(template)
         if entries is None:
             entries = self[template.lasting()] = _Entries()
@@ -147,14 +152,20 @@ class Graphs(dict[Template, _Entries]):
         budget.charge(entry.nbytes)
 
     def ask(self) -> CallCounts:
-        """Count the calls from now on."""
+        """Count the calls from now on, and return the counts."""
         if self.calls is None:
             self.calls = CallCounts(self.history)
             self._forget_quick()
         return self.calls
 
     def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
-        """Take this for the graph used last, which `made` records; `kind` is the hash of its template, and `way` how it runs."""
+        """Make `quick` the function that is tried first.
+
+        kind   the hash of the template of its graph
+        quick  runs a call as that graph, or returns NOT_RUN
+        made   the record of the graph
+        way    how the function runs it
+        """
         if self.calls is not None:
             quick = self.calls.counting(quick, made, way)
         self.quick = quick
@@ -163,13 +174,18 @@ class Graphs(dict[Template, _Entries]):
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
 
     def use_recorded(self, recorded: Callable[..., Any] | None, made: MadeGraph) -> None:
-        """Take this for the graph used last where calls are recorded."""
+        """Make `recorded` the function that is tried first for calls that a tape records; None for none.  `made` is the record of its
+        graph.
+        """
         if self.calls is not None and recorded is not None:
             recorded = self.calls.counting(recorded, made, RECORDED, Why(RECORDED_AROUND))
         self.recorded = recorded
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
-        """Return the result of one of the graphs used last; NOT_RUN if another may be needed."""
+        """Return the result of a call by one of the graphs used last; NOT_RUN if another graph may be needed.
+
+        recorded  True if a tape records the call
+        """
         last = self.recorded if recorded else self.quick
         if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
             return NOT_RUN
@@ -183,18 +199,18 @@ class Graphs(dict[Template, _Entries]):
         return NOT_RUN
 
     def drop(self, entries: _Entries, entry: int) -> None:
-        """Drop a graph, given by its id, whose guards can never hold again."""
+        """Drop the graph with the id `entry`, whose guards can never hold again."""
         self._forget_quick()
         self.any_size.clear()
         self.history.gone = next((other.lowered.guards.gone for other in entries if id(other) == entry), "")
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
-        """Yield (period of the last use, bytes) of each template with its graphs."""
+        """Return (period of the last use, bytes) for each template with its graphs."""
         return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
 
     def evict(self, until: int) -> None:
-        """Drop the templates last used in the period `until` or before, and those whose objects have been freed."""
+        """Drop the templates last used in the period `until` or before, and templates that refer to objects which have been freed."""
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
@@ -204,7 +220,7 @@ class Graphs(dict[Template, _Entries]):
         self._forget_quick()
 
     def begin_period(self) -> None:
-        """Clear the fast path, so that the next use of each graph marks its template."""
+        """Clear the fast paths, so that the next use of each graph marks its template with the new period."""
         self._of_tensors = {}
         self._forget_quick()
 
@@ -215,19 +231,21 @@ class Graphs(dict[Template, _Entries]):
 
 
 class GraphsOfCells(dict[int, Graphs]):
-    """The graphs of cells, by the ids of the cells, which they do not keep alive."""
+    """The graphs of cells, by the ids of the cells.  They do not keep the cells alive."""
 
     def __init__(
         self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None, must_be_whole: bool = False
     ) -> None:
         super().__init__()
         self._call, self._count, self._must_be_whole = call, count, must_be_whole
-        """Returns `Graphs.call` for a cell; `Graphs.count` and `Graphs.must_be_whole`."""
+        """`_call` takes a weak reference to a cell and returns `Graphs.call`; the other two are `Graphs.count`
+        and `Graphs.must_be_whole`.
+        """
         self._asked = False
         self._living: dict[int, weakref.ref[Cell]] = {}
 
     def of(self, cell: Cell) -> Graphs:
-        """Return the graphs of a cell."""
+        """Return the graphs of a cell, made on the first request."""
         key = id(cell)
         found = self.get(key)
         if found is None:

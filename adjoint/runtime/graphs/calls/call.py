@@ -13,13 +13,13 @@ __all__ = ["Call"]
 
 
 class Call(NamedTuple):
-    """One call.
+    """One call, for which a graph has been found.
 
     known     the graphs of the function
-    template  that of the arguments, None if all of them are tensors
-    named     the function, or the Cell
-    tensors   those among the arguments
-    args, kwargs  what `named` is given where it runs eagerly
+    template  the template of the arguments; None if all of them are positional tensors
+    named     the function or the Cell
+    tensors   the tensors among the arguments
+    args, kwargs  the arguments for `named` if the call runs eagerly
     """
 
     known: Graphs

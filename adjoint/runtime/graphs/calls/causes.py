@@ -15,14 +15,14 @@ from adjoint.runtime.graphs.reports.ways import DROPPED, FIRST, GONE, READ, STRU
 __all__ = ["cause_of"]
 
 _COMPARED = 16
-"""How many kinds of arguments, the last ones, are looked at for the nearest one."""
+"""How many templates, the newest ones, are compared to find the nearest one."""
 
 _SHOWN = 60
-"""Most characters of a value."""
+"""Limit of the characters of a value in a text."""
 
 
 def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tuple[Cause, str]:
-    """Return the cause for which a graph is to be made, and a text that says how these arguments differ from those of the nearest graph.
+    """Return the cause for which a graph is to be made, and a text that says how the arguments differ from those of the nearest graph.
 
     parameters  the names of the arguments by position
     """
@@ -44,7 +44,7 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
 
 
 def _change(guards: Guards) -> tuple[Cause, str]:
-    """Return the same for a graph of these arguments whose guards do not hold any more."""
+    """Return the cause and the text for arguments that have a graph, but one whose guards do not hold any more."""
     found, loc = guards.broken_at()
     place = user_place(loc)
     where = f" (read at {place.file}:{place.line})" if place is not None and found else ""
@@ -66,7 +66,7 @@ def _said(difference: TemplateDifference, parameters: Sequence[str]) -> str:
 
 
 def _named(path: Sequence[Any], parameters: Sequence[str]) -> str:
-    """Return how the user's code writes a part of the arguments; the path begins in `(args, kwargs)`."""
+    """Return how the user's code would write a part of the arguments; the path begins in `(args, kwargs)`."""
     kind, first, *rest = path
     name = parameters[first] if kind == 0 and first < len(parameters) else str(first)
     return f"`{name}{''.join(f'[{part!r}]' for part in rest)}`"
@@ -78,7 +78,7 @@ def _shown(node: Any) -> str:
 
 
 def _words(node: Any) -> Iterator[str]:
-    """Yield the words that show a node of a template."""
+    """Yield the words that describe a node of a template."""
     if isinstance(node, TensorType):
         yield str(node)
     elif isinstance(node, tuple) and len(node) == 2 and node[0] is object:

@@ -78,33 +78,34 @@ _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 
 
 _WhyNot = Callable[[Call], Why]
-"""Says why a call does not run as a graph."""
+"""Returns the reason why a call does not run as a graph."""
 
 
 class CallWay(Protocol):
-    """How calls of a graph run."""
+    """One way in which calls of a graph run."""
 
     def run(self, call: Call) -> Any:
-        """Return the result of a call."""
+        """Run a call and return its result."""
         ...
 
 
 class Entry:
-    """A graph that is ready to run.
+    """A graph that is ready to run, as the cache keeps it.
 
     lowered  the function, lowered to a graph
-    graph    the same, bound
+    graph    the same graph, bound to run
     made     the record of it in the function's history
     nbytes   an estimate of its bytes
-    _way     how calls run where nothing is recorded, and `_recorded` how they run on a tape; None before the first one
-    _gradients  those that have been asked for, by the ids of what they are asked for, which they keep alive
+    _way     how calls run without a tape; None before the first such call
+    _recorded  how calls run on a tape; None before the first such call
+    _gradients  the gradients asked for so far.  The keys hold ids of Parameters; each entry keeps these Parameters alive
     """
 
     def __init__(self, lowered: Lowered, template: Template, alone: Alone | None = None, count: int | None = None,
                  made: MadeGraph | None = None):
         self.lowered, self.made = lowered, made or MadeGraph(0, FIRST, "", "", 0.0)
         self.graph = graph = BoundGraph(lowered, template, self.made, alone, count)
-        guards = lowered.guards.count() if alone is None else 0  # those of a graph for any size are its own
+        guards = lowered.guards.count() if alone is None else 0  # a graph for any size counts its own guards
         self.made.nodes = graph.nodes
         self.nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
         self._way: CallWay | None = None
@@ -112,7 +113,7 @@ class Entry:
         self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
 
     def run(self, call: Call) -> Any:
-        """Return the result of a call whose guards hold."""
+        """Run a call for which the guards hold, and return its result."""
         # Two threads may both choose a way: the objects are equal.
         if state.tracer is None:
             way = self._way
@@ -125,9 +126,9 @@ class Entry:
         return way.run(call)
 
     def gradient(self, template: Template, *asked: Any) -> JointGradient | str:
-        """Return the gradient of the graph, for arguments of this template; a text that says why a tape is needed, if it is.
+        """Return the gradient of the graph for arguments of this template; if a tape is needed instead, return a text that says why.
 
-        `asked` is that of `GradientOf`.
+        asked  the fields of `GradientOf`
         """
         if self.graph.may_share:
             return "a tensor from outside is written, and an argument may be the same one"
@@ -145,11 +146,14 @@ class Entry:
 
 def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, str], arguments: str, begun: float,
          alone: Alone | None = None) -> Entry:
-    """Return the entry of a new graph, and add it to the cache.
+    """Return the cache entry of a new graph, after adding it to the cache.
 
-    cause      why it was made, with what differs from the graph before
-    arguments  what it was made for, as a record shows it
-    begun      when `perf_counter` said that its lowering began
+    known      the cache of the function
+    made       the new graph
+    cause      why it was made, and what differs from the graph before
+    arguments  the arguments that it was made for, as text
+    begun      the time of `perf_counter` when its lowering began
+    alone      its optimised form, if it was specialised from a graph for any size
     """
     record = known.history.made(*cause, arguments, perf_counter() - begun)
     entry = Entry(made, template, alone, known.count, record)
@@ -160,26 +164,32 @@ def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, s
 
 
 def subject_for(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
-    """Return what a lowering needs to know of a function or a Cell."""
+    """Return what a lowering needs to know of a function or a Cell.
+
+    call      runs the function on a lowering
+    template  the template of the arguments
+    named     the function or Cell, for names in messages and in the IR
+    constant  keys of places whose numbers Python needs to know while parsing
+    """
     return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
 
 
 def shown(template: Template, tensors: Sequence[Tensor]) -> str:
-    """Return the arguments as a record shows them."""
+    """Return the text that shows the arguments in a record."""
     args, kwargs = template.build([template.numbers.get(i, x) for i, x in enumerate(tensors)])
     return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
 
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
-    """Return how calls of a graph run where nothing is recorded, without calling it, and the graph bound for that."""
+    """Return how calls of a graph run without a tape, and the graph bound for that, without running a call."""
     template, known = flatten(((), {}))[0], Graphs(way_of)
     graph = BoundGraph(lowered, template, MadeGraph(0, FIRST, "", "", 0.0))
     return _way_of(graph, Call(known, template, way_of, (), (), {})), graph
 
 
 def _way_of(graph: BoundGraph, call: Call) -> CallWay:
-    """Return how calls of a graph run where nothing is recorded; `call` is the first one."""
+    """Return how calls of a graph run without a tape; `call` is the first one."""
     if not graph.leaves:
         return AsGraph(graph)
     looking = Looking(graph, call)
@@ -191,7 +201,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
 
 
 def _way_on_tape(graph: BoundGraph) -> CallWay:
-    """Return how calls of a graph run that are recorded on a tape."""
+    """Return how calls of a graph run on a tape."""
     return _otherwise(graph, _why_recorded) if graph.leaves else AsGraph(graph)
 
 
@@ -208,13 +218,16 @@ def _why_users_code(call: Call) -> Why:
 
 
 def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
-    """Return how calls of a graph run in which hooks may do more than look."""
+    """Return how calls of a graph run if hooks in it may replace values or change state."""
     return AlongPath(graph, why) if graph.is_decided else Eagerly(graph, why)
 
 
 # -- the ways --------------------------------------------------------------------------------------------------------------
 class AsGraph:
-    """No hook may do more than look, unless one is added to a Cell in whose call the user's code runs."""
+    """Runs calls as the compiled graph: no hook in it may replace values or change state.
+
+    A call runs another way if a hook may be added to a Cell in whose call the user's code runs.
+    """
 
     def __init__(self, graph: BoundGraph):
         self._graph = graph
@@ -235,7 +248,7 @@ class AsGraph:
         return result
 
     def _way(self, calls: CallCounts, tape: Any, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
-        """Return how a call has run."""
+        """Return the way in which a call has just run, with the reason."""
         graph = self._graph
         if tape is not None:
             return RECORDED, calls.on_tape(Why(RECORDED_AROUND))
@@ -251,27 +264,30 @@ class AsGraph:
 
 
 def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
-    """Return why a graph does not run optimised."""
+    """Return why a graph does not run in its optimised form."""
     if any(x._hooks for x in (*tensors, *graph.lowered.graph.state.values())):
         return Why(WAITING_HOOK)
     return Why(NOT_OPTIMISED, reason(graph.lowered.graph) or "it calls Python where only a tape or a run of its own knows what for")
 
 
 class Looking:
-    """Forward hooks are expected to look.  Where one has done more, the call goes on along the path (`_followed`)."""
+    """Runs calls as the graph, and checks after each forward hook that it has only looked at values.
+
+    If a hook has done more, the call goes on along the path (`_followed`).
+    """
 
     def __init__(self, graph: BoundGraph, call: Call):
         self._graph = graph
         self._called_as: tuple[Callable[[], Any], ...] = (weakref.ref(call.known), reference(call.named))
         self._observed = graph.observed = observed(graph.lowered.graph, call=graph.call, caller=weakref.ref(self))
-        # It does not refer to this object: so a graph is freed when it is let go.
+        # No reference to this object: the cycle would keep the graph alive until the collector runs.
         self._otherwise: CallWay | None = None
         if self._observed is not None:
             self._otherwise = _otherwise(graph, functools.partial(_why_left, graph, self._observed.beginning))
 
     @property
     def is_possible(self) -> bool:
-        """Whether a run can be gone on with where a hook has done more."""
+        """Whether a run can be continued where a hook has done more than look."""
         return self._observed is not None
 
     def run(self, call: Call) -> Any:
@@ -298,7 +314,10 @@ class Looking:
             del alive
 
     def _left(self, call: Call, run: ObservedRun, deviation: Deviation | None = None) -> Any:
-        """Return the result of a call whose run has left the graph at the hooks that have been called last."""
+        """Return the result of a call whose run has left the graph at the hooks that were called last.
+
+        deviation  raised by the run, if a hook returned values of other types than the graph was made for
+        """
         why = self._graph.changed_by(run.called)
         if call.known.must_be_whole:
             if deviation is not None:
@@ -306,7 +325,7 @@ class Looking:
             raise self._graph.not_whole(LEFT, why)
         return _followed(self._graph, call, lambda call: why, run.log, deviation, why)
 
-    # -- what the function of a call turns to (`observed_hooks.Caller`) ---------------------------------------------------
+    # -- called by the compiled function of a call (`observed_hooks.Caller`) ------------------------------------------------
     def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
         known, named = [found() for found in self._called_as]
         run = self._reached(*state)
@@ -329,7 +348,7 @@ class Looking:
 
 
 def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
-    """Return why a run that is expected to stay in its graph does not begin."""
+    """Return why a run does not begin in a graph whose hooks are expected only to look."""
     if beginning.any_always():
         return Why(ALWAYS_CALLED)
     if any("_shared" in x.__dict__ for x in call.tensors):
@@ -338,7 +357,10 @@ def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
 
 
 class InTwoParts:
-    """Forward hooks are expected to look, and the user's code of a first gradient to change nothing that the second was made for."""
+    """Runs calls as two graphs, one after the other.
+
+    Forward hooks are expected to look only, and the user's code of a first gradient to change nothing that the second graph was made for.
+    """
 
     def __init__(self, graph: BoundGraph, parts: HeadAndTail, why: _WhyNot):
         self._graph, self._parts, self._why, self._otherwise = graph, parts, why, _otherwise(graph, why)
@@ -350,7 +372,7 @@ class InTwoParts:
 
 
 class AlongPath:
-    """Hooks may do more than look, and tensors decide what runs."""
+    """Runs calls node by node: hooks may do more than look, and branches or loops depend on tensors."""
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):
         self._graph, self._why = graph, why
@@ -360,7 +382,7 @@ class AlongPath:
 
 
 class Eagerly:
-    """Hooks may do more than look: the function itself runs."""
+    """Runs calls eagerly: hooks may do more than look, so the function itself runs."""
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):
         self._graph, self._why = graph, why
@@ -380,7 +402,10 @@ class Eagerly:
 
 # -- along the path ----------------------------------------------------------------------------------------------------------
 def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
-    """Return the result of a call that begins along the path, or in two parts."""
+    """Return the result of a call that runs along the path, or in two parts.
+
+    why  returns the reason for this way
+    """
     if call.known.must_be_whole:
         raise graph.not_whole(way, why(call))
     graph.checked(call)
@@ -393,12 +418,12 @@ def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
 
 def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | None = None, deviation: Deviation | None = None,
               left: Why | None = None) -> Any:
-    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it.
+    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for that.
 
-    why        why the graph does not run as a whole
-    begun      the log of a run of the graph that has departed; None: it has not begun
-    deviation  how that run has left the graph
-    left       why it has left the graph; None if it has not begun
+    why        returns the reason why the graph does not run as a whole
+    begun      the log of a run that left the graph; None if the call has not begun
+    deviation  raised by that run, if a hook returned values of other types than the graph was made for
+    left       the reason why that run left the graph; None if the call has not begun
     """
     known, tensors = call.known, call.tensors
     log: list[Any] = begun if begun is not None and deviation is not None else []
@@ -441,7 +466,10 @@ def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | No
 
 
 def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
-    """Return what is known of cells and hooks up to the node at which a run left its graph, and the site of that."""
+    """Return the decisions with which the next graph is lowered, and the site at which the run left this graph.
+
+    The decisions say what hooks return, by site.  They are those of this graph, with what the run has observed.
+    """
     lowered = graph.lowered
     decisions = dict(lowered.decisions)
     site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
@@ -451,7 +479,7 @@ def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
     called = lowered.graph.site(deviation.node) if deviation.slot else None
     if called is not None:
         site = called.ordinal, deviation.slot
-        # Hooks have been added since: the call is lowered anew.
+        # Hooks have been added since: the next lowering decides about this call again.
         decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
         if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
             decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)

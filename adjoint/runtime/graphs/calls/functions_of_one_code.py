@@ -1,13 +1,14 @@
-"""Functions that a program makes anew: a lambda in a loop, a function inside of another that is called for each epoch.
+"""Functions that a program makes again and again: a lambda in a loop, a function inside of another one that is called for each epoch.
 
     for y in rows: grad(lambda z: (z * y).sum())(x)        # in GRAPH_MODE
 
-Each of them is another object of one code.  From the second on they share graphs, in which the variables of the functions around are
-arguments by name: the graph of this lambda is that of `(z, y=y)`.  A default value that a call leaves out is one as well.
+Each time the program makes another function object of the same code object.  From the second on, these functions share graphs.  In a shared
+graph the variables of the enclosing functions are keyword arguments: the graph of this lambda is that of `(z, y=y)`.  A default value that
+a call leaves out becomes a keyword argument, too.
 
-That is done only where no one can see it: if the body assigns no such variable, the graph runs none of the user's code, and its result
-holds tensors, numbers and text alone.  Otherwise each function has graphs of its own.  So it has as long as the functions of a code live
-on side by side, as those of a decorator do.
+Functions share graphs only if no program can notice: the body assigns no variable of an enclosing function, the graph runs no code of the
+user's, and its result consists of tensors, numbers and text.  Otherwise each function has graphs of its own.  The same holds while several
+functions of one code are alive together, such as those that a decorator makes.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from adjoint.runtime.process.jitted import parsed_function
 __all__ = ["NotShared", "SharedGraphs", "shared_graphs"]
 
 _PATIENCE = 4
-"""How many graphs of a code may turn out to be of one function alone before all its functions have graphs of their own."""
+"""How many graphs of a code may turn out to be unfit for sharing before all its functions get graphs of their own."""
 
 _DEEPEST = 8
-"""How deep functions may be closed over by others to be known by their codes."""
+"""Limit of the depth of functions that close over others, up to which they are identified by their codes."""
 
 _PATTERN = "__adjoint_pattern__"
-"""The attribute of a pattern."""
+"""The attribute that marks a pattern function."""
 
 _BYTES = 5000
 """Estimated bytes of what is kept for a code, besides its graphs."""
 
 
 class NotShared(Exception):
-    """Raised where a call needs its function's own graphs, before anything of it has run.
+    """Raised, before anything runs, where a call needs its function's own graphs.
 
-    is_lasting  True if all calls of this function do
+    is_lasting  True if all later calls of this function need them as well
     """
 
     def __init__(self, is_lasting: bool) -> None:
@@ -51,11 +52,12 @@ class NotShared(Exception):
 
 
 class _Code:
-    """A code of which functions are made.
+    """A code object of which a program makes functions.
 
-    pattern  a function of it, with empty variables from around: it stands for the code in the arguments of graphs
-    may_be_shared  True if variables from around can be arguments: none is assigned
-    shared   the graphs of its functions; None if they cannot have any together
+    pattern  a function of this code with empty enclosing variables: it represents the code in the arguments of graphs
+    may_be_shared  True if enclosing variables can be passed as arguments, since none is assigned
+    shared   the graphs that functions of this code share; None if they cannot share any
+    nbytes, used  what the budget asks of a cache entry: its estimated bytes, and the period of its last use
     """
 
     __slots__ = ("may_be_shared", "nbytes", "pattern", "shared", "used")
@@ -73,7 +75,10 @@ class _Code:
 
 
 class SharedGraphs(Graphs):
-    """The graphs of all functions of a code."""
+    """The graphs that all functions of one code share.
+
+    It decides which functions share, too: not the first one, and none while the function before it is still alive.
+    """
 
     __slots__ = ("_is_anew", "_last", "_pattern", "_refused")
 
@@ -83,7 +88,11 @@ class SharedGraphs(Graphs):
         self._refused = 0
 
     def shares(self, function: types.FunctionType) -> bool:
-        """Return whether a function shares these graphs: not the first one, nor one that is made while the one before still lives."""
+        """Return True if a function shares these graphs.
+
+        The first function of a code does not, nor does a function that is made while the one before is still alive, unless sharing has
+        begun.
+        """
         last = self._last()
         if last is function:
             return False
@@ -92,20 +101,23 @@ class SharedGraphs(Graphs):
         return self._is_anew and self._refused < _PATIENCE and function.__globals__ is self._pattern.__globals__
 
     def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments by name of a call with what the function closes over; NotShared if it needs graphs of its own now."""
+        """Return the keyword arguments of a call, with the enclosing variables and the default values that the call uses.
+
+        NotShared if this call needs the function's own graphs.
+        """
         if self._refused >= _PATIENCE:
             raise NotShared(is_lasting=True)
         if not kwargs.keys().isdisjoint(function.__code__.co_freevars) or get_context("save_graphs"):
-            raise NotShared(is_lasting=False)  # what is saved for people has the arguments that the program gives
+            raise NotShared(is_lasting=False)  # a saved graph should have the arguments that the program passes
         try:
             return {**kwargs, **_defaults(function, len(args), kwargs), **_around(function, (function,))}
         except ValueError:
             raise NotShared(is_lasting=False) from None  # a variable has no value yet: parsed code says which
 
     def check(self, is_plain: bool) -> None:
-        """Raise NotShared for a new graph that may not be used for all functions of this code; drop those of objects that are gone.
+        """Raise NotShared if a new graph may not be used for all functions of this code; drop the graphs of objects that have been freed.
 
-        is_plain  True if the graph runs no code of the user's, and its result is of tensors, numbers and text
+        is_plain  True if the graph runs no code of the user's, and its result consists of tensors, numbers and text
         """
         if not is_plain:
             raise self.refused()
@@ -113,7 +125,7 @@ class SharedGraphs(Graphs):
             self.pop(template, None)
 
     def refused(self) -> NotShared:
-        """Return the exception for a function of this code that needs graphs of its own; after some, all have such."""
+        """Return the exception for a function that needs graphs of its own; after `_PATIENCE` of them, drop the shared graphs."""
         self._refused += 1
         if self._refused >= _PATIENCE:
             self.evict(budget.period)
@@ -121,27 +133,32 @@ class SharedGraphs(Graphs):
 
 
 def _call(pattern: types.FunctionType, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function whose variables from around are among the arguments by name."""
+    """Call a function on a lowering; `kwargs` hold its enclosing variables besides its own keyword arguments."""
     around = {name: kwargs[name] for name in pattern.__code__.co_freevars}
     own = {name: value for name, value in kwargs.items() if name not in around}
     return lowering.call(_made(lowering, pattern, around, _names(pattern)), args, own)
 
 
 def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> Any:
-    """Return a function of the graph, with values of the variables around it; functions among these are such functions, too."""
+    """Return a function of the graph with these enclosing variables; functions among the variables are made in the same way.
+
+    names  its `__name__` and `__qualname__`
+    """
     found = {name: _made(lowering, *value) if _is_taken_apart(value) else value for name, value in around.items()}
     return lowering.with_around(pattern, found, names)
 
 
 def _is_taken_apart(value: Any) -> bool:
-    """Return whether a value is what `_around` has put in the place of a function: no one else has its pattern."""
+    """Return whether a value is the tuple that `_around` puts in place of a function; only that module can make such a tuple."""
     return type(value) is tuple and len(value) == 3 and type(value[0]) is types.FunctionType and hasattr(value[0], _PATTERN)
 
 
 def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]) -> dict[str, Any]:
-    """Return the variables around a function with their values, in the place of functions defined in others their patterns and the same.
+    """Return the enclosing variables of a function, by name.
 
-    inside  the functions around whose variables lead here: one that leads to itself stays what it is
+    A function that is defined inside of another one is replaced by a tuple: its pattern, its own enclosing variables, and its names.
+
+    inside  the functions whose variables led to this one; a function that leads to itself is left as it is
 
     ValueError if a variable has no value.
     """
@@ -163,14 +180,17 @@ def _names(function: types.FunctionType) -> tuple[str, str]:
 
 
 def _pattern_of(function: types.FunctionType) -> types.FunctionType | None:
-    """Return the pattern that stands for a function; None if it is not known by its code and the variables around it."""
+    """Return the pattern of a function's code; None if the code and the enclosing variables do not identify the function.
+
+    A function with defaults or attributes is an example.
+    """
     known = _code_of(function)
     is_plain = not (function.__defaults__ or function.__kwdefaults__ or vars(function).keys() - {"__wrapped__"})
     return known.pattern if is_plain and known.may_be_shared and function.__globals__ is known.pattern.__globals__ else None
 
 
 _of_codes: Table[int, _Code] = Table("functions made anew")
-"""By the id of a code, which the entry keeps alive."""
+"""By the id of a code object; the entry keeps the code alive."""
 
 
 def _code_of(function: types.FunctionType) -> _Code:
@@ -182,7 +202,10 @@ def _code_of(function: types.FunctionType) -> _Code:
 
 
 def shared_graphs(function: Any) -> SharedGraphs | None:
-    """Return the graphs that a function shares with others of its code, which is told of it; None if it has graphs of its own."""
+    """Return the graphs that a function shares with others of its code; None if it has graphs of its own.
+
+    Each call counts as the news that the program has made this function.
+    """
     if type(function) is not types.FunctionType or vars(function):
         return None
     shared = _code_of(function).shared
@@ -190,7 +213,7 @@ def shared_graphs(function: Any) -> SharedGraphs | None:
 
 
 def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
-    """Return whether a code, or that of a function in it, assigns a variable of the functions around."""
+    """Return whether a code, or the code of a function inside of it, assigns one of these variables of enclosing functions."""
     if not names:
         return False
     if any(each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in names for each in dis.get_instructions(code)):
@@ -200,9 +223,10 @@ def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
 
 
 def _defaults(function: types.FunctionType, given: int, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the default values that a call leaves to Python.
+    """Return the default values that a call uses, by parameter.
 
-    given  how many positional arguments it has
+    given   the number of its positional arguments
+    kwargs  its keyword arguments
     """
     code, values = function.__code__, function.__defaults__ or ()
     first = code.co_argcount - len(values)

@@ -44,13 +44,13 @@ __all__ = ["GradientOf", "JointGradient", "joint_gradient"]
 
 
 class GradientOf(NamedTuple):
-    """What is asked for.
+    """What a gradient is asked for.
 
-    leaves   the arguments to differentiate by, as numbers among the tensors of the call
+    leaves   the arguments to differentiate by, as indices among the tensors of the call
     weights  the Parameters to differentiate by
-    trained  for each of them, whether it takes a gradient
+    trained  for each Parameter, whether it requires a gradient
     has_aux  True if only the first item of the result is differentiated
-    valued   True if the result is asked for, besides the gradients
+    valued   True if the result of the function is asked for, besides the gradients
     """
 
     leaves: tuple[int, ...]
@@ -63,8 +63,8 @@ class GradientOf(NamedTuple):
 class JointGradient:
     """The gradient of a graph, ready to run.
 
-    plan  its `call_function`, once there is one, returns what `run` returns
-    nbytes    an estimate of its bytes
+    plan    the bound plan; its `call_function`, once it is compiled, returns what `run` returns
+    nbytes  an estimate of its bytes
     """
 
     def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
@@ -77,14 +77,17 @@ class JointGradient:
     def run(self, tensors: Sequence[Tensor]) -> Any:
         """Return the result, the gradients of the arguments and those of the weights; None if a hook waits for a gradient.
 
-        The result is None if it is not asked for.
+        The result is None if it was not asked for.
         """
         return self._fill(*self.plan.run_fitting(tensors, Run(None))) if self.plan.fits(tensors) else None
 
 
 @collector.paused(lasting=False)
 def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> JointGradient | str:
-    """Return the gradient of a graph; a text that says why a tape is needed, if it is."""
+    """Return the gradient of a graph; if a tape is needed instead, return a text that says why.
+
+    of  what the gradient is asked for
+    """
     graph, outline = lowered.graph, lowered.outline
     general = graph.general if isinstance(graph, SizedGraph) else graph
     objects: dict[str, Any] = {"zeros": zeros}
@@ -118,9 +121,13 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
 
 
 def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> tuple[Graph, Function] | None:
-    """Return a graph with its gradient, and its optimised function; from those for any size, if the graph was made for any.
+    """Return the graph of a function with its gradient, and the optimised function; None if its sums would differ from eager mode's.
+
+    If the graph was specialised from one for any size, so is this one, where possible.
 
     outputs  how many of the function's results are those of the user's function
+    chosen   the indices of the results that are differentiated
+    by       the symbols of the Parameters to differentiate by
     """
 
     def with_gradient(graph: Graph) -> Graph:
@@ -141,7 +148,7 @@ _GRADIENT, _NODE = 4000, 900
 
 
 def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list[int]:
-    """Return the numbers of the values that are differentiated; none if eager mode refuses the result."""
+    """Return the indices of the values that are differentiated; an empty list if eager mode would refuse the result."""
     if has_aux and not (isinstance(outline, tuple) and len(outline) > 1):
         return []
     gaps = leaves(emptied(outline[0] if has_aux else outline, OutlineSlot), Gap, RESULTS)
@@ -151,7 +158,7 @@ def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list
 def _with_gradient(graph: Graph, values: Sequence[Atom], chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> Function:
     """Return the graph's function with the gradients of the chosen values as further results.
 
-    by  the symbols of the parameters to differentiate by
+    by  the symbols of the Parameters to differentiate by
     """
     function, body = graph.function, graph.function.body
     params = tuple([Value(p.type, p.hint) if i in of.leaves else p for i, p in enumerate(body.params)])

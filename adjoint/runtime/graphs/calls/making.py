@@ -1,4 +1,4 @@
-"""Make graphs: for a call that has none yet, for one that is to be looked at, and from a transformed module.
+"""Make graphs: for a call that has none yet, for a tool that shows the graph, and from a transformed module.
 
 `jit` imports this module, and with it the frontend, when the first function is parsed.
 """
@@ -47,9 +47,10 @@ __all__ = ["make", "parsed", "run_instead"]
 
 @collector.paused(lasting=False)
 def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
-    """Make a graph for these arguments and cache it; return it with the arguments as it is given them.
+    """Make a graph for these arguments and cache it; return its entry with the template and the tensors to run it on.
 
-    It is made from one for any size, if only sizes are new, and for any number or tensor, where arguments or attributes change.
+    If only sizes are new, the graph is specialised from one for any size.  If a number among the arguments, or an attribute, keeps
+    changing, the graph takes it as an input.
     """
     begun = time.perf_counter()
     if not known.history.name:
@@ -72,12 +73,12 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
 
 
 def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph for a template with numbers as inputs; None if there is none."""
+    """Return the graph for a template in which numbers are inputs; None if it cannot be made."""
     return _attempted(known, named, template, functools.partial(_lowered, known))
 
 
 def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph that reads these places when it runs; None if there is none, or if it compares one of them."""
+    """Return the graph that reads these places each time it runs; None if it cannot be made, or if its guards compare one of them."""
 
     def reading(subject: Subject) -> tuple[Lowered, None] | None:
         made = lowered_reading(subject, places)
@@ -91,16 +92,18 @@ def _made_reading(known: Graphs, named: Any, template: Template, places: Sequenc
 def _attempted(
     known: Graphs, named: Any, template: Template, lower: Callable[[Subject], tuple[Lowered, Alone | None] | None]
 ) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph for numbers that Python may not need to know; None if it cannot be made, or runs the user's code.
+    """Return a graph in which numbers are inputs; None if it cannot be made, or runs code of the user's.
 
-    It could be left for another one then, which might need to know them.
+    Such code could make a run continue in another graph, in which Python might need to know the numbers.
+
+    lower  makes the graph
     """
     constant = set(known.constant)
     subject = dataclasses.replace(subject_for(known.call, template, named, constant), tries_numbers=True)
     try:
         found = lower(subject)
     except Exception:
-        return None  # of the user's code as well: it raises again where the numbers are constants
+        return None  # errors of the user's code, too: it raises again where the numbers are constants
     if found is None:
         return None
     graph = found[0].graph
@@ -111,25 +114,30 @@ def _attempted(
 
 
 def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
-    """Return a graph, with what runs it if it is one of those for any size."""
+    """Return a graph with its optimised form if it is specialised from one for any size, otherwise with None.
+
+    NotShared if the graphs are shared and lowering fails.
+    """
     try:
         return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
     except Exception as raised:
         if not isinstance(known, SharedGraphs):
             raise
         refused = known.refused() if isinstance(raised, CompileError) else NotShared(is_lasting=False)
-    raise refused  # what was raised is raised again where the function has graphs of its own
+    raise refused  # the error is raised again where the function has graphs of its own
 
 
 def _is_plain(made: Lowered) -> bool:
-    """Return True for a graph that runs none of the user's code, and whose result is of tensors, numbers and text alone."""
+    """Return True for a graph that runs no code of the user's, and whose result consists of tensors, numbers and text."""
     graph = made.graph
     return expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
 
 
 @collector.paused(lasting=False)
 def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Return a new graph, a `Lowered`, of a function (jitted or not), a method or a Cell for these arguments, without running it.
+    """Return a new graph, a `Lowered`, for these arguments, without running it.
+
+    target  a function (jitted or not), a method or a Cell
 
     CompileError if it cannot be parsed.
     """
@@ -149,7 +157,9 @@ def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
     """Run a transformed module in place of the one that a function was lowered to, and return the function's result.
 
-    module  the result of passes on `lowered.graph.module`; its function has the same parameters and results
+    lowered  the `Lowered` of the function
+    module   the result of passes on `lowered.graph.module`; its function has the same parameters and results
+    args     the arguments of the call
 
     RuntimeError if a forward hook returns something the function was not lowered for.
     """

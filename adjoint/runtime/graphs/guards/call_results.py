@@ -1,4 +1,4 @@
-"""Guards of what a function of Python's returns for objects from outside, such as `isinstance(x, Base)` and `type(x)`."""
+"""Guards on what a Python function such as `isinstance` or `type` returns for objects from outside."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["CallResult"]
 
 
 class CallResult(Place):
-    """What a function returns for some arguments; it is called at each comparison.
+    """The result of a Python function for some arguments; each comparison calls the function again.
 
-    Which class an object has, and which classes it is an instance of, depends on more than the object: on `ABC.register`, on the bases of
-    its class, on an `__instancecheck__` of the user's.  The function itself knows best.
+    The class of an object, and the classes that it is an instance of, depend on more than the object: on `ABC.register`, on the bases of
+    its class, on an `__instancecheck__` of the user's.  So the function itself is asked.
     """
 
     __slots__ = ("_arguments", "_function")
@@ -44,11 +44,11 @@ class CallResult(Place):
             return GONE
         try:
             return self._function(*found)
-        except Exception:  # whatever it is, lowering meets it again, in the user's line
+        except Exception:  # lowering meets the exception again, and reports it at the user's line
             return ABSENT
 
     def watch(self, value: Any) -> Watch:
-        # A cell tells of each change of its class.
+        # A cell moves the epoch when its class changes.
         if self._function is type and isinstance(self._arguments[0](), Cell):
             return "epoch"
         return "value" if isinstance(value, str) else super().watch(value)

@@ -1,7 +1,7 @@
-"""What the user's code changes in the middle of a run of what the graph was made of.
+"""Detect what hooks and other user code change, during a run, of what the graph was made from.
 
-A graph has one value of each place that parsed code reads.  If a hook changes the place, eager mode has two: the one that is read before
-the hook, and the one that is read after it.  So the order of reads is kept.
+A graph has one value of each place that parsed code reads.  If a hook changes the place, eager mode has two: the one read before the hook,
+and the one read after it.  So the order of reads is recorded.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["ReadPlace", "difference", "difference_before", "is_held", "last_look
 
 
 def may_be_changed(place: Place) -> bool:
-    """Return True if it has to be looked at whether hooks change what a place contains.
+    """Return True if runs have to check whether hooks change what a place contains.
 
-    False for what is read when the graph runs, for hooks that are added, which take part when their turn comes, and for a cell of the
-    user's as a whole: hooks keep what they like in its attributes, and the run itself may write these.
+    False for what is read when the graph runs; for hook slots, since hooks that are added run when their turn comes; and for a user's cell
+    as a whole, since hooks keep things in its attributes and the run itself may write them.
     """
     if isinstance(place, CellState):
         return not place.covers_every_name()
@@ -34,12 +34,15 @@ def may_be_changed(place: Place) -> bool:
 
 
 def is_held(holder: Any) -> bool:
-    """Return whether runs keep a holder of places alive: classes, modules and functions live anyway as long as something calls them."""
+    """Return True if runs must keep this object, which holds places, alive.
+
+    Classes, modules and functions need not be kept alive: the program that calls them does so.
+    """
     return holder is not None and not isinstance(holder, _PROGRAMS)
 
 
 class ReadPlace:
-    """A place, and when it is read: what a clock of reads showed at the first and at the last one."""
+    """A place, and the numbers of the first and the last read of it (-1 before any)."""
 
     __slots__ = ("first", "last", "place")
 
@@ -47,14 +50,14 @@ class ReadPlace:
         self.place, self.first, self.last = place, -1, -1
 
     def at(self, first: int, last: int) -> None:
-        """Add reads from the first to the last one."""
+        """Add reads numbered from `first` to `last`."""
         self.first, self.last = first if self.first < 0 else min(self.first, first), max(self.last, last)
 
 
 def last_look(value: Any, looked: Mapping[int, int]) -> int:
-    """Return when a container in a value was looked into last; -1 if none was.
+    """Return the number of the last look into a container of a value; -1 if there was none.
 
-    looked  by the id of a container, what the clock showed then
+    looked  the number of the last look into each container, by the container's id
     """
     pending, seen, last = [value], set[int](), -1
     while pending:
@@ -67,7 +70,7 @@ def last_look(value: Any, looked: Mapping[int, int]) -> int:
 
 
 def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watched: Watched) -> Callable[[], bool]:
-    """Return what returns True if no place has been changed.
+    """Return a function that returns True if none of these places has changed.
 
     kinds  by the id of a place, "identity" if it is compared by identity, "epoch" if each change of it moves the epoch
     """
@@ -85,15 +88,15 @@ def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watch
 
 
 _PROGRAMS = (type, types.ModuleType, types.FunctionType)
-"""Classes of the holders of names of programs."""
+"""Classes of the objects that hold the names of a program."""
 _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.ModuleType, type, type(None))
-"""Classes of what most of these names stand for."""
+"""Classes of most values of these names."""
 
 
 def _is_of_program(place: Place) -> bool:
-    """Return True for a name that hooks do not change: of what is installed, of the code of functions, of modules.
+    """Return True for a name that hooks are trusted not to change: in installed packages, in variables of functions, and for modules.
 
-    All else that a class or a module holds is compared: a hook may replace a method.
+    Everything else that a class or a module holds is compared, since a hook may replace a method.
     """
     holder = place.holder()
     if not isinstance(place.value, _OF_PROGRAMS) or not (holder is None or isinstance(holder, _PROGRAMS)):

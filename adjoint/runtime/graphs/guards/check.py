@@ -1,6 +1,6 @@
-"""Compiles the check of a graph: one function without arguments that returns whether the guards hold.
+"""Compile the check of a graph: one function without arguments that returns True if the guards hold.
 
-Places that are compared by identity contribute a condition each, an expression such as `x3[x4] is x5`.
+Each place that is compared by identity contributes one condition, an expression such as `x3[x4] is x5`.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
 
 class Guarded(Protocol):
-    """What is compared by a call."""
+    """A place, or a group of places, that a check compares: `holds` returns True if it contains what the graph was made with."""
 
     def holds(self, watched: Watched) -> bool: ...
 
 
 class GuardConditions(PythonText):
-    """The conditions of one graph: expressions over the variables `x0`, `x1`, ... and `h0`, `h1`, ..."""
+    """The conditions of one graph: texts of Python expressions over the variables `x0`, `x1`, ... and `h0`, `h1`, ..."""
 
     def __init__(self) -> None:
         super().__init__("x")
         self.expressions: list[str] = []
         self.holders: list[str] = []
-        """The statements that assign h0, h1, ..., each the object of a weak reference."""
+        """The statements that assign h0, h1, ...; each dereferences a weak reference."""
         self._locals: dict[int, str] = {}
 
     def holder(self, held: Reference) -> str:
-        """Return the variable that stands for the object of a reference; it is None once the object has been freed."""
+        """Return the name of the variable for the object of a reference; at run time it is None once the object has been freed."""
         if isinstance(held, Strong):
             return self.object(held.value)
         name = self._locals.get(id(held))
@@ -48,13 +48,14 @@ def compiled_check(
     conditions: GuardConditions, life: Life, watched: Watched, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
     renew: Callable[[], bool],
 ) -> Callable[[], bool]:
-    """Return a function that says whether the guards of a graph hold.
+    """Return a function that returns True if the guards of a graph hold.
 
     conditions  must be true at every call
-    life        its epoch is the one for which `by_epoch` is known to hold
+    life        its epoch is the last one for which `by_epoch` was found to hold
+    watched     the weak references of the snapshot
     by_epoch    compared when the epoch has moved since
     by_value    compared at every call, if everything else holds
-    renew       called when a condition is false: it returns whether the places of the conditions contain equal values nevertheless
+    renew       called if a condition is false; returns True if all places of the conditions contain equal values nevertheless
     """
     count("guards")
     body = _BEGIN.copy()
@@ -68,9 +69,9 @@ def compiled_check(
 
 
 def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict[str, Any]]:
-    """Return statements that return NOT_RUN where guards do not hold, and what their variables stand for, all but `guards` itself.
+    """Return statements that return NOT_RUN if the guards do not hold, and the values of their variables except `guards`.
 
-    These compare nothing by value.  The statements call `guards.holds` only if a condition is false, or the epoch has moved.
+    The statements call `guards.holds` only if a condition is false or the epoch has moved; they compare nothing by value.
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
     objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life, **conditions.objects}
@@ -88,7 +89,7 @@ if now != life.epoch:
         if not place.holds(watched):
             return False
     life.epoch = now""".splitlines()
-# A class of the user's may run code while an attribute is read.  Whatever it raises, lowering meets it again, in the user's line.
+# A class of the user's may run code while an attribute is read. If that raises, lowering meets the exception again at the user's line.
 _IDENTICAL = """\
 except Exception:
     identical = False
@@ -99,6 +100,6 @@ for place in by_value:
     if not place.holds(watched):
         return False""".splitlines()
 _END = "return life.lasts"
-"""This comes last: ids that were compared mean something only if no object has been freed."""
+"""The last statement: ids that were compared prove identity only if no object has been freed meanwhile."""
 
 _FILE = os.path.join(os.path.dirname(__file__), "<check of a graph>")

@@ -38,11 +38,11 @@ _STRUCTURED = (
 
 
 def ignore(value: object) -> None:
-    """Keep no reference to an object that a key identifies: for keys that are compared at once."""
+    """Do nothing with an object that a key identifies: for keys that are compared at once and not kept."""
 
 
 def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, ...] = ()) -> Hashable:
-    """Return what is equal for two values exactly if they are the same constant.
+    """Return a hashable object that is equal for two values exactly if they are the same constant.
 
     hold    called with every object that the key identifies by its id: the key is valid only while that object lives
     around  ids of the containers that contain `value`
@@ -79,11 +79,11 @@ def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, 
 
 
 _MANY = 16
-"""More items than this are worth a look at their classes."""
+"""Containers with more items than this get compact keys, which need a look at the classes of all items."""
 
 
 def _keys(items: list[Any], hold: Callable[[object], None], inside: tuple[int, ...]) -> Hashable:
-    """Return the keys of many items: for items of one class in a form that is quick to make and to compare.
+    """Return the keys of many items; if all items have one class, in a form that is quick to make and to compare.
 
     The form depends only on the classes of the items and on whether they are NaN, so equal items have keys of the same form.
     """
@@ -133,7 +133,7 @@ def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside
 
 
 def _bytes(value: Any) -> tuple[Hashable, ...]:
-    """Return what an object contains whose memory others may write, and how it is read."""
+    """Return the contents of an object whose memory others may write, with its format and shape; ("released",) for a released view."""
     try:
         with memoryview(value) as seen:
             return seen.format, seen.shape, seen.tobytes()
@@ -148,7 +148,7 @@ def _number(value: float) -> Hashable:
 
 
 def is_still(value: Any, around: tuple[int, ...] = ()) -> bool:
-    """Return whether the key of `value` cannot change while it is the same object."""
+    """Return True if the key of `value` cannot change while it is the same object."""
     kind = type(value)
     if kind in _PLAIN or not issubclass(kind, _STRUCTURED):
         return True
@@ -163,7 +163,7 @@ _ATOMS = (float, tuple, frozenset, range, np.dtype)
 
 
 def is_light(value: Any) -> bool:
-    """Return whether `value` can be compared by identity, and remembered without keeping any other object alive."""
+    """Return True if `value` can be compared by identity, and remembering it keeps no other object alive."""
     kind = type(value)
     if kind in _PLAIN or kind is float or not issubclass(kind, _STRUCTURED):
         return True
@@ -177,7 +177,7 @@ _ROOTED = (types.ModuleType, type, types.BuiltinFunctionType, types.CodeType)
 
 
 def is_rooted(value: Any) -> bool:
-    """Return whether a strong reference to `value` cannot keep a Cell alive: it is a number, or is defined in a module."""
+    """Return True if a strong reference to `value` cannot keep a Cell alive: it is a number or text, or is defined in a module."""
     kind = type(value)
     if not is_light(value):
         return False
@@ -186,7 +186,7 @@ def is_rooted(value: Any) -> bool:
 
 
 _MOST = 4
-"""Items of a container that a description lists."""
+"""Limit of the items of a container that a description lists."""
 
 
 def described(value: Any, depth: int = 0) -> str:

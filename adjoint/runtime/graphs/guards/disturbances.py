@@ -1,9 +1,9 @@
-"""What other threads change while a graph is made.
+"""Detect what other threads change while a graph is made.
 
 A graph depends on what its lowering has read. The snapshot of the guards is taken later, and another thread may have written in between:
 
-    reads of parsed code   the first one is recorded with what it has found, and the snapshot holds that
-    reads of the library   `Disturbances` tells whether another thread has changed the object since then: if so, the graph is made again
+    reads of parsed code   the value found by the first read is recorded, and becomes the snapshot
+    reads of the library   `Disturbances` reports whether another thread has changed the object since; if so, the graph is made again
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ __all__ = ["Disturbances", "seen_parts"]
 
 
 class Disturbances:
-    """What the other threads change from `begin` until `end`; both are called by the same thread."""
+    """Changes that other threads make from `begin` until `end`; one thread calls both."""
 
     def __init__(self) -> None:
         self._changed: dict[int, tuple[object, set[str | None]]] = {}
-        """By its id, an object and the names of the attributes that have changed, None for all."""
+        """Changed objects, by id, each with the names of the attributes that have changed; the name None means all attributes."""
         self._own: dict[int, object] = {}
-        """By its id, an object that this thread has changed."""
+        """Objects that this thread has changed, by id."""
         self._keys: dict[Hashable, Hashable] = {}
-        """By address, the keys of what the library is about to read: a change moves no epoch, or moves it a moment later."""
+        """By address, the keys of values that the library is about to read: for these a change moves no epoch, or moves it a
+        moment later.
+        """
         self._thread, self._outer = get_ident(), epoch.log
 
     def begin(self) -> None:
-        """Record what changes from now on."""
+        """Record changes from now on."""
         self._outer, epoch.log = epoch.log, self._log
 
     def _log(self, changed: object, name: str | None) -> None:
@@ -51,17 +53,20 @@ class Disturbances:
 
     @property
     def any(self) -> bool:
-        """True if anything has changed."""
+        """True if another thread has changed anything."""
         return bool(self._changed)
 
     def before(self, place: Place) -> None:
-        """Call this before a place is read for the first time: from now on each change of a cell moves the epoch."""
+        """Note what a place contains before it is read for the first time, if the library reads it.
+
+        From now on each change of a cell moves the epoch.
+        """
         for part in place.parts():
             if isinstance(part, _READ_BY_THE_LIBRARY):
                 self._keys[part.address()] = part.key_of(part.read(), ignore)
 
     def concern(self, place: Place) -> bool:
-        """Return True if another thread may have changed a place since."""
+        """Return True if another thread may have changed a place since `begin`."""
         if self._changed and isinstance(place, Held) and self._has_changed(place):
             return True
         known = self._keys.get(place.address(), ignore)
@@ -78,35 +83,36 @@ class Disturbances:
         return None in names or getattr(place, "name", None) in names
 
     def has(self, cell: Cell, name: str) -> bool:
-        """Return True if another thread has changed an attribute of a cell, one that is another than it was.
+        """Return True if another thread may have changed an attribute of a cell, for an attribute that differs from what it was.
 
-        A change is reported after it is made. That of this thread has been reported by now, that of another may not have been.
+        A change is reported after it is made. By now this thread has reported its changes, but another thread may not have.  So an
+        unreported change counts as another thread's.
         """
         names = self._names(cell)
         return None in names or name in names or not any(id(x) in self._own for x in _reported(cell))
 
     def _names(self, holder: Any) -> set[str | None]:
-        """Return the names of the attributes of an object that have changed."""
+        """Return the names of the attributes of an object that have changed; None among them means all."""
         return {name for x in _reported(holder) for name in self._changed.get(id(x), (x, ()))[1]}
 
     def end(self) -> None:
-        """Record nothing more."""
+        """Stop recording."""
         epoch.log = self._outer
 
 
 _READ_BY_THE_LIBRARY = (CallResult, CellState, HookSlots, Numbers, Object, OwnAttribute, Setting, TypeOfTensor)
-"""Places whose first read nobody records; reading them runs no code of the user's."""
+"""Places whose first read is not recorded.  Reading them runs no code of the user's."""
 
 
 def _reported(holder: Any) -> tuple[object, ...]:
-    """Return the objects by which the epoch's log may name a change of an object: the object itself, and its `__dict__`."""
+    """Return the objects that the epoch's log may report for a change of an object: the object itself, and its `__dict__`."""
     return holder, getattr(holder, "__dict__", None)
 
 
 def seen_parts(place: Place, value: Any, is_own: bool) -> tuple[Sequence[Place], Mapping[Hashable, Any]]:
-    """Return the places to compare for one whose first read has found `value`, and what these contained, by their addresses.
+    """Return the places to compare for a place whose first read found `value`, and what they contained, by their addresses.
 
-    is_own  False if the object has it of its class
+    is_own  False if the object has the attribute from its class
     """
     found = ABSENT if value is MISSING else value
     if isinstance(place, Pattern):

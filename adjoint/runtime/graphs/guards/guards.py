@@ -1,19 +1,19 @@
-"""Guards: what a graph was made of, and whether that is still so.
+"""Guards: what a graph was made of, and the check that none of it has changed.
 
-While a function is lowered, every constant that it reads from outside is recorded as a place: a global, a closure, an attribute
-(`places`), or an object as a whole (`objects`).  `freeze` takes a snapshot of what all places contain (`constants` defines which
-values are the same) and compiles one function that compares it, `holds` (`check`).
+While a function is lowered, every constant that it reads from outside is recorded as a place: a global, a closure, an attribute (`places`),
+or an object as a whole (`objects`).  `freeze` takes a snapshot of the contents of all places (`constants` defines when two values are the
+same) and compiles one function that compares them with it, `holds` (`check`).
 
-How often a place is compared depends on who would notice a change:
+How often a place is compared depends on whether a change would be reported:
 
     when the epoch has moved   what cells contain, their hook slots, the types of tensors, settings; a write by
                                `object.__setattr__` into a cell is not seen
     at every call              everything else: by identity where the value cannot change while it is the same object, by value where
                                equal objects are put there again and again, item by item in containers, arrays and computed attributes
 
-Guards keep an object that they compare by identity alive only if it does not support weak references, or cannot lead to a
-cell.  A graph that belongs to a cell therefore does not keep the cell alive.  Once something that it depends on has been
-freed, the graph never holds again.
+Guards keep an object that they compare by identity alive only if it does not support weak references, or cannot lead to a cell.  A graph
+that belongs to a cell therefore does not keep the cell alive.  Once something that it depends on has been freed, the graph never holds
+again.
 """
 
 from __future__ import annotations
@@ -52,73 +52,75 @@ __all__ = ["Guards"]
 
 
 _RENEWALS = 3
-"""Times that a place has another object of the same value before it is compared by value."""
+"""How often a place may get another object of equal value before it is compared by value instead of by identity."""
 
 
 class Guards:
-    """The guards of one graph: recorded by `of_...`, made firm by `freeze`, asked by `holds` and `broken`.
+    """The guards of one graph.
 
-    holds  returns whether every place contains what it contained when the snapshot was taken; False before there is one
+    `of_...` record what the graph depends on, `freeze` takes the snapshot, `holds` and `broken` compare with it.
 
-    unchanged  the same for what is read after the user's code has been called
+    holds  returns True if every place contains what it contained when the snapshot was taken; returns False before there is a snapshot
+    unchanged  the same check for the places that are read after code of the user's has been called, to be asked within a run
     clock  the number of reads so far
-
     is_disturbed  True after `freeze` if another thread has changed something while it was read
 
-    A parameter `label` is the text by which the user's code refers to what was read: `self.rate`.
-
     is_shared  True if other threads may change what is read before `freeze`
-    where      returns the place in the user's program that is being lowered
+    where      returns the line of the user's program that is being lowered
+
+    In the methods below `label` is the text by which the user's code refers to what was read, such as `self.rate`.
     """
 
     def __init__(self, is_shared: bool = False, where: Callable[[], Loc] | None = None) -> None:
         self.is_disturbed = False
         self._where = where or _nowhere
         self._read_at: dict[Hashable, Loc] = {}
-        """By the address of a place, or of a part of one, the line of the user's program that reads it first."""
+        """The line of the user's program that first reads a place or a part of a place, by its address."""
         self._disturbances = Disturbances() if is_shared else None
         self._seen: dict[Hashable, tuple[Any, bool]] = {}
-        """By address, what the first read of a place has found, and False if the object has it of its class."""
+        """The value that the first read of a place found, by its address, with False if the object has it from its class."""
         self.holds: Callable[[], bool] = _without_snapshot
         self.unchanged: Callable[[], bool] = _without_snapshot
         self._recorded: dict[Hashable, Place] = {}
-        """By their addresses."""
+        """The places to compare, by their addresses."""
         self.clock = 0
         self._read: dict[Hashable, tuple[int, int]] = {}
-        """By address, what the clock showed at the first and at the last read of a place."""
+        """The numbers on the clock of the first and the last read of a place, by its address."""
         self._looked: dict[int, tuple[object, int]] = {}
-        """By id, containers that were looked into, and what the clock showed at the last time."""
+        """Containers whose items were looked at, by id, with the number on the clock of the last look."""
         self._reads: list[ReadPlace] = []
-        """What the user's code may change in the middle of a run."""
+        """The places that the user's code might change in the middle of a run."""
         self._called: int | None = None
-        """What the clock showed at the first place where the user's code is called."""
+        """The number on the clock where the user's code is called first; None if it is never called."""
         self._marks: dict[Hashable, float] = {}
-        """By site, what the clock showed where a run may leave the graph; infinity where all reads come before as well as after."""
+        """By site, the number on the clock where a run may leave the graph; infinity in loops and branches, where reads come before and
+        after.
+        """
         self._holders: tuple[Callable[[], Any], ...] = ()
-        """What a run keeps alive if the user's code is called in the middle of it."""
+        """References to the objects that a run keeps alive if the user's code is called in the middle of it."""
         self._places: list[Place] = []
-        """What the snapshot covers."""
+        """The places of the snapshot."""
         self._conditions = GuardConditions()
         self._life = Life(lasts=False)
         self._watched = Watched(self._life)
-        """Objects compared by identity, and cells that contain places: with one of them the life ends at once."""
+        """Weak references to objects compared by identity, and to cells that contain places: when one is freed, the life ends at once."""
         self._by_epoch: list[Place] = []
         self._by_identity: list[Place] = []
         self._by_value: list[Guarded] = []
         self._renewals: Counter[Place] = Counter()
-        """How often a place compared by identity has had another object of the same value."""
+        """How often a place compared by identity was found to hold another object of equal value."""
         self._themselves: dict[int, object] = {}
-        """By id, containers whose identity the graph depends on."""
+        """Containers whose identity the graph depends on, by id."""
         self._containing: list[_SameContainers] = []
 
     def begin(self) -> None:
-        """Record what other threads change, from now until `end`."""
+        """Record the changes that other threads make, from now until `end`."""
         if self._disturbances is not None:
             self._disturbances.begin()
 
     # -- recording ----------------------------------------------------------------------------------------------------
     def of_name(self, namespace: dict[str, Any], name: str) -> None:
-        """Record a global: what `name` means in a module's namespace, or else among the builtins."""
+        """Record a global: the value of `name` in a module's namespace, or else among the builtins."""
         self._record(Global(namespace, name))
 
     def of_closure(self, cell: types.CellType, label: str = "") -> None:
@@ -130,17 +132,21 @@ class Guards:
         self._record(Attribute(reference(holder), name, label or f"{named(holder)}.{name}"))
 
     def of_cell(self, cell: Cell) -> None:
-        """Record all that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
+        """Record everything that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
         self._record(CellState(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
-        """Record a place of which the graph depends on the pattern of its value."""
+        """Record a place on which the graph depends only by the pattern of its value: the value's structure and types.
+
+        pattern_key  returns the key of the pattern of a value
+        value        what the place contains now
+        """
         pattern = Pattern(place, pattern_key)
         self._record(pattern)
         self._seen[pattern.address()] = value, True
 
     def of_slots(self, cell: Cell) -> None:
-        """Record which of a cell's four slots have hooks; to be called before they are looked at."""
+        """Record which of a cell's four hook slots have hooks; to be called before they are read."""
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:
@@ -148,7 +154,7 @@ class Guards:
         self._record(Object(reference(holder), named(holder)))
 
     def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a function of Python's returns for objects from outside; it is called at each comparison."""
+        """Record what a Python function returns for objects from outside; each comparison calls the function again."""
         self._record(CallResult(function, arguments))
 
     def of_numbers(self, tensor: Tensor) -> None:
@@ -156,7 +162,7 @@ class Guards:
         self._record(Numbers(reference(tensor), f"the numbers of {named(tensor)}"))
 
     def of_setting(self, read: Callable[[str], Any], name: str) -> None:
-        """Record a setting, `read(name)`; whoever changes it moves the epoch."""
+        """Record the setting `read(name)`; any change of a setting moves the epoch."""
         self._record(Setting(read, name))
 
     def of_tensor_type(self, tensor: Tensor) -> None:
@@ -164,13 +170,13 @@ class Guards:
         self._record(TypeOfTensor(reference(tensor), f"the type of {named(tensor)}"))
 
     def of_identity(self, x: object) -> None:
-        """Record that a container must be the same object, not another one with the same contents, wherever it is found."""
+        """Record that a container must stay the same object: another one with the same contents in its place breaks the guards."""
         self._themselves[id(x)] = x
 
     def saw(self, place: Place, value: Any, is_own: bool) -> None:
-        """Record what the first read of a place has found; `is_own` is False if the object has it of its class.
+        """Record the value that the first read of a place found; `is_own` is False if the object has it from its class.
 
-        The guards compare with that, whatever other threads have written since.
+        The snapshot holds this value, even if other threads have written since.
         """
         self._seen.setdefault(place.address(), (value, is_own))
 
@@ -184,7 +190,7 @@ class Guards:
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
 
     def look_into(self, container: object) -> None:
-        """Record that something in a container from outside is looked at, which has been found in some place before."""
+        """Record that the items of a container from outside are read; the container itself was found in a place that is recorded."""
         self.clock += 1
         self._looked[id(container)] = container, self.clock
 
@@ -193,25 +199,27 @@ class Guards:
         return len(self._recorded)
 
     def called(self, after: int) -> None:
-        """Record that the user's code is called in the middle of a run: reads after the clock showed `after` come after it."""
+        """Record that the user's code is called in the middle of a run, after the first `after` reads of the clock."""
         self._called = after if self._called is None else min(self._called, after)
 
     def mark(self, site: Hashable, repeated: bool) -> None:
-        """Record that a run may go on in another graph from here; `repeated` in a loop or a branch that a tensor decides."""
+        """Record that a run may continue in another graph from this site; `repeated` is True in a loop or in a branch that a tensor
+        decides.
+        """
         self._marks[site] = math.inf if repeated else self.clock
 
     def forget(self, since: int, until: int) -> None:
-        """Forget the places that were recorded between two counts."""
+        """Forget the places that were recorded between two values of `count`."""
         for recorded in [*self._recorded][since:until]:
             del self._recorded[recorded]
 
     # -- the snapshot -------------------------------------------------------------------------------------------------
     def freeze(self, as_found: Callable[[Any], Any] = lambda value: value) -> None:
-        """Take a snapshot of what all places contained when they were read first; of what they contain now where that is not known.
+        """Take the snapshot: what each place contained when it was first read, or what it contains now if the first read was not recorded.
 
-        as_found  returns a value with the containers in it as they have been read
+        as_found  returns a value in which containers have the contents that were read
 
-        Places in objects that have been freed already are dropped: these were made while lowering, and nothing can change them.
+        Places in objects that have been freed already are dropped: the lowering itself made these objects, and nothing can change them.
         """
         life = Life()
         watched = Watched(life)
@@ -266,16 +274,16 @@ class Guards:
         return self._disturbances is not None and self._disturbances.any
 
     def changed_by_others(self, cell: Cell, name: str) -> bool:
-        """Return True if another thread has changed an attribute of a cell since these guards were made."""
+        """Return True if another thread has changed an attribute of a cell since `begin`."""
         return self._disturbances is not None and self._disturbances.has(cell, name)
 
     def end(self) -> None:
-        """Record nothing more of other threads."""
+        """Stop recording changes by other threads."""
         if self._disturbances is not None:
             self._disturbances.end()
 
     def give_up(self) -> None:
-        """Let the guards never hold again: the graph serves one call."""
+        """Make the guards fail from now on, so that the graph serves one call only."""
         self._life.end(None)
 
     def _compile(self) -> None:
@@ -292,9 +300,10 @@ class Guards:
         self.holds = compiled_check(conditions, self._life, self._watched, self._by_epoch, self._by_value, renew)
 
     def renew(self) -> bool:
-        """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on.
+        """Return True if all places that are compared by identity contain equal values; if so, compare with their present objects from now
+        on.
 
-        A place that has such an object again and again is compared by value.
+        A place that often has another object of equal value is compared by value from then on.
         """
         values: list[Any] = []
         for place in self._by_identity:
@@ -315,16 +324,17 @@ class Guards:
 
     # -- asking -------------------------------------------------------------------------------------------------------
     def as_text(self) -> tuple[list[str], dict[str, Any]]:
-        """Return statements that return NOT_RUN unless the guards hold, and what their variables stand for."""
+        """Return statements that return NOT_RUN unless the guards hold, and the values of the variables in them."""
         if self._by_value:
             return ["if not guards.holds(): return NOT_RUN"], {"guards": self}
         statements, objects = check_text(self._conditions, self._life)
         return statements, {**objects, "guards": self}
 
     def life_beyond(self, cell: Cell, name: str) -> tuple[Life, NumberPattern] | None:
-        """Return the life of the snapshot, and the pattern that any number written to an attribute of a cell may have for it to hold on.
+        """Return the life of the snapshot, and the pattern of a number in an attribute of a cell.
 
-        None if it depends on more of the attribute than on a pattern of numbers.
+        The snapshot stays valid if any number of this pattern is written to the attribute.  Return None if it depends on the attribute in
+        another way than through one such pattern.
         """
         concerned = [place for place in self._by_epoch if place.holder() is cell and not _is_other(place, name)]
         patterns = [place.key for place in concerned if isinstance(place, Pattern)]
@@ -337,11 +347,11 @@ class Guards:
         return (place for place in self._places if isinstance(place, (Attribute, OwnAttribute, Global, ClosureVariable)))
 
     def compares_all_of(self, holder: object, name: str) -> bool:
-        """Return whether the graph depends on an object as a whole, with its attribute of this name."""
+        """Return True if the graph depends on an object as a whole, including its attribute of this name."""
         return any(isinstance(place, (CellState, Object)) and place.holder() is holder and place.covers(name) for place in self._places)
 
     def when_gone(self, call: Callable[[], None]) -> None:
-        """Call this once when the guards cannot hold any more."""
+        """Register a function to call once, when the guards cannot hold any more."""
         self._life.ended.append(call)
 
     @property
@@ -351,34 +361,36 @@ class Guards:
 
     @property
     def gone(self) -> str:
-        """Return by what the user's code refers to something read in an object that has been freed; "" if that is not known."""
+        """Return the text by which the user's code refers to something read in an object that has been freed; "" if that is not known."""
         return next((place.label for place in self._places if place.holder() is None), "")
 
     def changed(self, before: int, after: int) -> tuple[str, bool]:
-        """Describe a difference in what is read after a call of the user's code; "" if there is none.  True if it was read before, too.
+        """Describe something that has changed and is read after a call of the user's code; "" if there is nothing.
 
-        before, after  what the clock showed: reads up to `before` come before the call, those after `after` come after it
+        The second value is True if it is also read before the call.
+
+        before, after  the clock around the call: reads up to `before` come before it, reads after `after` come after it
         """
         return difference(self._reads, before, after)
 
     def changed_before(self, site: Hashable, written: Collection[Hashable]) -> str:
-        """Describe a difference in what is read before a site, and not written by the run itself; "" if there is none.
+        """Describe something that has changed and is read before a site; "" if there is nothing.
 
-        written  the addresses of the places that runs write
+        written  the addresses of the places that the run itself writes: these are left out
         """
         reads = [each for each in self._reads if each.place.address() not in written]
         return difference_before(reads, self._marks.get(site, math.inf))
 
     def alive(self) -> list[Any]:
-        """Return the objects that the graph has read.  Eager mode's frames keep them alive when the user's code replaces them."""
+        """Return the objects that a run must keep alive.  In eager mode frames do so when the user's code replaces them."""
         return [holder() for holder in self._holders]
 
     def broken(self) -> str:
-        """Describe the first difference, "self.rate was 0.1, is 0.2"; "" if there is none."""
+        """Describe the first difference, such as "self.rate was 0.1, is 0.2"; "" if there is none."""
         return self.broken_at()[0]
 
     def broken_at(self) -> tuple[str, Loc]:
-        """Return the same with the line that reads the place which differs."""
+        """Return the first difference as `broken` does, with the line of the program that reads that place."""
         for place in self._places:
             if found := place.difference():
                 return found, self._read_at.get(place.address(), UNKNOWN)
@@ -387,7 +399,7 @@ class Guards:
 
 
 def _is_other(place: Place, name: str) -> bool:
-    """Return True for a place that a write of the attribute of this name leaves as it is."""
+    """Return True for a place whose contents do not change when the attribute of this name is written."""
     place = place.place if isinstance(place, Pattern) else place
     return isinstance(place, HookSlots) or (isinstance(place, OwnAttribute) and place.name != name)
 
@@ -406,9 +418,9 @@ def _renewed(guards: weakref.ref[Guards]) -> bool:
 
 
 class _SameContainers:
-    """Compares which of some containers stand in the value of a place.
+    """Compares which of some containers, by identity, are found inside the value of a place.
 
-    ids  of those that did when the snapshot was taken, in order
+    ids  the ids of those found when the snapshot was taken, in order
     """
 
     __slots__ = ("_place", "_wanted", "ids")

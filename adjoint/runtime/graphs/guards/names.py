@@ -1,8 +1,8 @@
-"""Which attributes of a cell the library's own code may read.
+"""Find the names of a cell's attributes that the library's own code may read.
 
-A graph depends on all that a cell of the library reads of itself, which nobody records.  Hooks keep things in cells, too, such as
-`cell.out = output` in each call.  The code of a class and of the modules of its bases holds the names of all attributes that it reads or
-sets.  What is kept under another name is no reason to make another graph, or to leave this one.
+A graph depends on everything that a cell of the library reads of itself, and these reads are not recorded.  Hooks also keep things in
+cells, such as `cell.out = output` in each call.  The code of a class and of the modules of its bases contains the names of all attributes
+that it reads or sets.  An attribute with another name need not make another graph, nor make a run leave its graph.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["names_read"]
 
 _LIBRARY = __name__.partition(".")[0]
 _OF_ALL_CELLS = f"{_LIBRARY}.runtime.cells."
-"""The modules of the base class, whose names that are computed are those of parameters, cells, buffers and flags."""
+"""Prefix of the modules of the base class of cells; names that they compute are names of parameters, cells, buffers and flags."""
 
 
 def names_read(kind: type) -> frozenset[str]:
-    """Return the names of the attributes that a class of cells may read of a cell, parameters and cells aside.
+    """Return the names of the attributes that a class of cells may read, besides parameters and cells.
 
-    All of them are EVERY_NAME: for a class of the user's, and for one that computes names.
+    Return EVERY_NAME for a class of the user's, and for a class whose code computes names.
     """
     modules = [base.__module__ for base in kind.__mro__ if base is not object]
     return _names_in(*dict.fromkeys(modules)) if all(name.partition(".")[0] == _LIBRARY for name in modules) else EVERY_NAME
@@ -44,7 +44,7 @@ def _names_of(module: str) -> frozenset[str]:
 
 
 def _codes(module: Any) -> Iterator[CodeType]:
-    """Yield the code of each function of a module, of its classes and of what they are wrapped in."""
+    """Yield the code of each function in a module and in its classes, including functions that decorators wrap."""
     seen: set[int] = set()
     left: list[Any] = [x for x in vars(module).values() if getattr(x, "__module__", None) == module.__name__]
     while left:

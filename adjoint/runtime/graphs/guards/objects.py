@@ -24,10 +24,10 @@ __all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_s
 
 
 class _Whole(Held):
-    """All that an object consists of.
+    """All attributes of an object, compared together.
 
-    identities  the names and ids of its attributes when the snapshot was taken; None if an attribute can change while it is
-                the same object
+    identities  the names and ids of its attributes when the snapshot was taken; None if an attribute can change while it stays the same
+                object
     """
 
     __slots__ = ("identities",)
@@ -42,7 +42,7 @@ class _Whole(Held):
 
     def take(self, value: Any, watched: Watched) -> None:
         super().take(value, watched)
-        self.value, self.value_id = GONE, 0  # the same object may have other attributes
+        self.value, self.value_id = GONE, 0  # not compared by identity: the same object may have other attributes
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
     def covers(self, name: str) -> bool:
@@ -50,7 +50,7 @@ class _Whole(Held):
         return True
 
     def is_determined(self, holder: Any) -> bool:
-        """Return whether the identities of an object's attributes determine its key."""
+        """Return True if the names and ids of an object's attributes determine its key."""
         raise NotImplementedError
 
     def identities_of(self, holder: Any) -> tuple[Any, ...]:
@@ -66,12 +66,12 @@ class _Whole(Held):
         if self.key_of(holder, ignore) != self.key:
             return False
         if self.identities is not None:
-            self.take(holder, watched)  # the values are equal but other objects: compare with these from now on
+            self.take(holder, watched)  # equal values in other objects: compare with these objects from now on
         return True
 
 
 class Object(_Whole):
-    """The attributes of an object, and of the objects in it."""
+    """The attributes of an object, and of the objects in them."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class Object(_Whole):
 
 
 def has_state(value: Any) -> bool:
-    """Return whether the attributes of an object say what it is: it is of a user's class, or a record of the library."""
+    """Return True if an object is compared by its attributes: it is of a user's class, or a record of the library."""
     kind = type(value)
     return not isinstance(value, (type, types.ModuleType, types.FunctionType, Cell, Tensor, BaseException, np.ndarray)) \
         and kind.__module__ != "builtins" and (isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind))
@@ -112,7 +112,12 @@ def _has_slots(kind: type) -> bool:
 
 
 def _attributes_key(value: Any, hold: Callable[[object], None], seen: set[int], around: int) -> Hashable:
-    """Return the key of the attributes of an object; `seen` are the objects that the whole key has covered so far."""
+    """Return the key of the attributes of an object.
+
+    hold    called with each object that the key identifies by its id
+    seen    ids of the objects that the whole key has covered so far
+    around  how many objects of installed packages contain this one
+    """
     kind = type(value)
     own = dict(getattr(value, "__dict__", {}))
     for base in kind.__mro__:
@@ -125,7 +130,7 @@ def _attributes_key(value: Any, hold: Callable[[object], None], seen: set[int], 
 
 
 def _mangled(kind: type, name: str) -> str:
-    """Return the name of the attribute of a slot: that of `__name` is private to its class."""
+    """Return the name of the attribute of a slot; Python mangles a private name such as `__name` with the class."""
     return f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
 
 
@@ -144,13 +149,13 @@ def _deep_key(item: Any, hold: Callable[[object], None], seen: set[int], around:
 
 _CONTAINERS = (list, tuple, collections.deque)
 _DEEPEST = 4
-"""Objects of installed packages in one another that the key covers; those of the user's classes are covered at any depth."""
+"""Limit of the depth of objects of installed packages that the key covers; the user's objects are covered at any depth."""
 
 
 class CellState(_Whole):
     """The state of a cell: its class and its `__dict__`.
 
-    texts  the values of its attributes in words
+    texts  the values of its attributes, described for messages
     """
 
     __slots__ = ("texts",)
@@ -217,7 +222,9 @@ _NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix
 
 
 def _attributes(cell: Cell) -> dict[str, Any]:
-    """Return the cell's own attributes that a graph may depend on; parameters, which `to_float` takes out of the `__dict__`, come last."""
+    """Return the cell's own attributes that a graph may depend on; parameters come last, since `to_float` takes them out of
+    the `__dict__`.
+    """
     attributes, names = dict(cell.__dict__), names_read(type(cell))  # a copy: another thread may change the cell
     parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})
     own = {name: x for name, x in attributes.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
@@ -226,7 +233,7 @@ def _attributes(cell: Cell) -> dict[str, Any]:
 
 
 class Numbers(Held):
-    """The numbers of a tensor."""
+    """The numbers in a tensor."""
 
     __slots__ = ()
 

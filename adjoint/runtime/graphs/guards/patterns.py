@@ -1,4 +1,4 @@
-"""Guards of places whose numbers and tensors a graph takes anew at each run: it depends on their types alone."""
+"""Guards on places whose numbers and tensors each run reads again: the graph depends on their types alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adjoint.runtime.graphs.guards.references import Watched
 __all__ = ["NumberPattern", "Pattern", "PatternKey"]
 
 PatternKey = Callable[[Any, Callable[[object], None]], Hashable]
-"""Returns a key that is equal for values of one pattern; the second argument is called with each object that it identifies by its id."""
+"""Returns a key that is equal for values of one pattern; calls its second argument with each object that the key identifies by its id."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class NumberPattern:
         return type(value) is self.kind and (self.kind is float or -self.bound <= value <= self.bound)
 
     def condition(self, value: str) -> str:
-        """Return the expression of whether what an expression gives is such a number."""
+        """Return a Python expression that is true if the expression `value` evaluates to such a number."""
         if self.kind is float:
             return f"type({value}) is float"
         return f"type(number := {value}) is int and -{self.bound} <= number <= {self.bound}"
 
 
 class Pattern(Place):
-    """A place, of which the pattern of its value is compared."""
+    """A place that may change its value within one pattern: only the key of the pattern is compared."""
 
     __slots__ = ("_pattern_key", "place")
 
@@ -58,14 +58,14 @@ class Pattern(Place):
         return [self.like(part) for part in self.place.parts()]
 
     def like(self, place: Place) -> Pattern:
-        """Return the same for another place."""
+        """Return a Pattern with the same key function for another place."""
         return Pattern(place, self._pattern_key)
 
     def read(self) -> Any:
         return self.place.read()
 
     def watch(self, value: Any) -> Watch:
-        # A cell tells of each write of an attribute, and the type of a tensor moves the epoch.
+        # A cell moves the epoch at each write of an attribute, and a tensor at each change of its type.
         if isinstance(self.place, OwnAttribute):
             return "epoch"
         return self.place.watch(value) if isinstance(self.key_of(value, ignore), NumberPattern) else "value"

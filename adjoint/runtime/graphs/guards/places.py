@@ -1,7 +1,7 @@
 """Places from which a graph read a constant: a global, a closure, an attribute, a setting.
 
-A place reads itself, says how often it has to be compared, and remembers by a key (`constants`) what it must contain.  If it is
-compared by identity, it gives a condition for the compiled check.  Guards of an object as a whole are in `objects`.
+A place can read itself, decide how often it has to be compared, and remember by a key (`constants`) what it must contain.  A place that is
+compared by identity contributes a condition to the compiled check.  Guards on an object as a whole are in `objects`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["ABSENT", "GONE", "Attribute", "ClosureVariable", "Global", "Held", "
            "named", "watch_cell", "words"]
 
 Watch = Literal["epoch", "identity", "value"]
-"""When a place is compared: by its key when the epoch has moved; at each call, by identity; at each call, by its key."""
+"""When and how a place is compared: by its key when the epoch has moved, by identity at each call, or by its key at each call."""
 
 
 class Missing:
-    """Stands for a value that is not there."""
+    """A marker for a value that does not exist; `word` says why."""
 
     def __init__(self, word: str):
         self.word = word
@@ -37,7 +37,7 @@ ABSENT, GONE = Missing("absent"), Missing("gone")
 
 
 def words(value: Any) -> str:
-    """Describe a value, or why there is none, for a message."""
+    """Return a description of a value for a message, or the reason why it does not exist."""
     return value.word if isinstance(value, Missing) else described(value)
 
 
@@ -57,14 +57,14 @@ def named(holder: Any) -> str:
 
 
 class Place:
-    """Where a constant was read.
+    """A place from which a graph read a constant.
 
     label     its display name
     key       identifies the value that it contained when the snapshot was taken (`constants.key`)
-    was       describes that value
-    kept      those objects that the key identifies by their ids and that cannot be watched
+    was       a description of that value
+    kept      objects that the key identifies by their ids and that do not support weak references
     value     the value itself if a strong reference to it cannot keep a cell alive, else GONE
-    value_id  its id if another object with this id cannot come while the snapshot lasts, else 0
+    value_id  the value's id if no other object can get this id while the snapshot lasts, else 0
     """
 
     __slots__ = ("kept", "key", "label", "value", "value_id", "was")
@@ -78,19 +78,19 @@ class Place:
         self.value_id = 0
 
     def address(self) -> Hashable:
-        """Return what is equal for two places that are the same one."""
+        """Return an object that is equal for two places exactly if they are the same place."""
         raise NotImplementedError
 
     def holder(self) -> Any:
-        """Return the object that contains the place, if there is one with a life of its own."""
+        """Return the object that contains the place, if that object may be freed; otherwise None."""
         return None
 
     def parts(self) -> list[Place]:
-        """Return the places to compare in order to compare this one; none if its holder has been freed."""
+        """Return the places that are compared on behalf of this one; none if its holder has been freed."""
         return [self]
 
     def read(self) -> Any:
-        """Return what the place contains now: `ABSENT` for nothing, `GONE` if the holder has been freed."""
+        """Return what the place contains now: `ABSENT` if nothing, `GONE` if the holder has been freed."""
         raise NotImplementedError
 
     def watch(self, value: Any) -> Watch:
@@ -98,7 +98,10 @@ class Place:
         return "identity" if is_light(value) and value is not ABSENT else "value"
 
     def take(self, value: Any, watched: Watched) -> None:
-        """Remember `value` as what the place must contain; `watched` is that of the snapshot."""
+        """Remember `value` as what the place must contain.
+
+        watched  the weak references of the snapshot
+        """
         kept: list[object] = []
 
         def hold(held: object) -> None:
@@ -122,24 +125,27 @@ class Place:
         return words(value)
 
     def expression(self, conditions: GuardConditions) -> str:
-        """Return the expression that reads the place, or raises; only for places whose `watch` is "identity"."""
+        """Return a Python expression that reads the place, and may raise; only for places whose `watch` is "identity"."""
         raise NotImplementedError
 
     def condition(self, conditions: GuardConditions) -> str:
-        """Return the expression that is true if the place contains the same object; it may raise if it does not.
+        """Return a Python expression that is true if the place contains the same object; otherwise it is false or raises.
 
         Only for places whose `watch` is "identity".
         """
         return self._is_same(self.expression(conditions), conditions)
 
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
-        """Return the expression that is true if another one returns the object that the place contained."""
+        """Return a Python expression that is true if `expression` evaluates to the object that the place contained."""
         if self.value is GONE:
             return f"id({expression}) == {conditions.object(self.value_id)}"
         return f"{expression} is {conditions.object(self.value)}"
 
     def holds(self, watched: Watched) -> bool:
-        """Return whether the place contains what it contained; `watched` is that of the snapshot."""
+        """Return True if the place contains what it contained.
+
+        watched  the weak references of the snapshot
+        """
         value = self.read()
         return id(value) == self.value_id or key(value) == self.key
 
@@ -247,7 +253,7 @@ class Held(Place):
 
 
 class _Named(Held):
-    """What an object has under a name."""
+    """A named part of an object."""
 
     __slots__ = ("name",)
 
@@ -260,7 +266,7 @@ class _Named(Held):
 
 
 class Attribute(_Named):
-    """What `getattr` returns."""
+    """An attribute of an object, read by `getattr`."""
 
     __slots__ = ()
 
@@ -270,7 +276,7 @@ class Attribute(_Named):
             return GONE
         try:
             return getattr(holder, self.name)
-        except Exception:  # whatever it is, lowering meets it again, in the user's line
+        except Exception:  # lowering meets the exception again, and reports it at the user's line
             return ABSENT
 
     def parts(self) -> list[Place]:
@@ -306,18 +312,18 @@ class Attribute(_Named):
 
     def expression(self, conditions: GuardConditions) -> str:
         holder = conditions.holder(self.held)
-        known = self.name in _OF_FUNCTIONS  # else it is a text of the user's
+        known = self.name in _OF_FUNCTIONS  # other names are text of the user's
         return f"{holder}.{self.name}" if known else f"getattr({holder}, {conditions.object(self.name)})"
 
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
 """Attributes that a function itself contains."""
 _LOOKED_UP = frozenset({object.__getattribute__, functools.partial.__getattribute__})
-"""How the attributes of `object` are looked up; that of `partial` is the same function under a name of its own."""
+"""The attribute look-up of `object`; that of `partial` is the same function under another name."""
 
 
 def _in_class(kind: type, name: str) -> Any:
-    """Return what a class or the first of its bases has in its `__dict__` under `name`, else ABSENT."""
+    """Return the entry for `name` in the `__dict__` of a class or of the first of its bases that has one, else ABSENT."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]
@@ -325,15 +331,15 @@ def _in_class(kind: type, name: str) -> Any:
 
 
 def _is_usual(kind: type) -> bool:
-    """Return whether instances of a class look attributes up as `object` does."""
+    """Return True if instances of a class look attributes up as `object` does."""
     return kind.__getattribute__ in _LOOKED_UP and getattr(kind, "__getattr__", Cell.__getattr__) is Cell.__getattr__
 
 
 def _is_computed(static: Any, own: bool) -> bool:
-    """Return whether reading an attribute runs code.
+    """Return True if reading an attribute runs code.
 
-    static  what the class has under the name
-    own     whether the instance has an attribute of that name too
+    static  the class's entry for the name
+    own     whether the instance has an attribute of that name, too
     """
     kind = type(static)
     if own:
@@ -342,13 +348,13 @@ def _is_computed(static: Any, own: bool) -> bool:
 
 
 def watch_cell(cell: Cell, names: frozenset[str]) -> None:
-    """Let each change of attributes of these names, and of what a call of any cell reads, move the epoch from now on."""
+    """Make the cell move the epoch, from now on, at each change of an attribute with one of these names, or of one that any call reads."""
     own: Any = cell.__dict__
     own.watch(names | names_read(Cell))
 
 
 class OwnAttribute(_Named):
-    """An entry of a cell's own `__dict__`, or one of its parameters, where a write moves the epoch."""
+    """An entry of a cell's own `__dict__`, or one of its parameters.  A write of it moves the epoch."""
 
     __slots__ = ()
 

@@ -41,8 +41,8 @@ class Life:
     """Records whether every object that a snapshot compares by identity is still alive.
 
     lasts  False as soon as one of them has been freed; its id may then belong to another object
-    epoch  the epoch for which what the snapshot compares by epochs is known to hold
-    ended  are called once when that happens
+    epoch  the last epoch for which the places that are compared by epochs were found unchanged
+    ended  functions that are called once when `lasts` becomes False
     """
 
     __slots__ = ("ended", "epoch", "lasts")
@@ -66,12 +66,12 @@ class Watched:
     __slots__ = ("_end", "_references")
 
     def __init__(self, life: Life) -> None:
-        # The life must not refer to this: the references refer to the life.
+        # No reference to the life itself: it would be a cycle, since the weak references refer to the life.
         self._end = life.end
         self._references: dict[int, weakref.ref[Any]] = {}
 
     def add(self, x: object) -> bool:
-        """End the life when `x` is freed.  Return False if its class does not support weak references."""
+        """Make the life end when `x` is freed.  Return False if the class of `x` does not support weak references."""
         if id(x) not in self._references:
             try:
                 self._references[id(x)] = weakref.ref(x, self._end)

@@ -1,9 +1,9 @@
-"""What a call gives a graph, and what the graph gives back: tensors in slots of a structure.
+"""Inputs of graphs and their results: tensors in slots of a structure.
 
     outline           a value with a slot in place of each tensor and run-time number
     templates         the arguments of a call without their tensors: graphs are looked up by them
     callables         the function, method or Cell that is called: its name and those of its arguments
-    argument_text     the text that takes arguments apart, for one template
+    argument_text     generated code that takes arguments apart, for one template
     dynamic           the sizes that `enable_dynamic` declares
     changing_values   which values that change from call to call become inputs
     changing_numbers  the same for numbers among the arguments

@@ -1,4 +1,4 @@
-"""The text of a call: statements that take arguments apart as `templates.flatten` does, but for one template alone.
+"""The code of a call: statements that take arguments apart as `templates.flatten` does, but for one template only.
 
     f(x, (y, 2))    if kwargs or len(args) != 2: return NOT_RUN
                     a0, a1, = args
@@ -35,11 +35,11 @@ _ITERATED = (tuple, list)
 
 
 class ArgumentText(PythonText):
-    """Statements that are given the arguments of a call.
+    """Python statements that check the arguments of a call against a template, and take them apart.
 
-    header      the name and the parameters of a function of these statements
-    given       the expression of the arguments, as `(args, kwargs)`
-    statements  they end with `return NOT_RUN` where the arguments are not those of the template
+    header      the name and the parameters of the function that will contain the statements
+    given       an expression for the arguments as `(args, kwargs)`
+    statements  the statements; they return NOT_RUN if the arguments do not fit the template
     tensors     the variables that hold the tensors afterwards, in order
     """
 
@@ -52,27 +52,33 @@ class ArgumentText(PythonText):
         self._count = 0
 
     def call(self, result: str, objects: Mapping[str, Any], conditions: RunConditions) -> CallText:
-        """Return how a function is called with these arguments; for its own arguments see there."""
+        """Return the text of a function that takes these arguments; the parameters are those of `CallText`."""
         return CallText(self.header, self.given, self.statements, self.tensors, result, {**self.objects, **objects}, conditions)
 
     def variables(self, count: int) -> list[str]:
-        """Return new variables."""
+        """Return the names of `count` new variables."""
         first, self._count = self._count, self._count + count
         return [f"a{i}" for i in range(first, self._count)]
 
     def unless(self, condition: str) -> None:
-        """Append a condition that these arguments must meet."""
+        """Append a condition: the function returns NOT_RUN unless it is true."""
         self.statements.append(f"if not ({condition}): return NOT_RUN")
 
     def parts(self, value: str, nodes: Sequence[Any]) -> bool:
-        """Append the taking apart of a tuple or list of known length; False if a part cannot be compared."""
+        """Append statements that take a tuple or list of known length apart; return False if a part cannot be compared.
+
+        value  the expression for the container
+        nodes  the template's nodes of its items
+        """
         names = self.variables(len(nodes))
         if names:
             self.statements.append(f"{', '.join(names)}, = {value}")
         return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
 
     def named_parts(self, value: str, keys: Sequence[Any], nodes: Sequence[Any]) -> bool:
-        """Append the taking apart of a dict with keys in this order; False if they are no text, or if a part cannot be compared."""
+        """Append statements that take a dict apart whose keys must be in this order; return False if a key is not text or a part cannot be
+        compared.
+        """
         next(self._leaves)
         if not all(kind is str for kind, _ in keys):
             return False
@@ -83,7 +89,11 @@ class ArgumentText(PythonText):
         return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
 
     def part(self, value: str, node: Any) -> bool:
-        """Append the conditions of a part; False if it cannot be compared."""
+        """Append the conditions for one part of the arguments; return False if it cannot be compared.
+
+        value  the expression for the part
+        node   its node in the template
+        """
         if isinstance(node, TensorType):
             self.unless(f"type({value}) is Tensor and {value}.type is {self.object(node)}")
             self.tensors.append(value)
@@ -110,10 +120,14 @@ class ArgumentText(PythonText):
         return self.constant(value, kind, node[1:], next(self._leaves))
 
     def constant(self, value: str, kind: type, of: Sequence[Any], leaf: Any) -> bool:
-        """Append the comparison of a constant of the template, given by its key: see `guards.constants`."""
+        """Append the comparison of an argument with a constant of the template; return False if that is not possible.
+
+        kind, of  the key of the constant (`guards.constants`): its class, and the rest
+        leaf      the constant itself
+        """
         if kind is type(None) or kind is bool:
             self.unless(f"{value} is {of[0]}")
-        elif kind in _BY_VALUE or (kind is float and type(of[0]) is float):  # not a zero with its sign, nor NaN
+        elif kind in _BY_VALUE or (kind is float and type(of[0]) is float):  # neither a zero, which has a sign, nor NaN
             self.unless(f"type({value}) is {kind.__name__} and {value} == {self.object(of[0])}")
         elif kind is float and leaf == 0:
             self.unless(f"type({value}) is float and {value}.hex() == {self.object(of[0])}")
@@ -133,7 +147,7 @@ class ArgumentText(PythonText):
 
 
 def _input(dtype: DType, number: Any, packed: struct.Struct) -> Tensor:
-    """Return a number as the tensor that a graph is given: quicker than by NumPy."""
+    """Return a number as the 0-d tensor that a graph takes; quicker than through NumPy."""
     memory = machine().allocate(packed.size)
     ffi.memmove(memory, packed.pack(number), packed.size)
     return wrap(scalar(dtype), memory)
@@ -145,9 +159,10 @@ _INPUTS: dict[type, Callable[[Any], Tensor]] = {
 
 
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:
-    """Return the text for the template of `(args, kwargs)`; None for one with constants that are not compared by value or identity.
+    """Return the statements for a template; None if it has constants that are compared neither by value nor by identity.
 
-    count  None: the function is given `args` and `kwargs`; a number: so many arguments, one by one, and NOT_RUN for another template
+    count  None if the function takes `args` and `kwargs`; otherwise the number of arguments that it takes one by one.  Return None, too, if
+           the template does not have exactly these
     """
     found = ArgumentText(iter(template.leaves))
     node: Any = template.node
@@ -164,5 +179,8 @@ def argument_text(template: Template, count: int | None = None) -> ArgumentText 
 
 
 def filling(result: str, count: int, objects: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., Any]:
-    """Return the function of so many tensors, `leaf0`, `leaf1`, ..., that an expression makes the result of."""
+    """Return a function of `count` tensors that evaluates the expression `result`, in which they are named `leaf0`, `leaf1`, ...
+
+    objects  the values of the other names in the expression
+    """
     return function_of(f"fill({', '.join(f'leaf{i}' for i in range(count))})", [f"return {result}"], dict(objects), __file__)

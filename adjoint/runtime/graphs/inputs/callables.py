@@ -1,4 +1,4 @@
-"""The subject of a graph (a function, a method or a cell): how a lowering calls it, and its name and those of its arguments."""
+"""The callable that a graph is made of (a function, a method or a cell): how a lowering calls it, its name and those of its arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any
 
 # -- names --------------------------------------------------------------------------------------------------------------
 def definition_of(named: Any) -> Loc:
-    """Return the location of the subject's definition."""
+    """Return the location of the definition of the function or of the Cell's construct."""
     return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
 
 
@@ -46,14 +46,14 @@ def symbol_of(named: Any) -> str:
 
 
 def title_of(named: Any) -> str:
-    """Return the subject's name, with the line of its definition: `step (net.py:12)`."""
+    """Return the name of the function or Cell, with the line of its definition: `step (net.py:12)`."""
     name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__qualname__", "f").rpartition("<locals>.")[2]
     place = user_place(definition_of(named))
     return name if place is None else f"{name} ({place.file}:{place.line})"
 
 
 def parameters_of(named: Any) -> list[str]:
-    """Return the names of the positional arguments of a call; none if they are not known."""
+    """Return the names of the positional arguments of a call; an empty list if they are not known."""
     function = named.construct if isinstance(named, Cell) else named
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     names = list(code.co_varnames[: code.co_argcount]) if code is not None else []
@@ -61,7 +61,7 @@ def parameters_of(named: Any) -> list[str]:
 
 
 def names_of(named: Any, template: Template) -> list[str]:
-    """Return names for the tensors among the arguments, by the function's parameters."""
+    """Return a name for each tensor among the arguments, made from the function's parameters."""
     function = named.construct if isinstance(named, Cell) else named
     try:
         code = inspect.unwrap(getattr(function, "__func__", function)).__code__

@@ -1,12 +1,12 @@
-"""Numbers among the arguments that change from call to call: after a few values they are inputs of the graph.
+"""Numbers among the arguments that change from call to call: after three values they become inputs of the graph.
 
     f(x, 0.1)       a graph with the constant 0.1, as for any new argument
     f(x, 0.2)       another one
-    f(x, 0.3)       a graph for any float at this place
+    f(x, 0.3)       a graph for any float in this position
     f(x, 0.4)       the same
 
-So are ints of moderate size (`templates.BOUND`).  A graph for any number is kept if it can be made and runs none of the user's code.
-Otherwise the number is a constant for ever: Python needs to know it while parsing, as the key of a dict or the size of a tensor.
+The same is done for ints of moderate size (`templates.BOUND`).  A graph for any number is kept if it can be made and runs no code of the
+user's.  Otherwise the number stays a constant: Python needs to know it while parsing, for instance as the key of a dict.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ALL = range(2**62)
 
 
 class ChangingNumbers(dict[Template, Changing]):
-    """The numbers among the arguments of one function, by the template of the arguments with all of them as inputs."""
+    """The numbers among the arguments of one function, by the template in which all of them are inputs."""
 
     __slots__ = ()
 
     def given(self, template: Template, tensors: Sequence[Tensor]) -> tuple[Template, list[Tensor]] | None:
-        """Return arguments with the numbers that are inputs by now taken out; None if there are none."""
+        """Return a call's template and tensors, with the numbers that have become inputs among the tensors; None if there are none."""
         if not self:
             return None
         seen = self.get(with_numbers(template, tensors, _ALL)[0])
@@ -37,9 +37,11 @@ class ChangingNumbers(dict[Template, Changing]):
 
     def tried(self, template: Template, tensors: Sequence[Tensor],
               make: Callable[[Template], Any]) -> tuple[Any, Template, Sequence[Tensor]] | None:
-        """Return a new graph with numbers as inputs, its template and tensors; None if all are constants.  The lock is held.
+        """Return a new graph that takes numbers as inputs, with its template and tensors; None if all numbers are constants.
 
-        make  returns the graph for a template; None if there is none for any number
+        The caller holds the lock of lowering.
+
+        make  returns the graph for a template, or None if that graph cannot be made
         """
         general, _, numbers = with_numbers(template, tensors, _ALL)
         if not numbers:

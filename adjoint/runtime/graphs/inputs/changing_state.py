@@ -1,11 +1,11 @@
-"""Attributes and names that a function reads, and others change from call to call: after a few values they are read when the graph runs.
+"""Attributes and names that a function reads and others change from call to call: after three values each run reads them.
 
     cell.rate = 0.1     a graph with the constant 0.1
     cell.rate = 0.2     another one
     cell.rate = 0.3     a graph that reads `cell.rate` in each run, as it would if the function wrote it
 
-This is done for floats, for ints up to `templates.BOUND`, and for tensors that are no Parameters (another tensor in `cell.mask`).  Such a
-graph is kept if it can be made and runs none of the user's code, as in `changing_numbers`.  Otherwise each value has a graph.
+This is done for floats, for ints up to `templates.BOUND`, and for tensors other than Parameters (another tensor in `cell.mask`).  Such a
+graph is kept if it can be made and runs no code of the user's, as in `changing_numbers`.  Otherwise each value has a graph.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["ChangingState"]
 
 
 class ChangingState:
-    """The attributes and names that the graphs of one function depend on: by address, those that held a number or a tensor."""
+    """The attributes and names that the graphs of one function depend on, if they held a number or a tensor."""
 
     __slots__ = ("_changing", "_places")
 
@@ -36,9 +36,11 @@ class ChangingState:
         self._changing = Changing()
 
     def tried(self, make: Callable[[Sequence[OutsidePlace]], Any]) -> Any:
-        """Return a new graph that reads some of them in each run; None if all that it depends on are constants.  The lock is held.
+        """Return a new graph that reads some of these places in each run; None if all of them stay constants.
 
-        make  returns the graph that reads these, or None if there is none
+        The caller holds the lock of lowering.
+
+        make  returns the graph that reads the given places, or None if it cannot be made
         """
         now: dict[Hashable, OutsidePlace] = {}
         for address, place in [*self._places.items()]:
@@ -55,7 +57,7 @@ class ChangingState:
         self._places, self._changing = {}, Changing()
 
     def saw(self, guards: Guards) -> None:
-        """Keep which of them a new graph depends on."""
+        """Remember the attributes and names that a new graph depends on."""
         for place in guards.variables():
             address = place.address()
             if address not in self._places and (value := _key(place.read())) is not None:
@@ -64,14 +66,14 @@ class ChangingState:
 
 
 def _key(value: Any) -> Hashable:
-    """Return what differs for two values that a place may have, or None for one that stays a constant."""
+    """Return a key that differs for two values of a place; None if a value of this kind always stays a constant."""
     if type(value) is float or (type(value) is int and abs(value) <= BOUND):
         return key(value, ignore)
     return id(value) if type(value) is Tensor else None
 
 
 def _mutable(place: Place) -> OutsidePlace | None:
-    """Return a place as one that can be changed while parsing; None if it has no number or tensor now, or if reading it runs code."""
+    """Return a place in the form that parsing can change; None if it now holds neither number nor tensor, or if reading it runs code."""
     found: OutsidePlace | None = None
     match place:
         case Attribute(name=name) | OwnAttribute(name=name):

@@ -1,4 +1,4 @@
-"""Which values that change from call to call are inputs of a graph: those that had some values, and for which a graph can be made."""
+"""Choose which values that change from call to call become inputs of a graph: those that had three values, if the graph can be made."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 __all__ = ["Changing"]
 
 _VALUES = 3
-"""So many values make something an input."""
+"""A value becomes an input after this many different values."""
 
 
 class Changing:
-    """What is known of some things that change, by key.
+    """What is known of the things of one kind that may change, such as numbers among the arguments, by their keys.
 
-    values   the keys of the values that each had when graphs were made; no more are added when there are enough
-    chosen   those that are inputs
-    refused  those that have to be constants
+    values   for each thing, the keys of the values that it had when graphs were made, up to the number that makes it an input
+    chosen   the things that are inputs
+    refused  the things that have to be constants
     """
 
     __slots__ = ("chosen", "refused", "values")
@@ -27,21 +27,21 @@ class Changing:
         self.refused: frozenset[Hashable] = frozenset()
 
     def saw(self, thing: Hashable, value: Hashable) -> None:
-        """Add a value that a thing has had."""
+        """Add a value that a thing had when a graph was made."""
         values = self.values.setdefault(thing, set())
         if len(values) < _VALUES:
             values.add(value)
 
     def forget(self, thing: Hashable) -> None:
-        """Forget a thing that is no more, or that has another kind of value."""
+        """Forget a thing that does not exist any more, or has a value of another kind now."""
         self.values.pop(thing, None)
         self.chosen -= {thing}
 
     def tried(self, make: Callable[[frozenset[Hashable]], Any]) -> Any:
         """Return a new graph with inputs; None if everything is a constant.
 
-        make  returns the graph with these inputs, or None if there is none.  It is asked for the inputs that are, each time with one
-              more; without one more only if there is none.
+        make  returns the graph with the given inputs, or None if it cannot be made.  It is tried with the present inputs and one more; with
+              the present inputs alone only if no further one is possible
         """
         made = None
         for thing in self._ready():

@@ -1,11 +1,11 @@
-"""Declared arguments: `enable_dynamic` says which sizes of a jitted function's arguments change.
+"""Declared arguments: `enable_dynamic` states which sizes of a jitted function's arguments change.
 
     @enable_dynamic(x=Tensor(shape=[None, 3], dtype=float32))
     @jit
     def scaled(x): ...
 
-Graphs for any size are made without it, so a declaration is a check only.  It is made with each new graph: a graph is for one type of each
-argument, so that a call which contradicts the declaration finds none.
+Graphs for any size are made without a declaration, too, so it is only checked.  The check is made whenever a new graph is made.  That is
+enough: each graph serves one type of each argument, so a call that contradicts the declaration finds no graph.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ def enable_dynamic(**kwargs: Any) -> Callable[[AnyFunction], AnyFunction]:
     kwargs  by the name of the parameter a Tensor, or a tuple or list of Tensors, of which at least one has a size of None:
             `Tensor(shape=[None, 3], dtype=float32)`; with `shape=None` the number of axes may change, too
 
-    A decorator for a function or method, jitted or to be jitted, which it returns.  A call whose arguments do not fit raises TypeError for
-    another dtype or no tensor, ValueError for another shape.  Without it sizes may change as well.
+    The result is a decorator for a function or method, jitted or to be jitted; it returns the function itself.  A call whose arguments do
+    not fit raises TypeError for another dtype or an argument that is not a tensor, ValueError for another shape.  Sizes may change without
+    a declaration as well.
 
-    ValueError if nothing is declared, for what is no function, and for a name that is no parameter; TypeError for a declaration that is no
-    tensor or has no size of None.
+    ValueError if nothing is declared, if the decorated object is not a function, or if a name is not a parameter; TypeError for a
+    declaration that is not a tensor or has no size of None.
     """
     if not kwargs:
         raise ValueError("For 'enable_dynamic', at least one argument must be declared, such as x=Tensor(shape=[None, 3], dtype=float32).")
@@ -98,7 +99,7 @@ def check_declared(function: Any, arguments: Template) -> None:
 
 
 def _check(name: str, expected: Any, got: Any) -> None:
-    """Check an argument, given with the types of its tensors in their places."""
+    """Check one argument; `got` has the types of tensors in place of the tensors."""
     if isinstance(expected, (tuple, list)):
         if type(got) is not type(expected) or len(got) != len(expected):
             raise TypeError(f"For 'enable_dynamic', the argument '{name}' must be a {type(expected).__name__} of {len(expected)} tensors, "

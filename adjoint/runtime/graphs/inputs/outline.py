@@ -2,8 +2,8 @@
 
     outlined((x, {"rate": 0.1}))  ->  (OutlineSlot(f32[3]), {"rate": 0.1}),  [x]
 
-Outlines are compared by `key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
-constant, compared by identity.  An object that each run makes anew is a `Remade`: its parts, and how to build it from them.
+Outlines are compared by `outline_key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
+constant, compared by identity.  An object that each run makes new is a `Remade`: its parts, and how to build it from them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class OutlineSlot:
 
 @dataclass(eq=False)
 class Remade:
-    """An object that each run makes anew, once for all its occurrences.
+    """An object that each run makes new, once for all its occurrences in an outline.
 
     parts  its contents, a structure
-    begin  makes the object without its parts, if these may refer to it; else None
+    begin  makes the object without its parts, if these may refer to it; otherwise returns None
     end    takes the result of `begin` and the parts, and returns the object
     """
 
@@ -45,7 +45,11 @@ class Remade:
     end: Callable[[Any, Any], Any] = lambda made, parts: made
 
     def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
-        """Return the object; `made` holds the objects made so far."""
+        """Return the object, made at its first occurrence.
+
+        walked  fills the slots of the parts
+        made    the objects made so far, by the id of their Remade
+        """
         if id(self) not in made:
             made[id(self)] = begun = self.begin()
             made[id(self)] = self.end(begun, walked(self.parts))
@@ -77,7 +81,7 @@ def _slotted(slot_of: _SlotOf, found: list[Any], remade: dict[int, Remade], leaf
 
 
 def filled(outline: Any, leaves: Sequence[Any]) -> Any:
-    """Return the value of an outline whose slots hold `leaves`; text becomes a str."""
+    """Return the value of an outline with `leaves` in its slots, in order; run-time text becomes a str."""
     return mapped(outline, partial(_next_of, iter(leaves), {}))
 
 
@@ -91,12 +95,12 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
 
 
 def expression_of(outline: Any, *, converts: bool = False, objects: dict[str, Any] | None = None) -> str | None:
-    """Return the expression of an outline of tuples, lists, dicts, tensors, numbers and text, in terms of `leaf0`, `leaf1`, ...
+    """Return a Python expression for an outline, in terms of `leaf0`, `leaf1`, ...
 
-    None for any other.
+    Return None unless it consists of tuples, lists, dicts, tensors, numbers and text.
 
-    converts  True: the outline may have slots of numbers as well, `int_of(leaf0)`
-    objects   gets what the expression names besides; without it there may be no named tuples
+    converts  True: the outline may also have slots of numbers, written `int_of(leaf0)`
+    objects   receives the other objects that the expression names; if None, the outline may not contain named tuples
     """
     return _expression(outline, count(), converts, objects)
 
@@ -135,12 +139,12 @@ _WRITTEN = frozenset({bool, str, type(None)})
 
 
 def slots_of(outline: Any) -> list[OutlineSlot]:
-    """The slots of an outline, in order."""
+    """Return the slots of an outline, in order."""
     return outlined(outline, lambda x: x if isinstance(x, OutlineSlot) else None)[1]
 
 
 class _SlotKey(tuple[str]):
-    """The text of a slot in the key of an outline; no value of the user has this class."""
+    """The text of a slot within the key of an outline; no value of the user's has this class."""
 
 
 def outline_key(outline: Any) -> Hashable:
