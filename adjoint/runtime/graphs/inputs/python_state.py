@@ -1,7 +1,7 @@
 """Python state that a graph reads and writes when it runs: an attribute, a global name, a variable of an enclosing function.
 
-Of a value in such a place the graph is made for its *pattern*: slots for plain tensors, ints and floats, alone or in tuples, and constants
-for the rest.  A run takes the contents of the slots from the value that is there.
+The graph is made for the *pattern* of the value in such a place: slots for plain tensors, ints and floats, alone or in tuples, and
+constants for the rest.  A run fills the slots with the contents of the present value.
 """
 
 from __future__ import annotations
@@ -38,31 +38,34 @@ __all__ = [
 ]
 
 _SMALL, _LARGE = 2**31, 2**53
-"""An int is an input of a graph up to one of these sizes: sums and products of numbers of a known size need no check of overflow."""
+"""Limits of the size of an int input: with a known limit, sums and products need no check of overflow."""
 
 _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
 
 
 @dataclass(frozen=True)
 class NumberSlot(OutlineSlot):
-    """The slot of a Python number; an int is at most `bound` in size."""
+    """The slot of a Python number.
+
+    bound  the largest absolute value of an int; 0 for other numbers
+    """
 
     bound: int = 0
 
 
 @functools.cache
 def number_slot(category: str, bound: int = _LARGE) -> NumberSlot:
-    """Return the slot of an "int", "float" or "bool"."""
+    """Return the slot for an "int", "float" or "bool"."""
     return NumberSlot(category, scalar(_DTYPES[category]), bound if category == "int" else 0)
 
 
 def pattern_of(value: Any) -> tuple[Any, list[Any]]:
-    """Return the pattern of a value and the contents of its slots, in order."""
+    """Return the pattern of a value, and the contents of its slots in order."""
     return outlined(value, _slot) if _is_of_tuples(value) else (value, [])
 
 
 def _is_of_tuples(value: Any) -> bool:
-    """Return True unless the value holds containers that can be changed in place: these are constants, compared item by item."""
+    """Return False if the value holds containers that can be changed in place; such containers are constants, compared item by item."""
     return all(map(_is_of_tuples, value)) if isinstance(value, tuple) else not isinstance(value, (list, dict, set, slice))
 
 
@@ -80,7 +83,10 @@ class _SlotKey(tuple[Hashable, ...]):
 
 
 def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
-    """Return a key that is equal for values of one pattern; `hold` is called with each object that it identifies by its id."""
+    """Return a key that is equal for values of one pattern.
+
+    hold  called with each object that the key identifies by its id
+    """
     kind = type(value)
     if kind is int or kind is float or kind is Tensor:  # fast path: the commonest
         slot = _slot(value)
@@ -89,7 +95,7 @@ def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
 
 
 def number_pattern(pattern: Any) -> NumberPattern | None:
-    """Return the pattern of a single int or float, as guards know it; None for any other."""
+    """Return the pattern of a single int or float as a NumberPattern; None for any other pattern."""
     if not isinstance(pattern, NumberSlot) or pattern.category == "bool":
         return None
     return NumberPattern(int, pattern.bound) if pattern.category == "int" else _FLOAT
@@ -103,9 +109,11 @@ def _keyed(leaf: Any) -> Any:
 
 
 def reader(pattern: Any, label: str) -> Callable[[Any], Sequence[Tensor]]:
-    """Return a function that returns the contents of a value's slots, numbers as 0-d tensors.
+    """Return a function that takes a value and returns the contents of its slots, with numbers as 0-d tensors.
 
-    It raises TypeError if the value is not of the pattern: somebody has changed it while the graph ran.
+    The function raises TypeError if the value does not have the pattern, since it was changed while the graph ran.
+
+    label  the text by which the user's code refers to the place
     """
 
     def read(value: Any) -> Sequence[Tensor]:
@@ -136,7 +144,7 @@ def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
 
 
 def writer(outline: Any, put: Callable[[Any], None]) -> Callable[..., None]:
-    """Return a function that is given tensors and calls `put` with the value of an outline whose slots hold these."""
+    """Return a function that takes the tensors of an outline's slots, and calls `put` with the filled value."""
     slots = slots_of(outline)
     if isinstance(outline, OutlineSlot):
         category = outline.category
@@ -149,7 +157,7 @@ def writer(outline: Any, put: Callable[[Any], None]) -> Callable[..., None]:
     return write
 
 
-# Faster than by NumPy, as a counter is read and written at each call.
+# Without NumPy, which is slower: a counter is read and written at each call.
 _PACKED = {"int": struct.Struct("=q"), "float": struct.Struct("=d"), "bool": struct.Struct("=?")}
 
 
@@ -177,11 +185,11 @@ def stand_in(pattern: Any) -> Any:
 # -- how a run reads and writes a place --------------------------------------------------------------------------------------
 _SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, types.FunctionType, types.SimpleNamespace)),
             Cell.__setattr__)
-"""The methods that set an attribute, and do nothing of the user's."""
+"""The `__setattr__` methods that run no code of the user's."""
 
 
 def is_plain(place: OutsidePlace) -> bool:
-    """Return True if a place can be written again without code of the user's, and holds no part of a cell."""
+    """Return True if writing a place runs no code of the user's, and the place holds no part of a cell."""
     if not isinstance(place, AttributePlace):
         return isinstance(place, (ItemPlace, CellPlace))
     holder, kind = place.holder, type(place.holder)
@@ -194,7 +202,7 @@ def is_plain(place: OutsidePlace) -> bool:
 
 
 def can_hold(place: OutsidePlace, value: Any) -> bool:
-    """Return True if a place can be given a value, which changes nothing but what the place holds."""
+    """Return True if a value can be written to a place with no other effect than that the place holds it."""
     if not isinstance(place, AttributePlace):
         return True
     holder, name = place.holder, place.name
@@ -216,7 +224,7 @@ def living_holder(held: Callable[[], Any]) -> Any:
 
 
 def get_of(place: OutsidePlace) -> Callable[[], Any]:
-    """Return the function by which runs read a place that can be written again without code of the user's; it keeps no cell alive."""
+    """Return the function with which runs read a place for which `is_plain` is True; it does not keep a cell alive."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
@@ -238,13 +246,13 @@ def get_of(place: OutsidePlace) -> Callable[[], Any]:
 
 
 def put_of(place: OutsidePlace) -> Callable[[Any], None]:
-    """Return the function by which runs write such a place."""
+    """Return the function with which runs write such a place."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
         def write_attribute(value: Any) -> None:
             holder = held()
-            # As for a counter, below.
+            # Without the lock, as for numbers below.
             if holder is not None and type(holder).__setattr__ is _set and lowering_lock.exposed == lowering_lock.hidden:
                 _set(holder, name, value)
                 return
@@ -265,13 +273,13 @@ def put_of(place: OutsidePlace) -> Callable[[Any], None]:
 
 
 # -- a counter ---------------------------------------------------------------------------------------------------------------
-# Python does no more for one in eager mode than read and write it.  These functions take the lock of lowering only while a lowering has put
-# values into objects.  CPython lets no other thread run between the comparison and the end of the write: there is no call of Python.
+# In eager mode Python only reads or writes the number. These functions take the lock of lowering only while a lowering has put values into
+# objects. CPython lets no other thread run between the comparison and the end of the write, since no Python function is called there.
 def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
-    """Return the function by which runs read a number of a pattern.
+    """Return the function with which runs read a number of a pattern.
 
     get      reads the place under the lock
-    raising  is called with another value, and raises
+    raising  called with a value that does not fit the pattern; raises an exception
     """
     kind, bound = pattern.kind, pattern.bound if pattern.kind is int else math.inf
 
@@ -313,9 +321,9 @@ def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[],
 
 
 def number_putter(place: OutsidePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the function by which runs write a number.
+    """Return the function with which runs write a number.
 
-    guards  those of the graph: they hold after a number of the same pattern is written
+    guards  the guards of the graph: they still hold after a number of the same pattern is written
     slow    writes under the lock
     """
     match place:
@@ -365,7 +373,7 @@ def _putter_of_attributes(place: AttributePlace, guards: Guards, slow: Callable[
         if type(value) is not kind or life is None or not (kind is float or -bound <= value <= bound):
             slow(value)
         elif type(holder).__setattr__ is _OF_CELLS and lowering_lock.exposed == lowering_lock.hidden:
-            # A number where a number was: no part of the cell, nor a buffer.
+            # A number replaces a number: the attribute is neither a part of the cell nor a buffer.
             _set(holder, name, value)
             epoch.move_with(life)
         else:

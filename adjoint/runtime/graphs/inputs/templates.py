@@ -23,14 +23,14 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["BOUND", "TemplateDifference", "Template", "flatten", "input_number", "is_taken_apart", "with_numbers"]
 
 BOUND = 2**31
-"""Ints up to this size become inputs if they change: sums and products of a few such need no check of overflow."""
+"""Ints up to this size become inputs if they change: sums and products of a few of them need no check of overflow."""
 
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
-"""The dtype of a number that is an input."""
+"""The dtype of the 0-d tensor for a number that is an input."""
 _FREQUENT = frozenset({int, float, bool, str, type(None)})
 """Fast path: the commonest leaves."""
 _WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
-"""Containers whose tensors are inputs, besides named tuples: the only ones that the frontend takes apart."""
+"""Containers that the frontend takes apart, besides named tuples: tensors in them are inputs."""
 
 
 def flatten(value: Any) -> tuple[Template, list[Tensor]]:
@@ -52,9 +52,11 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
 
 
 def with_numbers(template: Template, tensors: Sequence[Tensor], chosen: Container[int]) -> tuple[Template, list[Tensor], list[Hashable]]:
-    """Return a template and tensors with some floats and ints up to BOUND as inputs, as if `mutable` marked them, and the keys of all such.
+    """Return a template and its tensors after some plain numbers have become inputs, as if `mutable` marked them.
 
-    chosen  which of them, counted in the order of the structure
+    Plain numbers are floats, and ints up to BOUND.  The third value has the keys of all of them.
+
+    chosen  the indices, in the order of the structure, of the plain numbers that become inputs
     """
     taken = _WithNumbers(template.leaves, tensors, chosen)
     node = taken.again(template.node)
@@ -63,11 +65,11 @@ def with_numbers(template: Template, tensors: Sequence[Tensor], chosen: Containe
 
 
 class Template:
-    """A structure whose tensors are taken out; hashable, equal to another of the same structure, types and constants.
+    """A nested structure whose tensors have been taken out.  Two templates are equal if their structures, tensor types and constants are.
 
     node     what is hashed and compared: a type for a tensor, `(kind, items)` for a structure, the key of a constant for other leaves
     types    the types of the tensors, in order
-    numbers  by position, the kind of number of each tensor that represents a number marked by `mutable`
+    numbers  for each tensor that represents a Python number, the class of the number, by the tensor's index
     """
 
     __slots__ = ("__weakref__", "_hash", "_held", "_leaves", "node", "numbers", "types")
@@ -82,13 +84,13 @@ class Template:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """Compare leaves by their ids, which are valid while the leaves live, in both templates."""
+        """Compare the nodes; ids of leaves in them are valid only while these leaves live, in both templates."""
         return self is other or (
             isinstance(other, Template) and self.node == other.node and (not self._held or (self.is_alive and other.is_alive)))
 
     @property
     def leaves(self) -> Sequence[Any]:
-        """Return the leaves that are no tensors, and for each dict its keys as a tuple, in the order of `node`."""
+        """Return the leaves that are not tensors, and for each dict its keys as a tuple, in the order of `node`."""
         if self._leaves is None:
             raise ValueError("a lasting template has let go of its leaves: it cannot be built")
         return self._leaves
@@ -106,20 +108,22 @@ class Template:
     def lasting(self) -> Template:
         """Return an equal template that holds weak references where possible, as the key of a cache.
 
-        It cannot be built.  Once an object that it refers to is freed, it equals no other template.
+        `build` raises ValueError for it.  Once an object that it refers to is freed, it equals no other template.
         """
         return Template(self.node, None, [_weak(held) for held in self._held], self.types, self.numbers)
 
     def with_types(self, types: Sequence[TensorType]) -> Template:
-        """Return the template for tensors of other types."""
+        """Return the same template with other types of its tensors."""
         return Template(_retyped(self.node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
 
     def without_sizes(self) -> Template:
-        """Return the template for tensors of any sizes."""
+        """Return the same template with a placeholder for each size of its tensors."""
         return self.with_types([tensor(t.dtype, [symbol("_")] * t.rank) for t in self.types])
 
     def places(self) -> list[int | None]:
-        """Return for each argument of a call, of whose `(args, kwargs)` this is the template, its number among the tensors if it is one."""
+        """Return for each argument its index among the tensors if it is a tensor itself, otherwise None; for a template of `(args,
+        kwargs)`.
+        """
         found: list[int | None] = []
         before = 0
         node: Any = self.node
@@ -130,11 +134,11 @@ class Template:
         return found
 
     def differences(self, other: Template) -> Iterator[TemplateDifference]:
-        """Yield where another template differs: the smallest parts that do."""
+        """Yield the smallest parts in which another template differs."""
         return _differences(other.node, self.node, ())
 
     def bounds(self) -> dict[int, int]:
-        """Return, by position, how large the ints among the inputs are at most that became inputs because they change."""
+        """Return, by index among the inputs, the limit of the ints that became inputs because they change."""
         return {i: node[2] for i, node in enumerate(_inputs(self.node)) if isinstance(node, tuple) and len(node) > 2}
 
     def build(self, tensors: Sequence[Any]) -> Any:
@@ -181,10 +185,12 @@ class _Input:
 
 
 class _Taken:
-    """The parts of a structure that is being taken apart.
+    """Takes a structure apart, and collects its parts.
 
-    leaves  all leaves but the tensors
-    held    all objects that are compared by identity
+    leaves   all leaves but the tensors
+    held     all objects that are compared by identity
+    tensors  the tensors, in order
+    numbers  the classes of numbers that became tensors, by index
     """
 
     __slots__ = ("held", "leaves", "numbers", "tensors")
@@ -236,9 +242,9 @@ class _Taken:
 
 
 class _WithNumbers(_Taken):
-    """The parts of a template some of whose numbers become inputs.
+    """Takes a template apart again, and makes inputs of some of its numbers.
 
-    plain  the keys of all of its floats, and ints up to BOUND, that are no inputs
+    plain  the keys of all floats, and ints up to BOUND, that were not inputs
     """
 
     __slots__ = ("_chosen", "_given", "_left", "plain")
@@ -249,7 +255,7 @@ class _WithNumbers(_Taken):
         self.plain: list[Hashable] = []
 
     def again(self, node: Any) -> Hashable:
-        """Return the node for a node of the template."""
+        """Return the new node for a node of the template."""
         if isinstance(node, TensorType):
             self.tensors.append(next(self._given))
             return node
@@ -274,10 +280,10 @@ class _WithNumbers(_Taken):
 
 
 class TemplateDifference(NamedTuple):
-    """Where two templates differ.
+    """One difference between two templates.
 
-    path    the positions and keys that lead there, from `(args, kwargs)` on
-    before, after  the nodes: a type for a tensor, the key of a constant, (kind, items) for a structure
+    path    the positions and keys that lead to it, starting in `(args, kwargs)`
+    before, after  the differing nodes: a type for a tensor, the key of a constant, (kind, items) for a structure
     """
 
     path: tuple[Any, ...]
@@ -286,7 +292,7 @@ class TemplateDifference(NamedTuple):
 
     @property
     def is_structure(self) -> bool:
-        """Return whether the structures differ, and not just what is in them."""
+        """Return True if the structures differ, and not only types or constants in them."""
         return any(isinstance(node, tuple) and is_taken_apart(node[0]) for node in (self.before, self.after))
 
 
@@ -312,7 +318,7 @@ def input_number(node: Any) -> type | None:
 
 
 def is_taken_apart(kind: Any) -> bool:
-    """Return True for the kind of a node that is no constant of the template."""
+    """Return True for the kind of a node whose parts are nodes, or of an input; False for the kind of a constant."""
     return kind is _Input or kind in _WALKED or is_named(kind)
 
 
@@ -330,7 +336,7 @@ def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
 
 
 def _inputs(node: Any) -> Iterator[Any]:
-    """Yield the nodes of the inputs in the structure of a node, in order."""
+    """Yield the nodes of all inputs below a node, in order."""
     if isinstance(node, TensorType) or node[0] is _Input:
         yield node
     else:
@@ -339,7 +345,7 @@ def _inputs(node: Any) -> Iterator[Any]:
 
 
 def _parts(node: Any) -> Sequence[Any]:
-    """Return the nodes of what a container holds; none for a constant."""
+    """Return the nodes of the items of a container; none for a constant."""
     kind = node[0]
     if not is_taken_apart(kind):
         return ()

@@ -1,6 +1,6 @@
-"""What a lowering assumes: what forward hooks return, which of the hooks' slots are filled, which Python state differs between runs.
+"""What a lowering assumes: what forward hooks return, which hook slots of cells are filled, which Python state differs between runs.
 
-A site is the key of one decision: the index of a cell's call in the graph with "slots", "forward_pre" or "forward".
+A site is the key of one such assumption: the index of a cell's call in the graph, with "slots", "forward_pre" or "forward".
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Site = tuple[int, str]
 
 
 class Assumptions:
-    """What one lowering relies on.
+    """The assumptions on which one lowering relies.
 
     known    what earlier runs have shown, by site: the outline of the hooks' result, or the cell's `Slots`
-    asks     True if nothing is assumed of other hooks: the graph ends at them, and their result decides how it continues
+    asks     True if nothing is assumed about other hooks: the graph ends at them, and their result decides how it continues
     taken    what this graph was made for, by site
     sites    the site of each `apply!` of such hooks, by its symbol
-    guessed  True once something was assumed that no run has shown
+    guessed  True once a result of hooks was assumed that no run has shown
     state    the places of Python state whose numbers and tensors differ from run to run
-    begun    what such places hold at the beginning of a run, if it is not what they hold now
-    sizes    True if sizes of the arguments do
-    numbers  True if it is tried whether numbers among the arguments may do
+    begun    the values of such places at the beginning of a run, if they differ from the present ones
+    sizes    True if sizes of the arguments differ from run to run
+    numbers  True for an attempt in which numbers among the arguments are inputs
     """
 
     def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[OutsidePlace] = (), begun: Any = None,

@@ -13,7 +13,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["DYNAMIC", "NUMBERS", "as_python", "categories_of", "tensor_slot", "value_slot"]
 
 DYNAMIC = (Tensor, GraphNumber)
-"""The classes of values that are known only when the graph runs."""
+"""Classes of values that are known only when the graph runs."""
 
 NUMBERS: dict[str, tuple[type, TensorType]] = {
     "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
@@ -22,22 +22,24 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
 
 
 def categories_of(values: Sequence[Any]) -> list[str]:
-    """Return the categories of tensors and run-time numbers."""
+    """Return the category of each value: "tensor", or that of a run-time number."""
     return ["tensor" if isinstance(x, Tensor) else x.category for x in values]
 
 
 def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
-    """Return tensors as Python values: those that represent numbers become numbers."""
+    """Return tensors as Python values: a tensor that represents a number becomes that number."""
     return [x if category == "tensor" else NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]
 
 
 def value_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot of a value of a graph in an outline; None for a user's tensor, which is returned as it is."""
+    """Return the slot in an outline for a value of the graph; None for other values, such as the user's own tensors, which
+    are constants.
+    """
     if isinstance(x, GraphTensor):
         return OutlineSlot("tensor", x.type)
     return OutlineSlot(x.category, x.type) if isinstance(x, (GraphNumber, OutlineSlot)) else None
 
 
 def tensor_slot(x: Any) -> OutlineSlot | None:
-    """Return a slot as `value_slot` does, but for every tensor, parameters too: Python sees its value at run time."""
+    """Return a slot as `value_slot` does, and one for every tensor, Parameters included: Python sees their values at run time."""
     return OutlineSlot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)

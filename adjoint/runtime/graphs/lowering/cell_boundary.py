@@ -14,23 +14,26 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 __all__ = ["call_maker", "numbers", "result_maker"]
 
 _TAKEN_OUT = constant(0.0, F32)
-"""Placeholder for a value of the graph: the stored structure of a call does not refer to the graph that is being made."""
+"""Placeholder for a value of the graph, so that the stored structure of a call does not refer to the graph that is being made."""
 
 
 def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],
                ruled: bool) -> Callable[[Sequence[Tensor]], CallArguments]:
-    """Return the function that rebuilds the arguments of a call from the tensors that represent `given`."""
+    """Return a function that rebuilds the arguments of a call from the tensors that represent `given`.
+
+    ruled  True if the cell has a `bprop`
+    """
     args, kwargs = call_with(args, kwargs, [_TAKEN_OUT] * len(given), ruled, DYNAMIC)
     categories = categories_of(given)
     return lambda tensors: call_with(args, kwargs, as_python(tensors, categories), ruled, DYNAMIC)
 
 
 def result_maker(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
-    """Return the function that rebuilds a cell's output from the tensors that represent its `results`."""
+    """Return a function that rebuilds a cell's output from the tensors that represent `results`."""
     output, categories = result_with(output, [_TAKEN_OUT] * len(results), ruled, DYNAMIC), categories_of(results)
     return lambda tensors: result_with(output, as_python(tensors, categories), ruled, DYNAMIC)
 
 
 def numbers(values: Sequence[Any]) -> frozenset[int]:
-    """Return the positions of run-time numbers."""
+    """Return the positions of the run-time numbers among values."""
     return frozenset(i for i, x in enumerate(values) if not isinstance(x, Tensor))

@@ -45,7 +45,7 @@ __all__ = ["CellCalls", "LoweredCall"]
 
 
 class CellCalls:
-    """Lowers calls of cells.
+    """Lowers calls of cells: each becomes a region for construct, with nodes for hooks around it.
 
     sites  the calls, by the `site_key` of their nodes
     """
@@ -72,14 +72,14 @@ class CellCalls:
         self.guards.of_slots(cell)
         slots = self.assumptions.known.get((ordinal, "slots")) or Slots.of(cell)
         self.assumptions.taken[ordinal, "slots"] = slots
-        # A forward hook may register backward pre hooks, which then run in this call.
+        # A forward hook may register backward pre hooks, which run in the same call.
         return call(LoweredCall(self, cell, slots, ordinal), cell, slots._replace(backward_pre=slots.backward_pre or slots.forward), given)
 
 
 class LoweredCall:
-    """The moves of a call of a cell that becomes nodes of a graph; `given` is (positional arguments, keyword arguments).
+    """Does the steps of a cell's call by adding nodes to the graph; `given` is (positional arguments, keyword arguments).
 
-    slots    the slots of hooks that are assumed to be filled
+    slots    the kinds of hooks that the cell is assumed to have
     ordinal  the index of the call among the calls of cells in the graph
     """
 
@@ -99,7 +99,7 @@ class LoweredCall:
         return self._calls.hooks.run((self._ordinal, slot), cell.title, _hooks_text(cell, slot), self._reference, fire, values)
 
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
-        """Do nothing: a graph that is run calls the hooks with `always_call` itself, and one that cannot be made is not run."""
+        """Do nothing: the run of a graph calls the hooks with `always_call` itself, and a graph that cannot be made is not run."""
 
     def backward_pre(self, cell: Cell, output: Any) -> Any:
         tensors = top_level(output)
@@ -113,7 +113,7 @@ class LoweredCall:
 
     # -- the region -------------------------------------------------------------------------------------------------------
     def construct(self, cell: Cell, given: CallArguments) -> Any:
-        """Lower construct to a region: arguments and results get new names."""
+        """Lower construct to a region in which arguments have new names, and so do results outside of it."""
         self._read(cell)
         self._mark("forward_pre")
         loc, ruled = self._regions.loc, cell.bprop is not None
@@ -145,12 +145,12 @@ class LoweredCall:
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
     def _mark(self, slot: str) -> None:
-        """Record that hooks in this slot may run here, though there are none when the graph is made."""
+        """Record that hooks of this kind may run here, if there are none when the graph is made."""
         if not getattr(self._slots, slot):
             self._calls.guards.mark((self._ordinal, slot), self._regions.on_a_path())
 
     def _read(self, cell: Cell) -> None:
-        """Record what a call reads of the cell."""
+        """Record as guards what a call reads of the cell."""
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
@@ -158,7 +158,7 @@ class LoweredCall:
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
-        """Run construct in a new region whose parameters are the values `entering`."""
+        """Run construct in a new region whose parameters represent the values `entering`."""
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, ends, output, changed = regions.loc, False, None, False
         params, uses = regions.params_like(operands), self._symbols.uses(entering)
@@ -180,7 +180,7 @@ class LoweredCall:
                 except (CompileError, Unreachable):
                     raise
                 except Exception as mistake:
-                    # That of a statement has been caught there; this is the library's, or of the arguments.
+                    # Exceptions of the user's statements have been handled there; this one comes from the library or from the arguments.
                     if not hosts.raises_late:
                         raise
                     raise_again(self._calls.frontend.world, mistake)
@@ -205,11 +205,11 @@ class LoweredCall:
         return self._calls.frontend.call(construct, args, kwargs)
 
     def _add_site(self, node: Node, given: CallArguments, entering: Sequence[Any], inside: _Inside, ruled: bool) -> None:
-        """Record the call for the run of the graph."""
+        """Record the call, so that a run can rebuild its arguments and result."""
         key = site_key(node)
         if key is None:
             return
-        kept = None if isinstance(inside.output, PerhapsNone) else inside.output  # otherwise it would refer to tensors of the graph
+        kept = None if isinstance(inside.output, PerhapsNone) else inside.output  # such an output would refer to tensors of the graph
         nested = bool(inside.written or leaves((given, inside.output), GraphNumber)) or (not ruled and is_nested(*given, inside.output))
         self._calls.sites[key] = CellSite(
             self._reference, call_maker(*given, entering, ruled), result_maker(kept, inside.results, ruled), self._slots, self._ordinal,
@@ -217,13 +217,14 @@ class LoweredCall:
 
 
 class _Inside(NamedTuple):
-    """What a cell's construct did in its region.
+    """The outcome of running a cell's construct in its region.
 
-    params   the arguments under their names inside
-    output   its result; `results` are the values of it that cross the boundary
-    written  the arguments that it wrote in place, each with its new value
-    changed  True if it changed a list or dict among its arguments
-    ends     True if it does not return
+    region   the region
+    params   the arguments, as values of the region
+    output   the result of construct; `results` are the values in it that cross the boundary
+    written  the arguments that construct wrote in place, each with its new value
+    changed  True if construct changed a list or dict among its arguments
+    ends     True if construct does not return
     """
 
     region: Region

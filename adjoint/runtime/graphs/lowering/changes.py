@@ -35,8 +35,8 @@ class AtomPlace:
 class CellsPlace:
     """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters.
 
-    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change is none of
-                       the parsed code's
+    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change is not
+                       taken for one of the parsed code's
     """
 
     def __init__(self, holder: Cell, changed_by_others: Callable[[Cell, str], bool]):
@@ -59,7 +59,7 @@ class CellsPlace:
         others = [key for key in {**held, **first} if held.get(key) is not first.get(key) and isinstance(key[0], int)
                   and self._others(self._tables[key[0]][0], key[1])]
         if any(key not in held for key in others):
-            # The order of the keys counts: what another thread has removed is put back where it was.
+            # The order of the keys matters: what another thread has removed is put back in its old position.
             held = {key: held.get(key, first.get(key)) for key in {**first, **held} if key in held or key in others}
         for key in others:
             if key in first:
@@ -81,4 +81,4 @@ class CellsPlace:
 
 
 _OF_CALLS = frozenset({"_watched", "_called", "_direct"})
-"""Attributes by which cells keep account of their calls."""
+"""Attributes in which cells keep internal notes about their calls."""

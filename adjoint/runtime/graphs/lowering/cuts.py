@@ -1,4 +1,4 @@
-"""Values inside of `_no_grad`: no gradient flows through what is computed there."""
+"""Values inside of `_no_grad`: no gradient flows through the values that are computed there."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Cuts"]
 
 
 class Cuts:
-    """Cuts the gradients of one lowering's values, as `_no_grad` asks."""
+    """Stops gradients at values that are used inside of `_no_grad`."""
 
     def __init__(self, regions: Regions):
         self._regions = regions
         self._without_gradient: set[Value] = set()
         """Values made inside of `_no_grad`."""
         self._cuts: dict[Value, tuple[Builder, Value]] = {}
-        """For a value from outside of `_no_grad`, the region in which it was replaced, and the value that replaces it."""
+        """For a value from outside of `_no_grad`, the region in which it was replaced, and the value that replaces it there."""
 
     def operand(self, atom: Atom) -> Atom:
-        """Return the value that replaces `atom` inside of `_no_grad`."""
+        """Return the value to use inside of `_no_grad` in place of `atom`: one through which no gradient flows."""
         if not self._has_gradient(atom):
             return atom
         assert isinstance(atom, Value)
@@ -40,7 +40,7 @@ class Cuts:
         self._without_gradient.update(values)
 
     def rewritten(self, atom: Atom, value: Atom) -> Atom:
-        """Return the new atom of a tensor that was `atom` and is written in place: inside of `_no_grad` its gradient stays."""
+        """Return the new atom of a tensor that is written in place; inside of `_no_grad` the gradient still flows to the old atom."""
         if not state.no_grad or not self._has_gradient(atom) or atom.type != value.type:
             return value
         return self._regions.node(StraightThrough(), atom, value)

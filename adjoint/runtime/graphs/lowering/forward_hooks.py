@@ -1,7 +1,7 @@
 """Forward hooks in a graph: host calls whose results are assumed.
 
-Hooks are assumed to return values like those they are given.  If that assumption is of no use, the graph ends at the hooks, and their
-result decides how it continues.
+Hooks are assumed to return values like those they are called with.  If no graph can be made with that assumption, the graph ends at the
+hooks, and their result decides how it continues.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ForwardHooks", "hooked_outline", "outline_of"]
 
 
 class ForwardHooks:
-    """Emits the forward pre hooks and the forward hooks of cells."""
+    """Emits the forward pre hooks and the forward hooks of cells as nodes."""
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, assumptions: Assumptions, aliases: Aliases):
         self._regions, self._guards = regions, guards
@@ -37,9 +37,11 @@ class ForwardHooks:
     def run(
         self, site: Site, title: str, text: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]
     ) -> Any:
-        """Emit hooks as an `apply!` of `fire(cell(), *values)`, and return their result.  It is assumed to be like the last of the values.
+        """Emit hooks as an `apply!` of `fire(cell(), *values)`, and return their result.
 
-        title, text  the cell, and its hooks, in the text of the module
+        Unless earlier runs have shown otherwise, the result is assumed to be like the last of the values.
+
+        title, text  the cell and its hooks, as the text of the module shows them
         """
         known = self._assumptions
         self._guards.mark(site, self._regions.on_a_path())
@@ -82,12 +84,14 @@ class ForwardHooks:
         return made
 
     def _changed(self, title: str, text: str) -> Callable[[], bool]:
-        """Return what tells, when hooks have run, whether they have changed what only the rest of the graph was made of: it is made anew.
+        """Return a function that returns True if hooks, when they ran, have changed something that only the rest of the graph was made
+        from.
 
-        It raises RuntimeError for what was read before them, too: values that are computed from it in Python are known no more.
+        The rest is then lowered again.  The function raises RuntimeError if the changed value was read before the hooks, too: Python values
+        computed from it in the meantime are not known any more.
         """
         guards, clock = self._guards, self._guards.clock
-        after = 0 if self._regions.on_a_path() else clock  # what comes before in a loop comes again in the next round
+        after = 0 if self._regions.on_a_path() else clock  # in a loop, what comes before the hooks is read again in the next round
         guards.called(after)
 
         def changed() -> bool:
@@ -104,7 +108,7 @@ class ForwardHooks:
         return changed
 
     def _end(self, site: Site, title: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]) -> NoReturn:
-        """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues."""
+        """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues.  Raise Unreachable."""
 
         def called(*given: Any) -> Any:
             outline, found = outlined(fire(living(cell), *given), tensor_slot)
@@ -115,14 +119,14 @@ class ForwardHooks:
         raise Unreachable
 
     def _may_be(self, made: Any, given: Any) -> None:
-        """Treat each result of hooks as a possible alias of every tensor they were given."""
+        """Treat each tensor in the result of hooks as a possible alias of every tensor that they were called with."""
         tensors = leaves(given, Tensor)
         for x in leaves(made, Tensor):
             self._aliases.may_be(x, *(t for t in tensors if t.type is x.type))
 
 
 def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
-    """Return the tensors in what hooks were given, if they returned just that; None if it is anything but tuples of tensors.
+    """Return the tensors in what hooks were called with, if they returned exactly that; None if it is anything but tuples of tensors.
 
     Fast path: most hooks change nothing.
     """
@@ -142,9 +146,9 @@ def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
 
 
 def _as_it_was(outline: Any, of_arguments: bool) -> str | None:
-    """Return the expression of whether hooks have changed nothing, see `HookCall`; None if what they are given may change in itself.
+    """Return the expression `HookCall.as_it_was`; None if hooks may change the values in place, as they can a list.
 
-    of_arguments  True for pre hooks: the outline is that of `(arguments, named arguments)`, of which the last are in a new dict if any
+    of_arguments  True for pre hooks: the outline is that of `(arguments, keyword arguments)`, and there must be no keyword arguments
     """
     if of_arguments:
         arguments, named = outline
@@ -153,7 +157,7 @@ def _as_it_was(outline: Any, of_arguments: bool) -> str | None:
 
 
 def _is_of_tuples(outline: Any) -> bool:
-    """Return True for the outline of a tensor, and of tuples of tensors."""
+    """Return True for the outline of a tensor, or of nested tuples of tensors."""
     return isinstance(outline, OutlineSlot) or (type(outline) is tuple and all(map(_is_of_tuples, outline)))
 
 
@@ -163,5 +167,5 @@ def hooked_outline(value: Any) -> Any:
 
 
 def outline_of(tensors: Sequence[Tensor]) -> Any:
-    """Return the outline of the result of forward hooks that is plain tensors."""
+    """Return the outline of the result of forward hooks that returned these tensors."""
     return hooked_outline(tensors[0] if len(tensors) == 1 else tuple(tensors))

@@ -34,7 +34,7 @@ __all__ = ["Gradients"]
 
 
 class Gradients:
-    """Lowers `grad`, `vjp` and related functions."""
+    """Lowers `grad`, `vjp` and related functions to nodes with regions."""
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols, values: Values, guards: Guards, frontend: Lowerer):
         self._owner, self._regions, self._symbols, self._values = owner, regions, symbols, values
@@ -58,7 +58,10 @@ class Gradients:
 
     def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
                has_aux: bool) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
-        """Emit a function whose adjoint is emitted later; return the result, its differentiated tensors, and the pullback."""
+        """Emit a function whose adjoint is emitted later, when the pullback is called.
+
+        Return the function's result, its differentiated tensors, and the pullback.
+        """
         inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
         result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
         trace.hint, home, outputs = "t", self._regions.builder, differentiated(result, has_aux)
@@ -80,13 +83,13 @@ class Gradients:
 
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
-        """Call a function in a new region whose parameters are the arguments to differentiate by."""
+        """Call a function in a new region whose parameters are the tensors to differentiate by."""
         loc, ends = self._regions.loc, False
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
         for x in given_by:
             if isinstance(x, GraphTensor) and x.hooked is not None and x.hooked is not x.atom:
-                # The hooks are those of the object; in the graph they are those of the value that was there.
+                # Hooks belong to the tensor object; in the graph they belong to the value that it had when they were registered.
                 raise errors.UNSUPPORTED.at(
                     loc, "the gradient is taken by a tensor on which a hook was registered before it was written in place",
                     help="register the hook after the write, or write into a copy: `x = x.copy()`")
@@ -110,7 +113,7 @@ class Gradients:
             try:
                 result = self._frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
-                # Nothing to differentiate: the run does not get here.
+                # Nothing to differentiate: a run does not reach this point.
                 outputs, ends = [self._values.tensor(self._regions.node(Undef((scalar(F32),))))], True
                 result = outputs[0]
             else:
@@ -119,7 +122,7 @@ class Gradients:
                 raise errors.UNSUPPORTED.at(loc, "a function whose gradient is taken here changes a list or dict that it is given",
                                             help="let it return what it makes")
             outline, found = outlined(result, tensor_slot)
-            # Bools have no gradient; for a function of bools alone a constant is differentiated.
+            # Bools have no gradient; if the function returns only bools, a constant is differentiated.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [self._values.tensor(_NOTHING)]
             written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
             self._symbols.check_names(given_by, [leaf for leaf, _ in written], uses, loc)
@@ -136,7 +139,10 @@ class Gradients:
                                tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
-        """Emit the node of a function called in its own region; return the function's result and the node's other results."""
+        """Emit the node of a function that was called in its own region; return the function's result and the node's other results.
+
+        more  further operands, such as cotangents
+        """
         node = self._regions.add(op, [*inner.operands, *more], [inner.region], writes=True)
         self._regions.user_code += 1  # backward hooks
         if inner.ends:
@@ -150,7 +156,7 @@ class Gradients:
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
-        """Return the gradients of the arguments, each in its structure, and those of the weights."""
+        """Return the gradients of the arguments, each in the structure of its argument, and those of the weights."""
         gradients = self._values.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
@@ -165,14 +171,15 @@ _NOTHING = Literal(0.0, scalar(F32))
 class _Differentiated(NamedTuple):
     """A function that was called in its own region, to be differentiated.
 
-    operands  its arguments; `region` is its body
-    result    its result, in terms of the region's values; `outputs` are the tensors of it that are differentiated
-    order     the values that the region yields: the first `of` are differentiated
+    operands  the tensors to differentiate by; `region` is the function's body
+    result    the function's result, in values of the region; `outputs` are the tensors in it that are differentiated
+    order     the values that the region yields; the first `of` are differentiated
     outline   the outline of the result; `found` are the values in its slots
-    written   the arguments that it wrote in place, each with its new value inside the region
-    trained   the weights that take a gradient; `symbols` are their symbols
-    ends      True if it does not return
-    args      the arguments of the call, keyword arguments last, then the positions and weights it is differentiated by
+    written   the arguments that the function wrote in place, each with its new value inside the region
+    trained   the weights that require a gradient; `symbols` are their symbols
+    ends      True if the function does not return
+    args      the arguments of the call, keyword arguments last, as the caller has them afterwards
+    positions, weights  the arguments and Parameters to differentiate by
     """
 
     operands: list[Atom]

@@ -1,7 +1,7 @@
 """Sizes of tensors while a function is made into a graph for any size.
 
-`x.shape[0]` is then a polynomial over named sizes.  Python may compute with it, and put it into the shape of another tensor.  Whatever else
-it asks is answered only if the answer is the same for all sizes from `LEAST` on; otherwise it raises, and each size gets its own graph.
+`x.shape[0]` is then a polynomial over named sizes.  Python may compute with it, and put it into the shape of another tensor.  A comparison
+has a result only if it is the same for all sizes from `LEAST` on; otherwise CompileError is raised, and each size gets its own graph.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _unknown(*_: Any) -> NoReturn:
 
 
 class GraphSize(Poly):
-    """A size that is not a number: an int to Python."""
+    """A size that is a polynomial over named sizes; `isinstance` takes it for an int."""
 
     __slots__ = ()
 
@@ -134,7 +134,7 @@ def _computed(compute: Callable[..., Dim], size: GraphSize, other: Any) -> Any:
 
 
 def _bounds(size: GraphSize, other: Any) -> tuple[float, float]:
-    """Return bounds of `size - other` for all sizes."""
+    """Return a lower and an upper bound of `size - other` over all sizes."""
     if not isinstance(other, (int, Poly)):
         _unknown()
     difference = Poly.__sub__(size, int(other) if type(other) is bool else other)

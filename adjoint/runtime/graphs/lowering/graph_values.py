@@ -1,4 +1,4 @@
-"""Tensors and numbers of a graph that is being made: they have types and an atom of the IR, but no values yet."""
+"""Tensors and numbers of a graph that is being made: they have a type and an atom of the IR, but no value yet."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float
 
 
 class Owner:
-    """The graph that is being made, for its tensors and numbers.
+    """The graph that is being made, as its own tensors and numbers refer to it.
 
-    Each of them refers to it.  The parts of a lowering make tensors and numbers, and these call the parts: so the owner is made before
-    all parts, and gets its attributes when they exist.  `end` takes them away: a value that is used later raises CompileError.
+    The parts of a lowering make tensors and numbers, and these in turn call the parts.  So the owner is made before all parts, and gets its
+    attributes when they exist.  `end` removes the attributes: using a value afterwards raises CompileError.
 
     regions      the open regions
     made         objects that parsed code has made
     aliases      which tensors may be the same
-    atom         return the atom of a value in the open region
-    number       return a value as a run-time number of a category
-    host_number  call a Python function of numbers when the graph runs, and return its result
-    rewritten    return the new atom of a tensor that is written in place
-    attach       register a hook on a tensor
-    either       emit an `if` between two functions
-    check        check values when the graph runs
-    tries        True if another graph is made with constants where a number cannot be exactly what it is in eager mode
+    atom         returns the atom of a value in the open region
+    number       returns a value as a run-time number of a category
+    host_number  emits a call of a Python function of numbers, and returns its result
+    rewritten    returns the new atom of a tensor that is written in place
+    attach       registers a hook on a tensor
+    either       emits an `if` between two functions
+    check        emits a check of values
+    tries        True in an attempt that is given up, for a graph with constants, where a number may differ from eager mode's
     """
 
     regions: Regions
@@ -73,7 +73,7 @@ class Owner:
     tries: bool
 
     def end(self) -> None:
-        """Drop the parts: the graph is made."""
+        """Drop the parts, once the graph is made."""
         vars(self).clear()
 
     @property
@@ -83,7 +83,10 @@ class Owner:
         return graph is not None and graph.owner is self
 
     def unknown(self, what: str) -> CompileError:
-        """Return the error of code that needs values while parsing, or keeps a symbolic value beyond it."""
+        """Return the error for code that needs a value while parsing, or that uses a symbolic value after the graph is made.
+
+        what  describes the need
+        """
         return errors.VALUE_NEEDED.at(self.regions.loc, what, help="use operations on the tensor, or pass the number as an argument") \
             if self.is_traced else _is_over()
 
@@ -98,13 +101,13 @@ class Owner:
 
 
 def _is_over() -> CompileError:
-    """Return the error of using a value of a graph that is made already: in another graph, or in Python."""
+    """Return the error for using a value of a finished graph in another graph or in Python."""
     return errors.NOT_IN_GRAPH.at(place_of_use(), "this value belongs to a graph that is made already",
                                   help="return it from the function that computes it")
 
 
 def place_of_use() -> Loc:
-    """Return the line that runs now: of the graph that this thread is making, or of Python."""
+    """Return the line that runs now: in the source of the graph that this thread is making, or in Python."""
     graph = emitter()
     return graph.loc if graph is not None else user_location()
 
@@ -112,9 +115,9 @@ def place_of_use() -> Loc:
 class GraphTensor(Tensor):
     """A tensor of the graph that `owner` is making.
 
-    atom    its current value or literal in the IR: a write in place replaces it
-    home    the region it was made in
-    hooked  its value when a hook was registered on it last; None if none was
+    atom    its present value or literal in the IR; a write in place replaces it
+    home    the region in which the atom was made
+    hooked  the atom at the time when a hook was last registered; None if none was
     """
 
     __slots__ = ("atom", "home", "hooked", "owner")
@@ -129,7 +132,7 @@ class GraphTensor(Tensor):
 
     @property
     def memory(self) -> Memory:
-        """Raise CompileError while parsing, except for a tensor that the body has made from Python numbers."""
+        """Raise CompileError while parsing, except for a tensor that parsed code has made from known numbers."""
         known = self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
@@ -176,18 +179,21 @@ class GraphTensor(Tensor):
         return self.owner.attach(self, hook)
 
     def _may_be_differentiated(self) -> bool:
-        """Return True: whoever calls the graph may take its gradient."""
+        """Return True: the caller of the graph may take its gradient."""
         return True
 
     def hooks(self) -> list[Any]:
         raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
 
     def _may_be_parameter(self) -> bool:
-        """Return True if a branch or loop decides whether it is a Parameter, or which one."""
+        """Return True if a branch or loop decides whether this is a Parameter, or which one."""
         return not self._is_parameter and any(x._is_parameter for x in self.owner.aliases.merged_from(self))
 
     def checked_kind(self) -> GraphTensor:
-        """Return the tensor.  CompileError if a branch or loop decides whether it is a Parameter, whose copies take no gradient."""
+        """Return the tensor itself; CompileError if a branch or loop decides whether it is a Parameter.
+
+        Copies of a Parameter take no gradient, but copies of other tensors do.
+        """
         if self._may_be_parameter():
             raise self.owner.unknown("whether this is a Parameter, of which such a copy takes no gradient, depends on a branch or loop; "
                                      "`x.copy()` lets gradients through, `ops.stop_gradient(x)` does not")
@@ -228,7 +234,7 @@ GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 
 
 class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompatibleVariableOverride] - as in Parameter
-    """A Parameter that parsed code makes as a copy of another: each run has a new one."""
+    """A Parameter that parsed code makes as a copy of another one: each run makes a new one."""
 
     __slots__ = ()
 
@@ -241,16 +247,16 @@ class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompati
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     def plain(self) -> GraphTensor:
-        """Return a tensor with the values that it has now."""
+        """Return a tensor with the present values of the Parameter."""
         return GraphTensor(self.owner, self.owner.atom(self), self.type)
 
     def renamed(self, atom: Atom) -> GraphParameter:
-        """Return the Parameter as another value of the graph, such as the result of the cell that has made it."""
+        """Return the same Parameter for another atom, such as the result of the cell that has made it."""
         options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
         return GraphParameter(self.owner, atom, self.type, *options)
 
     def maker(self) -> Callable[[Tensor], Parameter]:
-        """Return the function that makes the Parameter of a run from its values."""
+        """Return the function with which a run makes the Parameter from its values."""
         options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
         return lambda values: Parameter(values, *options)
 
@@ -259,13 +265,14 @@ GraphParameter.__name__ = GraphParameter.__qualname__ = Parameter.__name__
 
 
 class GraphNumber:
-    """A Python number that is known only when the graph runs; `category` is the Python type it will have.
+    """A Python number that is known only when the graph runs.
 
-    Sums, products, quotients, powers of floats and comparisons become nodes, with a check of what Python refuses.  Powers of ints and
-    rounding call Python at run time, so that results and errors are the same to the bit.  An int has 64 bits: an operation whose result
+    Sums, products, quotients, powers of floats and comparisons become nodes, with a check for operands that Python refuses.  Powers of ints
+    and rounding call Python at run time, so that results and errors are the same to the bit.  An int has 64 bits: an operation whose result
     may be larger also calls Python, which reports an overflow.
 
-    bound  an upper bound of an int's absolute value; None for a number carried from round to round of a loop
+    category  the Python type of the number: "int", "float" or "bool"
+    bound     an upper bound of an int's absolute value; None if unknown, as for a number carried from round to round of a loop
     """
 
     __slots__ = ("atom", "bound", "category", "home", "owner")
@@ -291,22 +298,22 @@ class GraphNumber:
         if dtype is BOOL and own is not BOOL:
             atom = self.owner.node(Cast(BOOL), atom)
         elif dtype is U64 and own is F64:
-            # Below 0 it wraps, as it does for narrower integers; beyond Int64 it does not.
+            # A negative number wraps, as it does for narrower integers; a number above Int64 does not.
             below = self.owner.node(Less(), atom, Literal(0.0, scalar(F64)))
             wrapped = self.owner.node(Cast(U64), self.owner.node(Cast(I64), atom))
             atom = self.owner.node(Select(), below, wrapped, self.owner.node(Cast(U64), atom))
         elif dtype is not own:
             if own is F64 and dtype.is_integer and dtype is not I64:
-                atom = self.owner.node(Cast(I64), atom)  # converted to 64 bits first, then it wraps
+                atom = self.owner.node(Cast(I64), atom)  # first to 64 bits, where it does not wrap, then to the narrower type, where it does
             atom = self.owner.node(Cast(dtype), atom)
         return GraphTensor(self.owner, atom, scalar(dtype))
 
     def tensor(self) -> GraphTensor:
-        """Return `Tensor(number)`."""
+        """Return the 0-d tensor that `Tensor(number)` makes."""
         return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
 
     def always_fits(self, dtype: DType) -> bool:
-        """Return True if a dtype `holds` the number for each value it can have."""
+        """Return True if a dtype can hold every value that the number can have (`promotion.holds`)."""
         if self.category == "float":
             return dtype is F64
         most = 2**63 if self.bound is None else self.bound
@@ -334,7 +341,7 @@ class GraphNumber:
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
     def _wider(self, other: Any) -> str | None:
-        """Return the category that both are computed in; None if the other is no number."""
+        """Return the category in which an operation with `other` is computed, "int" or "float"; None if `other` is not a number."""
         if isinstance(other, np.generic) and self.owner.tries:
             raise self.owner.unknown("NumPy makes a scalar of its own of a number")
         theirs = other.category if isinstance(other, GraphNumber) else _category(other)
@@ -357,13 +364,13 @@ class GraphNumber:
         return self._emitted(op, category, a, b, bound)
 
     def _perhaps_large(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Return an int that may have more than 64 bits, which Python computes when the graph runs."""
+        """Return the result of an int operation that may exceed 64 bits; Python computes it when the graph runs."""
         if self.owner.tries:
             raise self.owner.unknown("whether an int has more than 64 bits")
         return self.owner.host_number("int", python, a, b)
 
     def _divided(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
-        """Return a quotient or remainder, after a check of a divisor that is not known."""
+        """Return a quotient or remainder, after a check for a zero divisor if the divisor is a run-time number."""
         category = self._wider(other)
         if category is None:
             return NotImplemented
@@ -558,15 +565,15 @@ class GraphNumber:
         return GraphNumber(self.owner, "bool", self.owner.node(LogicalNot(), self.owner.atom(self.converted("bool"))))
 
     def either(self, other: GraphNumber) -> GraphNumber:
-        """Return whether at least one of two is true."""
+        """Return `self or other` as a bool."""
         return self.converted("bool") | other.converted("bool")
 
     def both(self, other: GraphNumber) -> GraphNumber:
-        """Return whether both are true."""
+        """Return `self and other` as a bool."""
         return self.converted("bool") & other.converted("bool")
 
     def kept_if(self, condition: GraphNumber) -> GraphNumber:
-        """Return the int if the condition holds, else 0."""
+        """Return the int if the condition is true, else 0."""
         atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
         return GraphNumber(self.owner, "int", self.owner.node(Mul(), *atoms), self.bound)
 

@@ -1,4 +1,4 @@
-"""Host calls of a graph that is being made: Python functions that are called when it runs."""
+"""Host calls of a graph that is being made: calls of Python functions when the graph runs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ __all__ = ["Hosts"]
 
 
 class Hosts:
-    """Emits host calls.
+    """Emits host calls as nodes.
 
     user_code_inside  True once user's code is called in a branch or a loop that a tensor decides
-    always            how many of the cells that are being called have forward hooks that run where construct raises
+    always            how many of the cells that are being called have forward hooks that run even if construct raises
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, assumptions: Assumptions, journal: Journal):
@@ -47,7 +47,7 @@ class Hosts:
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
         """Emit a call `function(*values)` for its effect, such as a print.
 
-        shows  True if it only shows the values: it runs none of the user's code if these are tensors, numbers and text
+        shows  True if the function only shows the values: it then runs no code of the user's for tensors, numbers and text
         """
         outline = outlined(tuple(values), tensor_slot)[0]
         shown = _shown(outline)
@@ -59,7 +59,13 @@ class Hosts:
         self._symbols.hosts[symbol] = LibraryEffect(self._symbols.hosts[symbol])
 
     def check(self, check: Callable[..., Any], values: Sequence[Any], conditions: Iterable[tuple[Any, Range]] = ()) -> None:
-        """Emit a check of values by the library, made when the graph runs: by kernels, if it fails exactly where conditions fail."""
+        """Emit a check of values that the library makes when the graph runs.
+
+        If the check fails exactly where one of the conditions fails, kernels make it.
+
+        check       raises the exception for bad values
+        conditions  pairs of a tensor and the range that its numbers must be in; a RangeCheck brings its own
+        """
         name = f"check_{getattr(check, '__name__', 'values')}"
         if isinstance(check, RangeCheck):
             conditions = ((values[0], check.range),)
@@ -75,9 +81,12 @@ class Hosts:
 
     @property
     def raises_late(self) -> bool:
-        """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it or after it."""
+        """True if an exception that Python raises now must be raised by the graph instead.
+
+        That is so if the line may not be reached in a run, or if effects come before it or after it.
+        """
         # A run that continues in this graph has already executed everything before the error.
-        # Where Python state, sizes or numbers are no constants, Python may have failed on that: another graph is made with constants.
+        # Where Python state, sizes or numbers are not constants, that may be why Python failed: another graph is made with constants.
         known = self._assumptions
         if known.known or known.state or known.sizes or known.numbers:
             return False
@@ -95,9 +104,9 @@ class Hosts:
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
 
     def written_out(self, symbol: str, values: Any, host: Callable[[Callable[..., Any], Callable[..., Any]], Any]) -> None:
-        """Replace the host of a `call`, if it is called as it is and its values can be written as text.
+        """Replace the host of a `call` by a more specific one, unless gradients are off or its values cannot be written as an expression.
 
-        host  makes the new one of the old one, and of what makes the values of tensors
+        host  makes the new host from the old one, and from a function that makes the values from tensors
         """
         outline, leaves = outlined(values, tensor_slot)
         expression = expression_of(outline)
@@ -106,9 +115,9 @@ class Hosts:
 
     def library_call(self, kind: Callable[..., LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
                      results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:
-        """Emit a call of a function that runs none of the user's code; it is given tensors.  Return its results.
+        """Emit a call of a function of tensors that runs no code of the user's, and return its results.
 
-        kind    what it does; None if gradients may flow through it along the path of a run, so that the graph must run as it is
+        kind    the class of the host; None if gradients may flow through the function along a tape, so that the graph must run as parsed
         leaves  tensors and run-time numbers
         """
         symbol, made = self._emit(name, function, leaves, results, text, writes=False, op=op)
@@ -123,11 +132,11 @@ class Hosts:
         return symbol, node.results
 
     def _host(self, name: str, function: Callable[..., Any], text: str) -> str:
-        """Return a new symbol for a function of tensors."""
+        """Return a new symbol for a function of tensors; inside of `_no_grad` the function runs without gradients."""
         return self._symbols.host(name, no_grad()(function) if state.no_grad else function, text)
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
-        """Emit a Python function of numbers, called when the graph runs; return its result."""
+        """Emit a call of a Python function of numbers, and return its result as a run-time number."""
         type_ = NUMBERS[category][1]
         python = python_number(category, function, self._regions.loc)
         name = getattr(function, "__name__", "number")
@@ -141,7 +150,7 @@ class Hosts:
 
 
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return a function that calls `function(*values)` if it is given the tensors in `values`, numbers among them; and these."""
+    """Return a function of tensors that calls `function(*values)`, and the tensors and run-time numbers in `values` that it takes."""
     outline, leaves = outlined(values, tensor_slot)
     expression = expression_of(outline)
     if expression is not None:
@@ -152,7 +161,7 @@ def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[...
 
 
 def _is_plain(outline: Any) -> bool:
-    """Return True if showing the values of an outline runs none of the user's code."""
+    """Return True if showing the values of an outline runs no code of the user's."""
     if isinstance(outline, RunTimeText):
         return all(_is_plain(part) for piece in outline.pieces for part in (piece if isinstance(piece, tuple) else (piece,)))
     if type(outline) in (tuple, list):
@@ -166,7 +175,7 @@ _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 def _shown(outline: Any) -> str:
-    """Return an outline as one line of text: constants, and types for values known only at run time."""
+    """Return an outline as one line of text: constants as they are, and types in place of run-time values."""
     if isinstance(outline, OutlineSlot):
         return str(outline.type) if outline.category == "tensor" else outline.category
     if isinstance(outline, RunTimeText):
@@ -179,7 +188,7 @@ def _shown(outline: Any) -> str:
 
 
 class _Shown:
-    """Shows a run-time value in a text, for any format."""
+    """Shows a run-time value within a text, whatever the format."""
 
     def __init__(self, outline: Any):
         self.text = "{" + _shown(outline) + "}"

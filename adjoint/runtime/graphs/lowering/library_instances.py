@@ -32,14 +32,14 @@ __all__ = ["LibraryInstances"]
 
 
 class LibraryInstances:
-    """Makes instances of the library's classes, and stores attributes."""
+    """Makes instances of the library's classes for parsed code, and stores attributes."""
 
     def __init__(self, owner: Owner, regions: Regions, values: Values, operations: Operations, made: Made, reads: Reads, frontend: Lowerer):
         self._owner, self._regions, self._values, self._operations = owner, regions, values, operations
         self._made, self._reads, self._frontend = made, reads, frontend
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return `cls(*args, **kwargs)` for a class of the library: `Tensor([x, y])` of dynamic values, ..."""
+        """Return `cls(*args, **kwargs)` for a class of the library, such as `Tensor([x, y])` of run-time values."""
         if issubclass(cls, Cell):
             made = self.new_cell(cls)
             self.initialise(made, cls.__init__, args, kwargs)
@@ -58,7 +58,7 @@ class LibraryInstances:
         return made
 
     def _tensor(self, data: Any, dtype: DType | None, shape: Any) -> Tensor:
-        """Return `Tensor(data, dtype, shape)` of dynamic values."""
+        """Return `Tensor(data, dtype, shape)` for data with run-time values."""
         if isinstance(data, Tensor):
             source = data if dtype is None else data.astype(dtype, copy=False)
             if isinstance(source, GraphTensor):
@@ -74,14 +74,16 @@ class LibraryInstances:
     def new_parameter(
         self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
     ) -> Parameter:
-        """Return a Parameter with the values that `data` has at this place of the run: each run makes a new one."""
+        """Return a Parameter with the values that `data` has at this point of the run; each run makes a new Parameter."""
         atom = self._values.atom(Tensor.__copy__(data))
         made = GraphParameter(self._owner, atom, data.type, name, requires_grad, layerwise_parallel, parallel_optimizer)
         self.new_object(made)
         return made
 
     def of_each_run(self, found: Any) -> Any:
-        """Return what unparsed code has returned, with values of the graph for the tensors that the code has made of numbers."""
+        """Return the result of unparsed code, in which each tensor that the code has made from numbers is replaced by a value of
+        the graph.
+        """
         made = self._made.unparsed
         if not made or not any(id(x) in made for x in leaves(found, Tensor)):
             return found
@@ -97,7 +99,9 @@ class LibraryInstances:
         return parameter
 
     def _constant(self, made: Tensor) -> Tensor:
-        """Return a tensor made of known numbers: each run gets a new one, which it may write in place, hook and return."""
+        """Return a tensor of known numbers as a value of the graph: each run gets a new one, which it may write in place, hook
+        and return.
+        """
         atom = self._values.atom(made)
         if not isinstance(atom, Literal):
             atom = self._regions.node(Identity(), atom)
@@ -106,7 +110,7 @@ class LibraryInstances:
 
     # -- objects and cells ------------------------------------------------------------------------------------------------
     def new_object(self, x: object) -> None:
-        """Record that the parsed code has made the object `x`."""
+        """Record that parsed code has made the object `x`."""
         self._frontend.journal.born(ObjectPlace(x))
 
     def keep_attribute(self, holder: object, name: str, value: Any) -> None:
@@ -120,12 +124,12 @@ class LibraryInstances:
         return cell
 
     def add_cell(self, cell: Cell) -> None:
-        """Record that the parsed code has made a cell, which the graph keeps."""
+        """Record that parsed code has made a cell; the graph keeps it alive."""
         self.new_object(cell)
         self._made.cells.append(cell)
 
     def part_of_cells(self, cells: Any, part: slice) -> Cell:
-        """Return a slice of a cell that is a sequence: a new cell, which holds some of the same cells."""
+        """Return a slice of a cell that is a sequence: a new cell that holds some of the same cells."""
         made = cells[part]
         self.add_cell(made)
         return made
@@ -138,12 +142,12 @@ class LibraryInstances:
         self._made.add_parameters(cell)
 
     def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: it would name these."""
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: naming its parts would change these."""
         for part in leaves((args, kwargs), (Cell, Parameter)):
             self._check_made(part)
 
     def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Read the initial values of Parameters made while parsing: the graph then depends on those of outside tensors."""
+        """Record the initial values of Parameters made while parsing as guards; CompileError if they are known only at run time."""
         for x in leaves((args, kwargs), DYNAMIC):
             if isinstance(x, GraphNumber):
                 raise self._owner.unknown("first values are needed while parsing")
@@ -153,7 +157,7 @@ class LibraryInstances:
                 self._reads.read_numbers(x)
 
     def _check_made(self, held: Cell | Parameter) -> None:
-        """Raise CompileError if a cell made by parsed code would hold, and so name, existing Parameters."""
+        """Raise CompileError if a cell made by parsed code would hold, and so rename, Parameters from outside."""
         parameters = held.get_parameters() if isinstance(held, Cell) else [held]
         if not all(map(self._made.has_parameter, parameters)):
             kind = errors.with_article(type(held).__name__)
@@ -161,7 +165,10 @@ class LibraryInstances:
                                         help="make it outside, once: in `__init__`")
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
-        """Run `holder.name = value` if the attribute is a Parameter, which is written when the graph runs.  Return whether it is."""
+        """Perform `holder.name = value` and return True if the attribute is a Parameter; return False if Python may do it.
+
+        The Parameter is written when the graph runs.
+        """
         if not isinstance(holder, Cell):
             return False
         if self._frontend.journal.has_made(holder) and isinstance(value, (Cell, Parameter)):
@@ -186,7 +193,7 @@ class LibraryInstances:
 
     # -- tensors of dynamic values ----------------------------------------------------------------------------------------
     def _stacked(self, data: Any) -> Tensor:
-        """Return nested lists with run-time values as one tensor."""
+        """Return nested lists of run-time values as one tensor."""
         if isinstance(data, GraphNumber):
             return data.tensor()
         if isinstance(data, (list, tuple)):
@@ -194,7 +201,7 @@ class LibraryInstances:
         return as_tensor(data)
 
     def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
-        """Return tensors of one shape as the rows of one tensor."""
+        """Return tensors of one shape, stacked as the rows of one tensor."""
         dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
         rows: list[Atom] = []
         for x in parts:

@@ -1,8 +1,8 @@
-"""Lowering: the tracer that turns ops into nodes while a function is made into a graph.
+"""Lowering: the tracer that emits ops as nodes while a function is made into a graph.
 
 The frontend runs the function's syntax tree on symbolic tensors.  All computation on them, in the user's code or the library's, goes
-through `apply` or a related function, which asks for the thread's tracer: a tape records an op that has run, a `Lowering` emits it as
-a node instead.
+through `apply` or a related function, which looks for the thread's tracer.  If that is a tape, the op runs and is recorded; if it is a
+`Lowering`, the op becomes a node instead.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size", "lowered_reading"]
 
 _TRIES = 3
-"""How often a graph is made again because other threads have changed what it was made of; the last one then serves one call."""
+"""How often a graph is made again because other threads have changed what it was made from; after that it serves one call only."""
 
 _DEPTH = 10_000
-"""The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
+"""The recursion limit while a function is parsed: each nested call or `if` takes about 15 Python frames."""
 
 
 class Lowered:
     """A function that has been made into a graph.
 
     graph      the graph, ready to be bound
-    guards     the conditions it was made for, in addition to the types of its arguments
+    guards     the conditions that it was made for, in addition to the types of its arguments
     outline    the outline of its result; its slots hold the graph's first results
-    written    the arguments that the function writes in place: their new values are the graph's last results
+    written    the indices of the arguments that the function writes in place; their new values are the graph's last results
     decisions  the assumed results of forward hooks, by site
     sites      the site of each `apply!` of such hooks, by its symbol
     begun      the Python state that it writes, as it is at the beginning of a run
@@ -82,14 +82,15 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is made into a graph.
+    """A function with the arguments for which it is made into a graph.
 
     call       runs the function on the lowering, with the symbolic arguments
     arguments  (args, kwargs) as a template, without their tensors
-    symbol     the name of the graph's function, `loc` its definition
+    symbol     the name of the graph's function
+    loc        the place of the function's definition
     names      names of the tensors among the arguments
-    constant   keys of places of Python state that are constants of the graphs, as has been found; found anew, keys are added
-    tries_numbers  True if another graph, with constants, is made where Python fails on numbers among the arguments
+    constant   keys of places of Python state whose numbers Python needs to know; lowering adds those that it finds
+    tries_numbers  True in an attempt with numbers as inputs: where Python fails on one, a graph with constants is made instead
     """
 
     call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
@@ -102,17 +103,18 @@ class Subject:
 
 
 def lowered(subject: Subject) -> Lowered:
-    """Make a graph.
+    """Make a graph and return it.
 
-    Which Python state differs from run to run is found by trying: if the function writes an attribute or a name that it reads, the number
-    or tensor there becomes a value of the graph.  If Python needs the number while parsing, it is a constant, and each number has a graph.
+    Which Python state differs from run to run is found by trying.  If the function writes an attribute or a name that it reads, the number
+    or tensor there becomes a value of the graph.  If Python then needs the number while parsing, the number is a constant, and each number
+    has its own graph.
     """
     first = _Attempt(subject)
     places = first.found
     while places:
         attempt = _Attempt(subject, state=places)
         if attempt.made is None:
-            # Not known which of them: without all numbers it is as good as without one.
+            # It is not known which number Python needs, so all of them become constants.
             needed = attempt.numbers or {place.key for place in places}
             subject.constant.update(needed)
             places = [place for place in places if place.key not in needed]
@@ -124,7 +126,7 @@ def lowered(subject: Subject) -> Lowered:
 
 
 def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered | None:
-    """Make a graph that reads these places when it runs, besides those that it writes; None if there is none."""
+    """Return a graph that reads these places when it runs, besides the places that it writes; None if it cannot be made."""
     while True:
         attempt = _Attempt(subject, state=places)
         if attempt.made is None or not attempt.found:
@@ -133,7 +135,7 @@ def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered
 
 
 def lowered_for_any_size(subject: Subject) -> Lowered | None:
-    """Make a graph for arguments with symbolic sizes; None if Python needs to know a size, or if the function writes Python state."""
+    """Return a graph for arguments with named sizes; None if Python needs to know a size, or if the function writes Python state."""
     attempt = _Attempt(subject)
     made = attempt.made
     return made if made is not None and made.begun.is_empty else None
@@ -141,7 +143,7 @@ def lowered_for_any_size(subject: Subject) -> Lowered | None:
 
 @collector.paused(lasting=False)
 def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
-    """Make a graph in which a run goes on that has left the graph `before`.  The caller holds `lowering_lock`.
+    """Return a graph in which a run continues that has left the graph `before`.  The caller holds `lowering_lock`.
 
     decisions  the known results of forward hooks, by site
     """
@@ -149,11 +151,12 @@ def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> L
 
 
 class _Attempt:
-    """An attempt to make a graph.
+    """One attempt to make a graph.
 
-    made     the graph, or None: then `raised` says why
-    found    places of Python state that differ from run to run, and were taken for constants
-    numbers  the keys of the places of `state` that hold numbers
+    made     the graph; None if an exception was raised
+    raised   the exception
+    found    places of Python state that differ from run to run, but were taken for constants
+    numbers  the keys of those places of `state` that hold numbers
     """
 
     def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),
@@ -169,7 +172,7 @@ class _Attempt:
             self.raised = raised
 
     def result(self) -> Lowered:
-        """Return the graph, or raise what was raised."""
+        """Return the graph, or raise the exception of the attempt."""
         if self.made is not None:
             return self.made
         raised, self.raised = self.raised, None
@@ -177,7 +180,7 @@ class _Attempt:
         try:
             raise raised
         finally:
-            del raised  # its frames refer to it
+            del raised  # its frames refer to this one
 
     def _made(self, subject: Subject, decisions: dict[Any, Any]) -> Lowered:
         outer, limit, no_grad = state.tracer, sys.getrecursionlimit(), state.no_grad
@@ -201,7 +204,8 @@ class _Attempt:
                                 made.guards.give_up()
                             return made
                     except Exception as raised:
-                        # The cause may be a write of another thread, or the assumption that hooks keep structure and types.
+                        # Causes other than the user's code: a write of another thread, or the assumption that hooks keep structure and
+                        # types.
                         if lowering.may_be_disturbed(raised) and disturbed < _TRIES:
                             disturbed += 1
                             continue
@@ -220,14 +224,14 @@ class _Attempt:
 
 
 class Lowering:
-    """The tracer of one function being made into a graph: its parts, put together.
+    """The tracer of one function that is made into a graph; it puts the parts of a lowering together.
 
-    Each part is given the parts that it uses, so the order below is that of their arrows.
+    Each part takes the parts that it uses as arguments, so they are made in the order below.
 
         part              does                                                    owns
         Regions           nodes and regions                                       open regions, the place in the user's program
         Made              cells, Parameters and tensors made by parsed code       these
-        Owner             what the graph's tensors and numbers ask of it
+        Owner             what the graph's tensors and numbers call
         Assumptions       results that forward hooks are assumed to have          these
         Symbols           tensors from outside, objects of host nodes             their symbols
         Values            Python's objects as atoms, atoms as tensors, numbers    values that leave a cell's region
@@ -244,8 +248,8 @@ class Lowering:
         CellCalls         calls of cells                                          their sites
         Gradients         `grad`, `vjp`
 
-    Three sides see it: ops and cells this object, as the thread's tracer; the frontend a `GraphWorld`; tensors of the graph their `Owner`.
-    The last two are made before the parts and get their methods when the parts exist.
+    Three interfaces lead to it.  Ops and cells call this object, the thread's tracer; the frontend calls a `GraphWorld`; tensors of the
+    graph call their `Owner`.  The last two are made before the parts and get their methods when the parts exist.
     """
 
     emits: Literal[True] = True
@@ -310,11 +314,11 @@ class Lowering:
 
     @property
     def is_disturbed(self) -> bool:
-        """True if another thread has changed what was read or written: the graph may not be what any state of the program gives."""
+        """True if another thread has changed what was read or written: the graph may then mix two states of the program."""
         return self.guards.is_disturbed or self.frontend.workspace.is_disturbed
 
     def may_be_disturbed(self, raised: Exception) -> bool:
-        """Return True if an exception may come from what another thread has changed."""
+        """Return True if a change by another thread may have caused an exception."""
         if not self.frontend.workspace.is_shared or not isinstance(raised, CompileError):
             return False
         return self.is_disturbed or self.guards.others_changed or raised.diagnostic.code == errors.CHANGED_OUTSIDE.code
@@ -348,10 +352,10 @@ class Lowering:
                        symbols.rewritten())
 
     def end(self) -> None:
-        """Drop the parts, so that cells and other objects are freed at once: nothing is run any more.
+        """Drop the parts, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.
 
-        Tensors of the graph that have escaped still refer to their `Owner`.  Functions that parsed code has defined and that are still
-        used elsewhere keep the parts.
+        Tensors of the graph that have escaped still refer to their `Owner`.  Functions that parsed code has defined and that are still used
+        elsewhere keep the parts.
         """
         in_use = self.frontend.end()
         self.owner.end()

@@ -1,4 +1,4 @@
-"""Objects of the runtime that parsed code has made: the graph owns them, and none exists before a run."""
+"""Objects of the runtime that parsed code has made: the graph owns them, and they did not exist before."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Made"]
 
 
 class Made:
-    """What one lowering's parsed code has made.
+    """The objects that parsed code has made during one lowering.
 
     cells       cells, which the graph keeps alive
     parameters  the Parameters of these cells, by id
-    tensors     the tensors made from Python numbers, by their value in the graph: their numbers are known while parsing
-    unparsed    the tensors that code which is not parsed has made of numbers, by id: one object for all runs
+    tensors     tensors made from Python numbers, by their values in the graph: their numbers are known while parsing
+    unparsed    tensors that unparsed code has made from numbers, by id: all runs share the object
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class Made:
         return any(cell is made for made in self.cells)
 
     def add_tensor(self, x: Tensor) -> None:
-        """Record a tensor that code which is not parsed makes."""
+        """Record a tensor that unparsed code has made."""
         self.unparsed[id(x)] = x
 
     def has_parameter(self, x: Tensor) -> bool:
         return id(x) in self.parameters
 
     def has_tensor(self, x: Tensor) -> bool:
-        """Return True for a tensor or Parameter whose numbers nobody else can change."""
+        """Return True for a tensor or Parameter whose numbers only this graph can change."""
         return id(x) in self.unparsed or id(x) in self.parameters
 
     def holds(self, x: object) -> bool:

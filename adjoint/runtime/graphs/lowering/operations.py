@@ -1,4 +1,4 @@
-"""Operations on tensors, which become nodes while a graph is being made."""
+"""Operations on tensors, emitted as nodes while a graph is being made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """Emits ops, writes to tensors from outside, and random draws."""
+    """Emits ops, writes to tensors from outside, and random draws as nodes."""
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
@@ -37,7 +37,7 @@ class Operations:
         if op.effect is Effect.HOST:
             self._regions.has_effect = True
         if self._assumptions.sizes:
-            op = with_sizes(op, {})  # those that Python has computed become plain ones
+            op = with_sizes(op, {})  # sizes that Python has computed become plain polynomials
         atoms = self._values.atoms(operands)
         if state.no_grad:
             atoms = [self._cuts.operand(atom) for atom in atoms]
@@ -48,10 +48,10 @@ class Operations:
         return results[0] if len(results) == 1 else tuple(results)
 
     def write(self, target: Tensor, value: Tensor) -> None:
-        """Emit the assignment of a tensor from outside.
+        """Emit a write to a tensor from outside.
 
-        CompileError for a tensor that code which is not parsed has made, and if a name leads to what may be this tensor, which then has
-        the new value too.
+        CompileError for a tensor that unparsed code has made, and if another name in the graph may refer to this tensor and would have to
+        have the new value, too.
         """
         self._aliases.write(target)
         if self._made.has_tensor(target):
@@ -66,18 +66,20 @@ class Operations:
         self._regions.add(Write(symbol), [new], writes=True)
 
     def draw(self, seed: int | None) -> Tensor:
-        """Return the key of the next random draw."""
+        """Emit a random draw, and return its key."""
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
     def undrawn(self) -> Any:
-        """Return a generator for the initial values of a cell made by parsed code: each run counts a draw, but drawing raises."""
+        """Return a generator for the initial values of a cell that parsed code makes: each run counts a draw, but drawing
+        numbers raises.
+        """
         self.draw(None)
         return _Undrawn(self._regions)
 
 
 class _Undrawn:
-    """Replaces a generator of random numbers while a graph is made: drawing raises."""
+    """Replaces a generator of random numbers while a graph is made: any use raises CompileError."""
 
     def __init__(self, regions: Regions):
         self._regions = regions

@@ -1,4 +1,4 @@
-"""Python's arithmetic on run-time numbers: what 64 bits can hold, where kernels give what Python gives, what Python raises."""
+"""Python's arithmetic on run-time numbers: bounds for 64 bits, the cases that kernels compute as Python does, and Python's errors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["BOUND", "DOUBLE", "INT", "bound_of", "divides", "is_int64", "is_larg
 _PYTHON: dict[str, type] = {"bool": bool, "int": int, "float": float}
 
 INT, DOUBLE = 2**63, 2**53
-"""Every int of 64 bits is smaller in size than the first; a double holds every int up to the second."""
+"""The absolute value of an int of 64 bits is at most the first; a double represents every int up to the second."""
 
 _STEP = 2**32
-"""A loop-carried number counts as a counter if at most this is added to it in a round."""
+"""A loop-carried number counts as a counter if each round adds at most this to it."""
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------------
 def bound_of(x: Any) -> int | None:
-    """Return an upper bound of the absolute value of the int `x`, None if there is none."""
+    """Return an upper bound of the absolute value of the int `x`; None if none is known."""
     if is_run_time_number(x):
         return x.bound if x.category != "float" else 0
     return abs(x) if isinstance(x, int) else 0
@@ -43,7 +43,7 @@ BOUND: dict[Any, Callable[[int | None, int | None], int | None]] = {
     operator.floordiv: lambda a, b: a,
     operator.mod: lambda a, b: b,
 }
-"""The bound of what an operator gives, from those of its operands."""
+"""For each operator, the bound of its result as a function of the bounds of its operands."""
 
 
 def is_large(x: Any) -> bool:
@@ -57,9 +57,10 @@ def is_int64(x: int) -> bool:
 
 # -- where kernels do what Python does -----------------------------------------------------------------------------------------
 def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> bool:
-    """Return True if the kernel of a division gives what Python gives for any divisor but 0.
+    """Return True if the kernel of a division returns what Python returns for any divisor other than 0.
 
-    whole  True if both are ints
+    python  the operator
+    whole   True if both operands are ints
     """
     if is_large(a) or is_large(b) or (not is_run_time_number(b) and not b):
         return False
@@ -71,7 +72,7 @@ def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> b
 
 
 def is_real(a: Any, b: Any) -> bool:
-    """Return True if a ** b is no complex number, whatever a run-time number of the two is."""
+    """Return True if a ** b cannot be a complex number, whatever values the run-time numbers among the two have."""
     if not is_run_time_number(b):
         return not math.isfinite(b) or b == int(b)
     return not is_run_time_number(a) and a >= 0
@@ -79,9 +80,12 @@ def is_real(a: Any, b: Any) -> bool:
 
 # -- what Python computes ----------------------------------------------------------------------------------------------------
 def python_number(category: str, function: Callable[..., Any], loc: Loc) -> Callable[..., Any]:
-    """Return what computes a function of numbers, a number of the category in the graph.
+    """Return a function of numbers that calls `function` and checks that the graph can represent its result.
 
-    It raises what Python raises; CompileError if the number is no int of 64 bits, or a complex one.
+    It raises what Python raises; CompileError if the result is complex, or an int of more than 64 bits.
+
+    category  the category of the result in the graph
+    loc       the place for errors
     """
     name = getattr(function, "__name__", "number")
 

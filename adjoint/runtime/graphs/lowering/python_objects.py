@@ -1,4 +1,4 @@
-"""What the frontend must know of Python objects: which are cells, which belong to this package, which of them a call may change."""
+"""What the frontend needs to know about Python objects: whether they are cells, belong to this package, or may be changed by a call."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from adjoint.runtime.tensor import random
 __all__ = ["PythonObjects"]
 
 _ONCE = (context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed)
-"""Library functions that are called for their side effects on the program."""
+"""Library functions that are called for their effect on the process or its files."""
 
 _PACKAGE = __name__.partition(".")[0]
 
 
 class PythonObjects:
-    """Tells the frontend what Python objects are."""
+    """Answers the frontend's questions about Python objects."""
 
     def __init__(self, regions: Regions, made: Made, guards: Guards):
         self._regions, self._made, self._guards = regions, made, guards
@@ -38,15 +38,15 @@ class PythonObjects:
         return issubclass(cls, Cell)
 
     def is_cells(self, x: object) -> bool:
-        """Return True for a cell that holds others by position, and that the library indexes."""
+        """Return True for a cell that holds other cells by position, indexed by the library's own `__getitem__`."""
         return isinstance(x, Cell) and self.is_library(getattr(type(x), "__getitem__", None)) and hasattr(type(x), "__iter__")
 
     def is_region(self, x: object) -> bool:
-        """Return True for a `_no_grad()`, which is entered while its statements are lowered."""
+        """Return True for a `_no_grad()` object; the lowering enters it while its statements are lowered."""
         return isinstance(x, no_grad)
 
     def is_library(self, function: object) -> bool:
-        """Return True for a part of this package: its Python runs unparsed, on dynamic values."""
+        """Return True for a function, class, module or object of this package: its Python code runs unparsed, on values of the graph."""
         if isinstance(function, ModuleType):
             return _of_package(function.__name__)
         if isinstance(function, FunctionType):
@@ -58,28 +58,28 @@ class PythonObjects:
         return isinstance(module, str) and _of_package(module)
 
     def parsed_function(self, function: Any) -> Any:
-        """Return the function that `jit` has wrapped; any other object itself."""
+        """Return the function that `jit` has wrapped; return any other object unchanged."""
         return jitted.parsed_function(function)
 
     def check_call(self, function: object) -> None:
-        """Raise CompileError for a function of the library whose effect a graph cannot repeat, such as setting a seed."""
+        """Raise CompileError for a library function whose effect a graph cannot repeat, such as setting a seed."""
         if function in _ONCE:
             name = getattr(function, "__name__", "function")
             raise errors.FROZEN_CALL.at(self._regions.loc, f"`{name}` would be called once, while the graph is built",
                                         help="call it outside")
 
     def place(self, x: object) -> Any:
-        """Return the place that a change of a tensor of the graph, or of a cell, writes; None for other objects."""
+        """Return the place to record when a tensor of the graph, or a cell, is changed; None for other objects."""
         if isinstance(x, GraphTensor):
             return AtomPlace(x)
         return CellsPlace(x, self._guards.changed_by_others) if isinstance(x, Cell) else None
 
     def is_outside(self, place: Any) -> bool:
-        """Return True if a place that `place` has returned belongs to the program around, and not to the graph."""
+        """Return True if a place that `place` has returned belongs to the program outside of the graph."""
         return isinstance(place, CellsPlace) and not self._made.has_cell(place.holder)
 
     def call_depth(self) -> int:
-        """Return how deep calls may be nested."""
+        """Return the limit of nested calls."""
         return context.call_depth()
 
 
