@@ -304,7 +304,7 @@ class GraphNumber:
             atom = self.owner.node(Select(), below, wrapped, self.owner.node(Cast(U64), atom))
         elif dtype is not own:
             if own is F64 and dtype.is_integer and dtype is not I64:
-                atom = self.owner.node(Cast(I64), atom)  # first to 64 bits, where it does not wrap, then to the narrower type, where it does
+                atom = self.owner.node(Cast(I64), atom)  # first to 64 bits, then it wraps
             atom = self.owner.node(Cast(dtype), atom)
         return GraphTensor(self.owner, atom, scalar(dtype))
 

@@ -1,14 +1,14 @@
-"""Python state that parsed code writes outside of the function: it is read and written when the graph runs, at its place among the effects.
+"""Python state outside of the function that parsed code writes: each run reads and writes it, in order with its other effects.
 
     self.n += 1     n: i64 = apply! @Net.n.read()
                     a: i64 = add(n, 1_i64)
                     apply! @Net.n.write(a)
 
-While the code is parsed, the workspace holds what it has put in the place (an attribute, a global name, a variable of an enclosing
-function), symbols of the graph among it; the place itself stays as it is.
+While the code is parsed, the workspace holds the values that it writes to a place (an attribute, a global name, a variable of an enclosing
+function), which may contain symbols of the graph.  The place itself is not changed.
 
     loaded    places that a graph reads when it begins: their numbers and tensors are values of the graph
-    written   all others that it writes: parsed code reads in them what was there while parsing, and guards compare that
+    written   all other places that it writes: parsed code reads in them the value found while parsing, which guards compare
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ __all__ = ["Begun", "PythonState", "guarded"]
 class PythonState:
     """The Python state that one lowering reads and writes.
 
-    loaded  the places whose values are values of the graph
-    begun   what places hold at the beginning of a run, if it is not what they hold now
+    loaded  the places whose numbers and tensors are values of the graph
+    begun   the contents of places at the beginning of a run, if these differ from the present ones
     """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, workspace: Workspace,
@@ -76,17 +76,17 @@ class PythonState:
         self.loaded = {place.key: place.over(workspace) for place in loaded}
         self._written: dict[tuple[Any, ...], OutsidePlace] = {}
         self._read: set[tuple[Any, ...]] = set()
-        """The keys of places that parsed code has read before it wrote them."""
+        """The keys of places that parsed code has read before writing them."""
         self._own: set[tuple[Any, ...]] = set()
         """The keys of places that parsed code has written on every path."""
         self._refused: set[tuple[Any, ...]] = set()
         self._before: dict[tuple[Any, ...], tuple[OutsidePlace, _Held]] = {}
-        """The places, with what they hold at the beginning of a run."""
+        """The places, with their contents at the beginning of a run, by key."""
         self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
-        """The values that are known to be those of a run, with `Regions.user_code` of that time."""
+        """By key, the value that a place is known to have in a run, with the number `Regions.user_code` when it was read or written."""
 
     def begin(self) -> None:
-        """Read the loaded places."""
+        """Emit reads of the loaded places."""
         for living, held in () if self._begun is None else self._begun.held:
             self._workspace.begin(living(), held.value, held.is_own)
         for place in self.loaded.values():
@@ -96,7 +96,7 @@ class PythonState:
 
     # -- writing ----------------------------------------------------------------------------------------------------------
     def can_write(self, value: Any) -> bool:
-        """Return True for a value that a run can put in a place: tensors, numbers and constants, alone or in tuples."""
+        """Return True for a value that a run can write to a place: tensors, numbers and constants, alone or in tuples."""
         if isinstance(value, tuple):
             return all(map(self.can_write, value))
         if isinstance(value, (*DYNAMIC, RunTimeText)):
@@ -113,13 +113,13 @@ class PythonState:
             self._kept.add(holder, values)
 
     def write(self, place: OutsidePlace, value: Any) -> bool:
-        """Emit the write of a place, which parsed code is about to make.  Return False if a graph cannot write it."""
+        """Emit the write of a place that parsed code is about to make.  Return False if a graph cannot make this write."""
         if place.key in self._refused or place.workspace is None or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
             return False
         self._remember(place)
         if self._journal.is_open:
-            self.read(place.key)  # it is merged with the value on another path
+            self.read(place.key)  # the value is merged with that of another path
         else:
             self._own.add(place.key)
         label, put = _label(place), put_of(place.over(None))
@@ -138,12 +138,16 @@ class PythonState:
         self._refused.add(place.key)
 
     def is_written(self, place: OutsidePlace) -> bool:
-        """Return True if the graph makes all changes of a place."""
+        """Return True if the graph makes all changes of a place itself."""
         return place.key in self._written and place.key not in self._refused
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def read(self, key: tuple[Any, ...]) -> bool:
-        """Call this before a place is read.  Return True if what parsed code finds there is no constant of the graph."""
+        """Prepare the read of a place, given by its key.  Return True if the value that parsed code finds there is not a constant of the
+        graph.
+
+        Must be called before the place is read.
+        """
         place = self.loaded.get(key) or self._written.get(key)
         if place is None:
             self._read.add(key)
@@ -155,22 +159,24 @@ class PythonState:
         return False
 
     def _refresh(self, place: OutsidePlace) -> None:
-        """Read a place again if user's code may have written it, or if its value is one of a region that is closed."""
+        """Emit another read of a place if user's code may have written it, or if its value belongs to a region that is closed."""
         held = place.get()
         pattern, found = outlined(held, _symbolic)
         if not found or not _is_of_tuples(held):
             return
         known, since = self._since.get(place.key, (None, 0))
-        # Another value than the one that was put there has been merged from those of several paths.
+        # The value differs from the one that was put there: values of several paths have been merged.
         is_current = since == self._regions.user_code if known is held else not self._regions.user_code
         if is_current and all(self._regions.is_open(x.home) or self._regions.is_of_cell(x.home) for x in found):
             return
         self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
 
     def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
-        """Emit a read, and put the symbols in the place.
+        """Emit a read of a place, and put the symbols in it.
 
-        again  True if the graph itself may have written the value: a gradient may flow through it, as the path of the run shows
+        pattern  the pattern of its value
+        put      writes the place
+        again    True if the graph itself may have written the value: then a gradient may flow through it, along the tape of the run
         """
         slots = slots_of(pattern)
         if not slots:
@@ -197,60 +203,60 @@ class PythonState:
 
     # -- the end ----------------------------------------------------------------------------------------------------------
     def _remember(self, place: OutsidePlace) -> Any:
-        """Return what a place holds at the beginning of a run."""
+        """Return the contents of a place at the beginning of a run."""
         known = self._before.get(place.key)
         if known is None:
             known = self._before[place.key] = place, _Held(place.get(), self._workspace.is_own(place))
         return known[1].value
 
     def end(self) -> None:
-        """Take back what was put into objects, for code that is not parsed."""
+        """Take back the values that were put into objects for unparsed code."""
         self._kept.end()
         self._workspace.withdraw()
         lowering_lock.hide()
 
     @property
     def found(self) -> list[OutsidePlace]:
-        """Return the places that are read and written and not loaded, and that hold numbers or tensors."""
+        """Return the places that were read and written but not loaded, and hold numbers or tensors."""
         return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
 
     @property
     def numbers(self) -> frozenset[Any]:
-        """Return the keys of loaded places that hold numbers: what Python needed while parsing, where that failed, may be one of these."""
+        """Return the keys of loaded places that hold numbers: if parsing failed for lack of a number, it may be one of these."""
         return frozenset(key for key in self.loaded if any(
             isinstance(slot, NumberSlot) for slot in slots_of(pattern_of(self._before[key][1].value)[0])))
 
     @property
     def needs_care(self) -> bool:
-        """True if user's code runs in a branch or a loop, and may write a place between two reads of it."""
+        """True if user's code runs in a branch or a loop, where it may write a place between two reads of it."""
         return bool(self.loaded or self._written) and self._hosts.user_code_inside and not self._regions.restless
 
     def begun(self) -> Begun:
-        """Return what is to be known of the places if a run goes on in another graph."""
+        """Return the Python state at the beginning of a run, for a run that continues in another graph."""
         held = [(_lasting(place), before.as_pattern() if key in self.loaded else before) for key, (place, before) in self._before.items()]
         return Begun(held, [_lasting(place) for place in self.loaded.values()])
 
 
 class _Held(NamedTuple):
-    """What a place holds.
+    """The contents of a place.
 
-    is_own  False for an attribute that the object has of its class
+    is_own  False for an attribute that the object has from its class
     """
 
     value: Any
     is_own: bool
 
     def as_pattern(self) -> _Held:
-        """Return the same with zeros for numbers and tensors."""
+        """Return the same contents with zeros in place of numbers and tensors."""
         return self._replace(value=stand_in(pattern_of(self.value)[0]))
 
 
 class Begun:
     """The Python state at the beginning of the runs of one graph.
 
-    held    functions that return the places that it reads and writes, each with what the place holds
-    loaded  the same for those whose numbers and tensors the graph reads; it was made for the values of the others
+    held    functions that return the places that the graph reads and writes, each with the place's contents
+    loaded  functions that return the places whose numbers and tensors the graph reads; it was made for the values of the others
     """
 
     def __init__(self, held: Sequence[tuple[Callable[[], OutsidePlace], _Held]], loaded: Sequence[Callable[[], OutsidePlace]]):
@@ -258,16 +264,16 @@ class Begun:
 
     @property
     def is_empty(self) -> bool:
-        """True if the graph reads and writes no Python state."""
+        """True if the graph neither reads nor writes Python state."""
         return not self.held
 
     def addresses(self) -> set[Any]:
-        """Return the addresses of the places, as guards know them: what a run has written there is no change by others."""
+        """Return the addresses of the places, as guards know them: what a run has written there is not a change by others."""
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 
 
 def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
-    """Return the op of a read or a write of these slots: a tensor keeps its identity, a number has none."""
+    """Return the op for a read or a write of these slots: NumberAccess if all are numbers, whose identity does not matter."""
     return Apply if any(slot.category == "tensor" for slot in slots) else NumberAccess
 
 
@@ -278,12 +284,12 @@ def _symbolic(x: Any) -> OutlineSlot | None:
 
 
 def _is_of_tuples(x: Any) -> bool:
-    """Return True if no text is in the value: a str is not taken apart into what it was made of."""
+    """Return False if the value contains run-time text, since a str cannot be taken apart into its pieces."""
     return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
 
 
 def guarded(place: OutsidePlace) -> Place:
-    """Return a place as guards name it."""
+    """Return the place in the form in which guards record it."""
     match place:
         case AttributePlace(holder=ModuleType() as module, name=name):
             return Global(vars(module), name)
@@ -307,7 +313,9 @@ def _label(place: OutsidePlace) -> str:
 
 
 def _lasting(place: OutsidePlace) -> Callable[[], OutsidePlace]:
-    """Return a function that returns the place, and keeps no cell alive.  It raises RuntimeError once its object has been freed."""
+    """Return a function that returns the place without keeping a cell alive; it raises RuntimeError once the place's object has
+    been freed.
+    """
     if not isinstance(place, AttributePlace):
         bare = place.over(None)
         return lambda: bare

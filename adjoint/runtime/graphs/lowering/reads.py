@@ -1,4 +1,4 @@
-"""What parsed code reads of the program around it: each read becomes a guard."""
+"""Reads that parsed code makes in the program around it: each read becomes a guard."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.v
 
 
 class Reads:
-    """Turns the reads of one lowering into guards.
+    """Records the reads of one lowering as guards.
 
-    symbols  know which tensors from outside the graph writes
-    journal  knows the objects that parsed code has made: nobody else changes these
-    python   knows the places that parsed code writes: what it reads there need not be constant
+    symbols  knows which tensors from outside the graph writes
+    journal  knows the objects that parsed code has made: no other code changes these
+    python   knows the places that parsed code writes: values read there need not be constant
     """
 
     def __init__(self, guards: Guards, symbols: Symbols, journal: Journal, python: PythonState):
@@ -55,12 +55,12 @@ class Reads:
         if self._python.read(AttributePlace(holder, name).key):
             return
         if self._journal.has_made(holder):
-            # Nobody else can change its own attributes; the others are its class's.
+            # No other code can change its own attributes; its other attributes belong to its class.
             if name not in getattr(holder, "__dict__", ()):
                 self._guards.of_attribute(type(holder), name)
             return
         if type(holder) is super:
-            # The attribute belongs to a class; the bound object would be kept alive.
+            # The attribute belongs to a class; a guard on `super` would keep the bound object alive.
             found: Any = holder  # to pyright, super has no attributes of its own
             self._guards.of_attribute(found.__self_class__, "__mro__")
             classes = found.__self_class__.__mro__
@@ -71,11 +71,11 @@ class Reads:
             return
         self._guards.of_attribute(holder, name)
         if type(type(holder)) is not type and not isinstance(holder, (type, Cell)) and name not in getattr(holder, "__dict__", ()):
-            # A metaclass may have made the object just now; then only its class can still change.
+            # A metaclass may have made the object just now; then only its class can change later.
             self._guards.of_attribute(type(holder), name)
 
     def saw(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Record what the first read of an attribute or a name has found; `is_own` is False if the object has it of its class."""
+        """Record the value that the first read of an attribute or a name found; `is_own` is False if the object has it from its class."""
         self._guards.saw(guarded(place), value, is_own)
 
     def read_object(self, x: object) -> None:
@@ -124,20 +124,20 @@ class Reads:
                 self._guards.of_attribute(parameter, "name")
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a function of Python's returns for objects that the body has not made."""
+        """Record the result of a Python function for objects that parsed code has not made."""
         if not any(map(self._journal.has_made, arguments)):
             self._guards.of_outcome(function, arguments)
 
     def read_identity(self, x: object) -> None:
-        """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
+        """Record that the graph returns the object `x` itself, so that another object with the same contents would be wrong."""
         self._guards.of_identity(x)
 
     def read_contents(self, container: object) -> None:
-        """Record that the body looks at what is in a container from outside: hooks may have changed it since it was found."""
+        """Record that parsed code reads the items of a container from outside: hooks may have changed it since it was found."""
         self._guards.look_into(container)
 
     def read_numbers(self, x: Tensor) -> None:
-        """Record that Python reads the values of a tensor while parsing: the graph depends on those of an outside tensor."""
+        """Record that Python reads the numbers of a tensor while parsing: for a tensor from outside they become a guard."""
         if not isinstance(x, GraphTensor):
             self._symbols.show_numbers(x)
 
@@ -150,7 +150,7 @@ class Reads:
         return self._guards.count()
 
     def forget(self, since: int, until: int) -> None:
-        """Drop the reads between two counts: nothing depends on them."""
+        """Drop the reads recorded between two values of `count`, since the graph does not depend on them."""
         self._guards.forget(since, until)
 
 
@@ -159,5 +159,5 @@ def _is_library(kind: type) -> bool:
 
 
 def _decimal_context() -> str:
-    """Return the context of the thread in which decimal numbers compute."""
+    """Return the settings of the thread for decimal arithmetic, as text."""
     return str(sys.modules["decimal"].getcontext())

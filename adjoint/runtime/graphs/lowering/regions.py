@@ -1,4 +1,4 @@
-"""The open regions of a graph that is being made, and the place in the user's program that its new nodes come from."""
+"""The open regions of a graph that is being made, and the line of the user's program that new nodes come from."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ __all__ = ["Regions"]
 class Regions:
     """The open regions of one lowering.
 
-    loc         the place in the user's program that is being lowered: new nodes get it
+    loc         the place in the user's program that is being lowered; new nodes get it
     builder     the builder of the innermost open region, to which nodes are added
-    outermost   the region of the function being lowered, or of the cell
+    outermost   the region of the function or cell that is lowered
     named       values named after a variable of the user's; a later variable does not rename them
     has_effect  True once a node writes a tensor from outside or draws random numbers
-    version     a number that moves with every node that may write tensors from outside: values read before are old
-    user_code   a number that moves with every node that may run Python code of the user's, which may write Python state
-    restless    True if each region may be entered after user's code has run, as the body of a loop: `user_code` moves with it
+    version     a number that grows with every node that may write tensors from outside: values read before are out of date
+    user_code   a number that grows with every node that may run Python code of the user's, which may write Python state
+    restless    True if any region may be entered after user's code has run, like the body of a loop: then `user_code` grows with each
+                region
     """
 
     def __init__(self, loc: Loc):
@@ -44,7 +45,11 @@ class Regions:
         return self.builder.emit(op, *atoms, loc=self.loc)
 
     def add(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region] = (), hint: str = "", writes: bool = False) -> Node:
-        """Add a node and return it; with `writes` it may write tensors from outside."""
+        """Add a node and return it.
+
+        hint    a name for its results
+        writes  True if the node may write tensors from outside
+        """
         node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.loc)
         self.version += writes
         return node
@@ -70,7 +75,7 @@ class Regions:
         return builder
 
     def reopen(self, builder: Builder) -> None:
-        """Open a region that was closed before, to add nodes to it."""
+        """Open a region again that was closed, to add nodes to it."""
         self.user_code += self.restless
         self.builder = builder
         self._open.append(builder)
@@ -82,20 +87,20 @@ class Regions:
         return closed
 
     def close_cell(self) -> Builder:
-        """Close the innermost region, that of a cell: its values may be used outside."""
+        """Close the innermost region, which is that of a cell: its values may still be used outside."""
         closed = self.close()
         self._of_cells.add(closed)
         return closed
 
     def at_boundary(self) -> None:
-        """Call this where a cell is entered or left: hooks that the user's code has added since may run."""
+        """Note that a cell is entered or left here, where hooks may run that the user's code has added in the meantime."""
         self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:
         return builder in self._open
 
     def is_of_cell(self, builder: Builder) -> bool:
-        """Return True if a closed region is that of a cell."""
+        """Return True if a closed region is the region of a cell."""
         return builder in self._of_cells
 
     def on_a_path(self) -> bool:
@@ -111,7 +116,7 @@ class Regions:
         return len(self._open)
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
-        """Return parameters for a region that is given these atoms, with the same names."""
+        """Return parameters for a region whose arguments are these atoms, with the same types and names."""
         params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
         self.named.update(params)
         return params

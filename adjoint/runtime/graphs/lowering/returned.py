@@ -1,13 +1,13 @@
 """The result of parsed code, in a form from which each run of the graph rebuilds it.
 
-Parsed code runs once, its graph many times.  An object that it made and returns is therefore a pattern: each call returns a new object
-of the same type with the values of that call.  An object that existed before the function ran is returned as it is.
+Parsed code runs once, its graph many times.  An object that it made and returns is therefore a pattern: each call returns a new object of
+the same type with the values of that call.  An object that existed before the function ran is returned as it is.
 
-    zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a fresh iterator at each call
-    Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a fresh object
+    zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a new iterator for each call
+    Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a new object
     lambda: x + 1            Remade(parts=(x, ..), ...)                      a Python function with that call's `x`
 
-An object of any other type that holds a value of the graph raises: it would hold a tensor without values.
+An object of any other type that holds a value of the graph raises CompileError: it would hold a tensor without numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Returned"]
 
 _MOST_ITEMS = 1_000_000
-"""Most items that a returned iterator may have left."""
+"""Limit of the remaining items of a returned iterator."""
 
 _Item = TypeVar("_Item")
 
@@ -87,7 +87,7 @@ _ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
     type(iter({})): lambda items: iter(dict.fromkeys(items)), type(iter({}.items())): lambda items: iter(dict(items).items()),
     type(iter({}.values())): lambda items: iter(dict(enumerate(items)).values()),
 }
-"""For each type of iterator, the function that makes one over given items."""
+"""For each type of iterator, a function that makes such an iterator over given items."""
 
 _VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 _VIEWS |= {type(getattr(collections.OrderedDict(), name)()): name for name in ("keys", "values", "items")}
@@ -96,24 +96,24 @@ _CONSTANT = (
     type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex, type(None), range, np.generic, np.dtype,
 )
 _CHANGED = (collections.OrderedDict, dict, list, collections.deque)
-"""Containers that a caller may change: it matters whether one is returned in several places."""
+"""Containers that a caller may change: it matters whether one object is returned in several places."""
 _BY_CONTENTS = (list, dict, set, collections.deque, bytearray, np.ndarray, types.MappingProxyType)
 """Containers that guards compare by contents."""
 _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
 class Returned:
-    """Takes the result of one lowering apart."""
+    """Turns the result of one lowering into its pattern."""
 
     def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
         self._on, self._objects, self._made, self._reads = frontend, objects, made, reads
         self._known: dict[int, tuple[Any, Any]] = {}
-        """By id, each object with the pattern for it; None while that is being made."""
+        """By id, each object with its pattern; None as the pattern while that is being made."""
         self._met: dict[int, int] = {}
         """By id, how often each container occurs in the result."""
 
     def _check_own(self, x: Any) -> None:
-        """Raise CompileError for a cell made by the graph, or a Parameter of one: each call would return the same object."""
+        """Raise CompileError for a cell or Parameter that the graph makes: each call would return the same object."""
         if self._made.holds(x):
             raise errors.UNSUPPORTED.at(
                 self._on.returned_at,
@@ -163,12 +163,12 @@ class Returned:
         return like(x, [self.taken(part) for part in parts])
 
     def _goes_out(self, x: Any) -> bool:
-        """Return True for an object that existed before and is returned as it is.  A container among the arguments is copied."""
+        """Return True for an object that existed before and is returned as it is.  Containers among the arguments are rebuilt instead."""
         outside = self._on.outside
         return not isinstance(x, (tuple, slice)) and outside.holds(x) and not (isinstance(x, _BY_CONTENTS) and outside.is_given(x))
 
     def _meet(self, x: Any) -> None:
-        """Count how often each container occurs in the result and in the attributes of its objects."""
+        """Count how often each container occurs in the result, and in the attributes of objects in it."""
         pending = [x]
         while pending:
             part = pending.pop()
@@ -244,7 +244,7 @@ class Returned:
         return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
 
     def _iterator(self, x: Iterator[Any]) -> Remade:
-        """Return the pattern of the remaining items of an iterator made by parsed code."""
+        """Return the pattern of an iterator that parsed code has made; its remaining items are taken out."""
         make = _ITERATORS.get(type(x))
         if make is None:
             raise self._refused(x)
@@ -255,7 +255,7 @@ class Returned:
         return self._of_items(left, make)
 
     def _is_plain(self, x: Any) -> bool:
-        """Return True if an object has no state but its attributes."""
+        """Return True if an object can be made again from its attributes alone."""
         kind = type(x)
         if self._objects.is_cell(x) or self._objects.is_library(kind) or isinstance(x, BaseException):
             return False
@@ -268,7 +268,7 @@ class Returned:
         return not purity.is_in_c(kind)
 
     def _instance(self, x: Any) -> Remade:
-        """Return the pattern of an instance of a user's class: a new one with the same attributes."""
+        """Return the pattern of an instance of a user's class: each call makes a new object with the attributes of that call."""
         kind = type(x)
         made = Remade(begin=kind if kind is types.SimpleNamespace else lambda: object.__new__(kind), end=_with_attributes)
         self._known[id(x)] = x, made  # its attributes may lead to it
@@ -282,7 +282,9 @@ class Returned:
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, function: Closure) -> Remade:
-        """Return the pattern of a function defined by parsed code: a Python function over the enclosing values of each run."""
+        """Return the pattern of a function that parsed code defines: each call makes a Python function with the enclosing values of that
+        call.
+        """
         names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
                  if value is not UNBOUND and not isinstance(value, Unusable)}
         pattern = python_function(function.__node__, function.__frame__, dict.fromkeys(names), function.__signature__)
@@ -310,7 +312,7 @@ class Returned:
 
     # -- errors --------------------------------------------------------------------------------------------------------
     def _holds_late(self, x: Any) -> bool:
-        """Return True if a value of the graph, or a function defined by parsed code, is reachable from an object."""
+        """Return True if an object leads to a value of the graph, or to a function that parsed code defines."""
         outside, pending, seen = self._on.outside, [x], set[int]()
         while pending:
             part = pending.pop()

@@ -1,4 +1,4 @@
-"""Python numbers that are known when the graph runs: made from tensors, used as conditions and as indices."""
+"""Python numbers that are known only when the graph runs: made from tensors, and used as conditions and indices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunTimeNumbers:
         self._regions, self._values, self._hosts, self._branching = regions, values, hosts, branching
 
     def number(self, category: str, x: Any) -> Any:
-        """Return `int(x)`, `float(x)` or `bool(x)` of a tensor or number."""
+        """Return `int(x)`, `float(x)` or `bool(x)`, as `category` says, for a tensor or number."""
         if isinstance(x, GraphNumber):
             return x.converted(category)
         if not isinstance(x, Tensor):
@@ -58,12 +58,12 @@ class RunTimeNumbers:
         if x.dtype is not dtype:
             atom = self._regions.node(Cast(dtype), atom)
         if x.dtype.is_float:
-            # A Python number is constant for every gradient.
+            # The derivative of a Python number is zero.
             atom = self._regions.node(StopGradient(), atom)
         return self._values.number(own, atom, 2 ** (8 * x.dtype.size)).converted(category)
 
     def truth(self, x: Any) -> bool | Atom:
-        """Return whether `x` is true: known, or a bool of the graph."""
+        """Return whether `x` is true: a Python bool if that is known now, else a bool of the graph."""
         if isinstance(x, GraphNumber):
             truth = x.converted("bool").atom
             return bool(truth.value) if isinstance(truth, Literal) else truth
@@ -76,7 +76,7 @@ class RunTimeNumbers:
         return self.number("bool", x).atom
 
     def either(self, condition: GraphNumber, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        """Emit an `if` between two functions whose results have one type; return its result."""
+        """Emit an `if` between two functions whose results have the same types; return its result."""
         truth = self.truth(condition)
         if isinstance(truth, bool):
             return first() if truth else second()
@@ -84,13 +84,14 @@ class RunTimeNumbers:
         return branching.merged(truth, branching.branch(first), branching.branch(second), lambda branch: False)
 
     def position(self, container: Any, index: Any) -> Any:
-        """Return a dynamic index of a list, tuple or cell as a run-time number in range(len(container)).
+        """Return a run-time index of a list, tuple or cell as a run-time number in range(len(container)).
 
-        An index out of range or of a wrong type raises as in eager mode: now if that is known, else when the graph runs.
+        An index of a wrong type, or any index of an empty container, raises now as in eager mode.  An index out of range raises when the
+        graph runs.
         """
         if isinstance(index, Tensor) and (index.dtype.is_float or index.size != 1):
             operator.index(index)
-        # Raises for an empty container, and for a float.
+        # Raises for an empty container, and for a float as index.
         container[index.python_type() if isinstance(index, GraphNumber) else 0]
         number = self.number("int", index)
         count = len(container)
@@ -104,13 +105,13 @@ class RunTimeNumbers:
         return self._values.number("int", atom, count)
 
     def joins(self, number: Any, type_: TensorType) -> bool:
-        """Return True if arithmetic of a Python number with tensors of a type keeps their dtype."""
+        """Return True if arithmetic between a Python number and tensors of a type keeps the tensors' dtype."""
         if isinstance(number, GraphNumber):
             return scalar_dtype(type_.dtype, number.python_type()) is type_.dtype
         return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype and holds(type_.dtype, number)
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the atom of a tensor or number in a given kind: a number as a tensor."""
+        """Return the atom of a tensor or number as the given kind; a number becomes a tensor if the kind is one."""
         if kind.category != "tensor" or isinstance(x, Tensor):
             return self._values.atom(x)
         if isinstance(x, GraphNumber):

@@ -1,4 +1,4 @@
-"""The symbols of a graph that is being made: tensors from outside, which are its state, and the Python objects of its host nodes."""
+"""Symbols of a graph that is being made: of tensors from outside, which are its state, and of Python objects of its host nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Symbols"]
 
 
 class Symbols:
-    """Gives names to the tensors from outside and to the Python objects of one lowering.
+    """Names the tensors from outside and the Python objects of one lowering.
 
     tensors   the tensors from outside, by symbol
     hosts     the objects of host nodes, by symbol
@@ -39,16 +39,16 @@ class Symbols:
         self.net: Cell | None = None
         self._by_id: dict[int, str] = {}
         self._parameters: dict[tuple[int, str], Parameter] = {}
-        """The Parameters, named by the user, that a net has read, by its id and their name."""
+        """The Parameters that a net has read and that the user has named, by the id of the net and the name."""
         self._uses: dict[int, tuple[int, int]] = {}
-        """By id, how often tensors from outside have been read and written."""
+        """By id of a tensor from outside, how often the graph reads and writes it."""
         self._shown: dict[int, Builder] = {}
-        """By id, tensors from outside whose numbers Python has read on a path, with the region of that."""
+        """By id, the tensors from outside whose numbers Python has read in a branch or loop, with the region of that branch or loop."""
         self._reads: dict[str, tuple[int, Builder, Value]] = {}
-        """What symbols hold: the version at which it was read, the region that has the value, and the value."""
+        """For each symbol the last read: `Regions.version` at that time, the region, and the value."""
 
     def read(self, x: Tensor) -> Atom:
-        """Return the value of a tensor from outside: a literal, or what its symbol holds at this point of the run."""
+        """Return the value of a tensor from outside: a literal, or a read of its symbol at this point of the run."""
         literal = getattr(x, "literal", None)
         if literal is not None:
             return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
@@ -76,7 +76,7 @@ class Symbols:
     def written(self, x: Tensor) -> str:
         """Return the symbol of a tensor from outside that the graph is about to write.
 
-        CompileError where Python has read its numbers in a loop: the next round would have to read others.
+        CompileError if Python has read its numbers in the same loop: the next round would need other numbers.
         """
         reads, writes = self._uses.get(id(x), (0, 0))
         self._uses[id(x)] = reads, writes + 1
@@ -92,14 +92,14 @@ class Symbols:
         return self._uses.get(id(x), (0, 0))[1] > 0
 
     def uses(self, given: Sequence[Any]) -> list[tuple[int, int]]:
-        """Return how often the graph has read and has written tensors as ones from outside up to now."""
+        """Return how often the graph has read and written each tensor so far, as tensors from outside."""
         return [self._uses.get(id(x), (0, 0)) for x in given]
 
     def check_names(self, given: Sequence[Any], written: Sequence[Any], before: Sequence[tuple[int, int]], loc: Loc) -> None:
-        """Raise CompileError if a function writes a tensor that has two names in it: in the graph it would be two tensors.
+        """Raise CompileError if a function writes a tensor that has two names in it, since the graph would treat them as two tensors.
 
-        given    its arguments, by which they are known outside; `written` are those that it has written by the names that it gives them
-        before   what `uses` returned for the arguments before the call
+        given    the function's arguments, as the caller knows them; `written` are those that the function has written
+        before   the result of `uses` for the arguments before the call
         """
         for x, uses, now in zip(given, before, self.uses(given), strict=True):
             is_written = any(x is other for other in written)
@@ -111,7 +111,7 @@ class Symbols:
     def show_numbers(self, x: Tensor) -> None:
         """Record that Python reads the numbers of a tensor from outside while parsing, as they are before a run.
 
-        CompileError where the graph has written them: they are known only when it runs.
+        CompileError if the graph has written the tensor: then its numbers are known only when the graph runs.
         """
         if self._made.has_tensor(x):
             return
@@ -138,7 +138,7 @@ class Symbols:
         self.tensors, self.hosts, self.declared, self._by_id, self._parameters, self._reads, self._shown = {}, {}, {}, {}, {}, {}, {}
 
     def _name_of(self, x: Parameter) -> str:
-        """Return a name for the symbol of a Parameter; CompileError if the net that reads it has another Parameter of that name."""
+        """Return a name for the symbol of a Parameter; CompileError if the net has read another Parameter of the same name."""
         if has_generated_name(x):
             return "Parameter"
         net = self.net

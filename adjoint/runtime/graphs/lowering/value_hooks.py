@@ -25,16 +25,20 @@ __all__ = ["ValueHooks"]
 
 
 class ValueHooks:
-    """Emits hooks on values.
+    """Emits hooks on values of the graph.
 
-    as_python  returns a function that Python can call when the graph runs
+    as_python  turns a function of the parsed code into one that Python can call when the graph runs
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, hosts: Hosts, as_python: Callable[[Any], Any]):
         self._regions, self._symbols, self._values, self._hosts, self._as_python = regions, symbols, values, hosts, as_python
 
     def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Emit a `HookBackward` or `InsertGradientOf`; return new names for its tensors."""
+        """Emit a `HookBackward` or `InsertGradientOf`; return new values for its tensors.
+
+        kind   "value" or "gradient"
+        title  the cell's name, which hooks see
+        """
         if state.no_grad:
             return tuple(self._values.tensors([self._regions.node(NoGrad(), atom) for atom in self._values.atoms(operands)]))
         function = self._as_python(function)
@@ -42,7 +46,7 @@ class ValueHooks:
         return tuple(self._values.tensors(self._regions.add(Hook(symbol, kind=kind), self._values.atoms(operands)).results))
 
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
-        """Emit `x.register_hook(hook_fn)`."""
+        """Emit `x.register_hook(hook_fn)`; return the handle."""
         check_hook(hook_fn)
         hook_fn = self._as_python(hook_fn)
         loc = self._regions.loc
@@ -58,14 +62,14 @@ class ValueHooks:
         return _LateHandle(self._hosts, registration)
 
     def registered_inside(self) -> CompileError:
-        """Return the error of registering or removing a hook of an object that outlives the graph."""
+        """Return the error for registering or removing, in a graph, a hook of an object that outlives the graph."""
         return errors.REGISTERED_INSIDE.at(
             self._regions.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
             help="do it outside; a hook may also do it when it runs")
 
 
 class _LateHandle:
-    """The handle of a hook that is registered when the graph runs."""
+    """The handle of a hook that a graph registers when it runs."""
 
     __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
 

@@ -22,7 +22,7 @@ __all__ = ["Values"]
 
 
 class Values:
-    """The tensors and numbers of one lowering."""
+    """Turns Python objects into atoms of the IR, and atoms into the tensors and numbers that parsed code sees."""
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols):
         self._owner, self._regions, self._symbols = owner, regions, symbols
@@ -51,7 +51,7 @@ class Values:
         return [int if isinstance(x, GraphSize) else type(x)]
 
     def atom(self, x: Any) -> Atom:
-        """Return the atom of a tensor or number in the open region; a tensor from outside is read."""
+        """Return the atom of a tensor or number, for use in the open region; a tensor from outside is read."""
         if isinstance(x, (GraphTensor, GraphNumber)):
             if x.owner is not self._owner:
                 raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this tensor belongs to another graph", help="pass it as an argument")
@@ -72,7 +72,7 @@ class Values:
         return [self.atom(x) for x in values]
 
     def _check_leaves(self, x: GraphTensor | GraphNumber) -> None:
-        """Check that a value of a closed region can be used outside of it: it can leave a cell, but neither a branch nor a loop."""
+        """Raise CompileError if a value belongs to a closed branch or loop; values of a closed cell may be used."""
         if not self._regions.is_of_cell(x.home):
             raise errors.NOT_IN_GRAPH.at(
                 self._regions.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
@@ -80,7 +80,7 @@ class Values:
 
     # -- from the graph to Python -----------------------------------------------------------------------------------------
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return a value of the graph as a tensor or a number."""
+        """Return a value of the graph as an object for Python: a tensor or a number."""
         if kind.category == "tensor":
             return GraphTensor(self._owner, value, kind.type)
         return GraphNumber(self._owner, kind.category, value)
@@ -94,16 +94,19 @@ class Values:
         return [self.tensor(value) for value in values]
 
     def like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
-        """Return values of the graph as the kinds of objects in `given`: tensors and numbers."""
+        """Return values of the graph as tensors or numbers, of the same kinds as the objects in `given`."""
         kinds = [self.kind(x) for x in given]
         return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
 
     def number(self, category: str, atom: Atom, bound: int | None = None) -> GraphNumber:
-        """Return an atom as a run-time number; `bound` is that of its absolute value."""
+        """Return an atom as a run-time number.
+
+        bound  an upper bound of its absolute value; None if none is known
+        """
         return GraphNumber(self._owner, category, atom, bound)
 
     def renamed(self, x: Any) -> Any:
-        """Return another tensor object with the numbers that a tensor of the graph has now; any other object itself."""
+        """Return a new tensor object with the present value of a tensor of the graph; return any other object unchanged."""
         if not isinstance(x, GraphTensor):
             return x
         made = GraphTensor(self._owner, x.atom, x.type)
@@ -111,11 +114,11 @@ class Values:
         return made
 
     def is_here(self, x: Any) -> bool:
-        """Return True for a tensor of the graph that has a value in the open region."""
+        """Return True for a tensor of the graph whose value can be used in the open region."""
         return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or self._regions.is_open(x.home))
 
     def hint(self, x: Any, name: str) -> None:
-        """Name a value after the first variable that it is assigned to; a longer name than a letter is kept."""
+        """Name a value after the first variable that it is assigned to, unless its name is longer than a letter already."""
         atom = getattr(x, "atom", None)
         if isinstance(atom, Value) and atom not in self._regions.named:
             self._regions.named.add(atom)
@@ -124,7 +127,7 @@ class Values:
 
     # -- parts of tensors -------------------------------------------------------------------------------------------------
     def index(self, key: Any) -> Any:
-        """Return an index of a tensor, with run-time numbers as tensors."""
+        """Return an index of a tensor, in which run-time numbers have become tensors."""
         if isinstance(key, GraphNumber):
             return key.as_tensor(I64)
         return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
@@ -138,7 +141,7 @@ class Values:
 
 
 class _Rows(Sequence[Any]):
-    """The slices of a tensor along its first axis; each is made when it is taken."""
+    """The slices of a tensor along its first axis; each is made when it is accessed."""
 
     def __init__(self, x: Any):
         self._x = x

@@ -1,4 +1,4 @@
-"""The runtime as the frontend sees it: each question of `frontend.world.World` goes to one part of the lowering."""
+"""The runtime as the frontend sees it: each method of `frontend.world.World` is a method of one part of the lowering."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["GraphWorld"]
 
 
 class GraphWorld:
-    """The `World` of one lowering.
+    """The `World` of one lowering: the interface through which the frontend uses the runtime.
 
-    The frontend is made with it, and most parts are made with the frontend; `connect` gives it these parts when they exist.
+    The frontend needs it to be made, and most parts need the frontend; `connect` adds their methods when they exist.
     """
 
     def __init__(self, regions: Regions):
@@ -31,7 +31,7 @@ class GraphWorld:
 
     def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,
                 objects: PythonObjects, instances: LibraryInstances, cells: CellCalls) -> None:
-        """Take the methods of the parts as its own."""
+        """Take over the methods of the parts."""
         self._hosts = hosts
         self.kind, self.is_dynamic, self.is_tensor = values.kind, values.is_dynamic, values.is_tensor
         self.python_types = values.python_types
@@ -76,5 +76,5 @@ class GraphWorld:
         return self._hosts.raises_late
 
     def end(self) -> None:
-        """Drop the parts, which refer to the frontend and so to this object."""
+        """Drop the parts, which refer to the frontend and through it to this object."""
         vars(self).clear()

@@ -21,11 +21,11 @@ __all__ = ["bind", "makers_of", "plan_of"]
 
 
 def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, alone: Alone | None = None) -> BoundPlan:
-    """Return a graph's bound plan.  Nothing is compiled yet: kernels are looked up when their nodes are reached.
+    """Return the bound plan of a graph.  Kernels are compiled later, when their nodes are reached.
 
-    guarded  True if the caller has checked at each run that the cells have the hooks for which the graph was made
-    call     see `BoundPlan`
-    alone    what is known of a graph that runs alone: it is then looked at when it runs in another way for the first time
+    guarded  True if the caller checks before each run that the cells have the hooks for which the graph was made
+    call     the text of a call: see `BoundPlan`
+    alone    the optimised form if the graph came from a graph for any size: its module is then read only if a run needs another form
     """
     known = faster(graph, alone) if guarded else None
     hooked = graph if alone is None else alone.hooked
@@ -35,10 +35,10 @@ def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, a
 
 
 def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of a graph's steps; `positions` are those of the hosts of expanded gradients, by symbol."""
+    """Return the functions that make a graph's steps, by op; `positions` are the indices of the hosts of expanded gradients, by symbol."""
     return {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
 
 
 def plan_of(graph: Graph) -> Plan:
-    """Return the plan of a graph as it is."""
+    """Return the plan of a graph without optimisation."""
     return planned(graph.function, identities=True, accesses=True)

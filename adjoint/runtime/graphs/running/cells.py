@@ -1,7 +1,7 @@
-"""Steps of a graph's cells: the moves of `cells.calling` while a graph runs.
+"""Steps of the cells in a graph: how a run of the graph does the moves of `cells.calling`.
 
-Hooks that existed when the graph was made have nodes of their own around the cell's, except for the backward hooks, which the tape
-runs.  Hooks that were added later run here, inline, as long as their results fit the graph.
+Hooks that existed when the graph was made have nodes of their own around the cell's node, except for backward hooks, which the tape runs.
+Hooks that were added later run here, as long as their results fit the graph.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["CellAsItWas", "GraphCell", "cell_makers"]
 
 
 def cell_makers(graph: Graph, kind: Callable[[Bound, CellSite], GraphCell] | None = None) -> dict[type[Op], Maker]:
-    """Return the maker of the steps of a graph's cells; a cell without a site only runs its region.
+    """Return the maker of steps for the cells of a graph; a cell without a site only runs its region.
 
-    kind  makes the moves of a cell: a GraphCell by default
+    kind  makes the object that does the moves of a cell; a GraphCell by default
     """
 
     def make(bound: Bound) -> Step | None:
@@ -59,14 +59,14 @@ def _step(bound: Bound, site: CellSite, cell: GraphCell) -> Step:
 
 
 _Given = tuple[Sequence[Tensor], list[Any], Run]
-"""The arguments of one call: the tensors that enter the cell's region, and the list of values and the run of the graph."""
+"""The arguments of one call: the tensors that enter the cell's region, the list of the graph's values, and the run."""
 
 _Made = tuple[Sequence[Tensor], Run, bool]
 """The result of one call: the tensors that leave the cell's region, the run, and True if the cell had hooks when the call began."""
 
 
 class GraphCell:
-    """The moves of the calls that one node of a graph makes."""
+    """Does the moves of a cell's call for one node of a graph."""
 
     def __init__(self, bound: Bound, site: CellSite):
         op, results = bound.node.op, bound.yields[0]
@@ -78,17 +78,17 @@ class GraphCell:
         self.given = [value.type for value in bound.node.results[:count]]
         pattern = site.pattern
         self.late = Slots(not pattern.forward_pre, not pattern.forward, not (pattern.backward_pre or pattern.forward) and site.recorded)
-        """The slots whose hooks have no node of their own."""
+        """The kinds of hooks that have no nodes of their own, and therefore run here."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
-        """Return the results of the node."""
+        """Run the call of the cell and return the results of the node."""
         given = tensors, values, run
         made, _, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
         return [*made, *[values[i] for i in self.residuals]]
 
     # -- the region -------------------------------------------------------------------------------------------------------
     def construct(self, cell: Cell, given: _Given) -> _Made:
-        """Run the region, on a tape under new names."""
+        """Run the region; a tape gives new names to the tensors at its boundary."""
         tensors, values, run = given
         tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
@@ -117,7 +117,7 @@ class GraphCell:
     def _entered(self, cell: Cell, tape: Recorder | None, tensors: Sequence[Tensor]) -> Entered:
         if tape is None:
             return Entered(tensors)
-        # Looked up at each run: a bprop may be set, a hook registered or removed at any time.
+        # Looked up at each run, since a bprop or a hook may be set or removed at any time.
         rule = Rule(cell, *self.site.arguments(tensors)) if self._has_rule(cell) else None
         entering, numbers = _parted(tensors, self.site.numbers)
         tape.site = self.recorded_at
@@ -137,7 +137,7 @@ class GraphCell:
         return _together(outside, numbers)
 
     def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
-        """Clean up after a run that left the graph inside of the region and does not go on in another graph."""
+        """Close the cell on the tape after a run left the graph inside of the region and cannot continue in another graph."""
         self._left(tape, (), entered.rule)
         if entered.hooked:
             self._always(cell, tensors)
@@ -151,7 +151,7 @@ class GraphCell:
         if not self._has_hooks(cell, "forward_pre") or run.replaying:
             return given
         if self.site.nested:
-            # The hooks see tensors outside of the cell's boundary: they need a node of their own.
+            # The hooks see tensors that do not cross the cell's boundary, so they need a node of their own.
             raise Deviation(self.node, None, "forward_pre")
         called = called_at(self.recorded_at, fire_forward_pre, cell, self.site.arguments(tensors))
         tensors = inputs(*called, self.site.ruled)
@@ -218,7 +218,7 @@ class GraphCell:
 
 
 class CellAsItWas(GraphCell):
-    """The same where hooks and a `bprop` that the cell has got since the graph was made do not count."""
+    """A cell that runs with the hooks and the `bprop` of the time when the graph was made; later changes are ignored."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         made, _, _ = self.construct(cell, (tensors, values, run))
@@ -235,7 +235,7 @@ class CellAsItWas(GraphCell):
 
 
 def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:
-    """Split the values into the user's tensors and, by position, the numbers, which the tape does not know."""
+    """Split values into the user's tensors, and the numbers by their positions; a tape records only the tensors."""
     if not numbers or not values:
         return values, {}
     return [x for i, x in enumerate(values) if i not in numbers], {i: values[i] for i in numbers}

@@ -1,7 +1,7 @@
-"""The hosts of a graph whose gradients are part of its function: what `callback!`, `backward!` and `bprop!` call.
+"""Hosts of a graph whose gradients are part of its function: the objects that `callback!`, `backward!` and `bprop!` call.
 
-On a tape a call of a cell is an object of the run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Here each run begins with
-such objects, made from the graph: it knows the calls of the cells and the structures of their arguments.
+On a tape, a call of a cell is represented by an object of the run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Here each run
+begins by making such objects from the graph, which knows the calls of the cells and the structures of their arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def has_hosts(op: Any) -> bool:
 
 
 def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]] | None]:
-    """Return by symbol the position of a host, and the function that makes the hosts of one run; None if there are no hosts."""
+    """Return the index of each host by symbol, and a function that makes the hosts of one run; None instead of the function if there are
+    none.
+    """
     made: dict[str, Callable[[], Any]] = {}
     for function in graph.module.functions.values():
         for node in walk(function.body):
@@ -41,7 +43,7 @@ def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
-    """Return by symbol the functions that make a node's hosts."""
+    """Return the functions that make a node's hosts, by symbol."""
     op = node.op
     match op:
         case Hook():
@@ -73,7 +75,10 @@ def _attached(host: Any) -> TensorHooks:
 
 
 def _call(reference: Any, inputs: int, outputs: int, ruled: CellSite | None = None) -> CellCall:
-    """Return a call of a cell that begins now: hooks registered later are not run."""
+    """Return an object for a call of a cell that begins now: hooks registered later do not take part in it.
+
+    ruled  the call's site if the cell has a `bprop`
+    """
     call = CellCall(reference.cell, (True,) * inputs, (True,) * outputs)
     if ruled is not None:
         call.shown = shown(ruled.arguments([_TENSOR_OF_THE_RUN] * inputs)[0]), shown(ruled.output([_TENSOR_OF_THE_RUN] * outputs))

@@ -25,7 +25,7 @@ __all__ = ["RunsAdjoint", "gradient_makers"]
 
 
 RunsAdjoint = Callable[[Run, Tape, TrieStep, Sequence[int], Sequence[int], Sequence[Tensor]], list[Tensor]]
-"""Returns what `adjoints.gradients` does, for a run."""
+"""Computes gradients like `adjoints.gradients`; the first argument is the run."""
 
 
 def _of_the_path(run: Run, *given: Any) -> list[Tensor]:
@@ -33,7 +33,11 @@ def _of_the_path(run: Run, *given: Any) -> list[Tensor]:
 
 
 def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_the_path) -> dict[type[Op], Maker]:
-    """Return the makers of the steps of a graph's gradients; `symbols` are the tensors of its state, `adjoint` runs an adjoint."""
+    """Return the makers of the steps of a graph's gradients.
+
+    symbols  the tensors of the graph's state
+    adjoint  computes the gradients
+    """
     return {
         Gradient: lambda bound: _gradient(bound, symbols, adjoint),
         Record: lambda bound: _record(bound, symbols),
@@ -42,13 +46,13 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
 
 
 class _Opened(tuple[Any, ...]):
-    """Log entry: a gradient was begun; the tensors are its arguments under their new names.
+    """Log entry for the beginning of a gradient: its arguments, under their new names on the tape.
 
-    tape, start  the tape, and the step at which the recording starts
-    slots        the slots of the arguments
-    watched      the slots of the parameters, None for one that takes no gradient
-    weights      the parameters
-    changes      how often `requires_grad` of parameters had changed at the beginning
+    tape, start  the tape, and the step at which its recording starts
+    slots        the tape's slots of the arguments
+    watched      the tape's slots of the Parameters, None for one that takes no gradient
+    weights      the Parameters
+    changes      the count of changes of any `requires_grad` at the beginning
     """
 
     tape: Tape
@@ -60,7 +64,7 @@ class _Opened(tuple[Any, ...]):
 
 
 def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
-    """Begin a gradient by the tensors `given` and the parameters that the node names."""
+    """Begin a gradient with respect to the tensors `given` and the Parameters that the node names."""
     check_gradients()
     op = node.op
     assert isinstance(op, Differentiated)
@@ -76,12 +80,15 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
 
 
 def _wanted(opened: _Opened) -> list[int]:
-    """Return the slots of all arguments and parameters to differentiate by."""
+    """Return the tape's slots of all arguments and Parameters to differentiate by, without repetitions."""
     return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
 
 
 def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
-    """Return the gradients of the arguments and the weights, given gradients by slot."""
+    """Return the gradients of the arguments and of the weights.
+
+    found  the gradients by slot of the tape
+    """
     by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
     return (*(found[s] for s in opened.slots), *by_weight)
 
@@ -89,7 +96,10 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 def _differentiated(
     bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], Run, bool], tuple[Any, ...]]
 ) -> Step:
-    """Return the step of a region that is recorded; `closed` returns the results, given whether the tape was started for it."""
+    """Return the step of a region that is recorded on a tape.
+
+    closed  returns the results; its last argument is True if the tape was started for this region
+    """
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
     operands = bound.operands[: len(params)]
 
@@ -156,7 +166,7 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
 
 def _pull(bound: Bound) -> Step:
-    """Return the step of a `pull!`: the gradients of a recorded region."""
+    """Return the step of a `pull!`: it computes the gradients of a recorded region."""
     (trace, *given), results, site = bound.operands, bound.results, bound.site
 
     def pull_(values: list[Any], run: Run) -> None:

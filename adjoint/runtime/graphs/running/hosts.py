@@ -52,7 +52,10 @@ def read(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
 
 def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
-    """Return the step that writes a tensor of the state; it takes over the value's memory, without a copy, if nothing else holds it."""
+    """Return the step that writes a tensor of the state.
+
+    The tensor takes over the value's memory, without a copy, if nothing else holds that memory.
+    """
     node = bound.node
     symbol, type_, (value,) = node.op.symbol, node.operands[0].type, bound.operands
     dies = value in bound.dying
@@ -80,7 +83,7 @@ def hook(bound: Bound, hosts: Mapping[str, Any]) -> Step:
         given: Sequence[Tensor] = [values[i] for i in operands]
         tape = run.tape
         if tape is None:
-            # New tensors: a hook registered on one is not registered on the operand.
+            # New tensor objects: a hook registered on a result must not be registered on the operand.
             values[results.start : results.stop] = [wrap(x.type, x.memory) for x in given]
             return
         function, kind, title = hosts[symbol]
@@ -129,7 +132,9 @@ def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
 
 
 class AccessStep(WrittenStep):
-    """The step of a read or a write of Python state, which returns tensors of the types that the graph was made for, or raises."""
+    """The step of a read or a write of Python state.  The function raises if a value does not have the types that the graph was
+    made for.
+    """
 
     def __init__(self, access: StateAccess, bound: Bound):
         super().__init__(bound.node)
@@ -146,7 +151,7 @@ class AccessStep(WrittenStep):
 
 
 class EffectStep(WrittenStep):
-    """The step of a function of the library's that is called for its effect, such as a print."""
+    """The step of a library function that is called for its effect, such as a print."""
 
     def __init__(self, function: LibraryCall, bound: Bound):
         super().__init__(bound.node)
@@ -177,7 +182,7 @@ def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
 
     def apply_(values: list[Any], run: Run) -> None:
         given = [values[i] for i in operands]
-        if literals:  # their tensors are shared: Python gets new ones
+        if literals:  # literals share their tensors: Python gets new ones
             given = [wrap(x.type, x.memory) if is_literal else x for x, is_literal in zip(given, literal)]
         returned = called_at(site, hosts[symbol], *given)
         if isinstance(returned, Unfitting):

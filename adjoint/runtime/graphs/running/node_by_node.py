@@ -1,11 +1,11 @@
-"""One run of a graph for any size on sizes that are new: its nodes in order, by the kernels of eager mode.
+"""One run of a graph for any size on new sizes: its nodes run in order, by the kernels of eager mode.
 
     n0 = 24                        the sizes of this call
     mul: f32[24, 10], f32[10]      looked up for each node, before anything runs
     add: f32[24, 10], f32[24, 10]
     ...                            then launched, one after the other
 
-A size that comes once needs no graph, no plan and no table of its own, which would take longer than a small function.
+A size that comes once gets no graph, plan or table of its own: making these would take longer than running a small function.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from adjoint.runtime.tensor.tensor import Tensor, constant, wrap
 __all__ = ["InOrder"]
 
 _MOST_BYTES = 2**24
-"""Bytes of all results, above which a plan is worth its time, and the memory that it saves counts."""
+"""Limit of the bytes of all results: above it a plan is worth its time, since it saves memory."""
 
 
 class _Step(NamedTuple):
-    """A node, and the positions of its values; `freed` are those that nothing reads after it."""
+    """One node, with the indices of its operands and results in the list of values; `freed` are values that no later node reads."""
 
     node: Node
     operands: tuple[int, ...]
@@ -45,7 +45,7 @@ class _Step(NamedTuple):
 
 
 class InOrder:
-    """A function with named sizes, of kernels, checks, reads and writes of state."""
+    """A function with named sizes that can run node by node: it has kernels, checks, reads and writes of state only."""
 
     def __init__(self, function: Function, inferences: Inferences, state: Mapping[str, Tensor], explanations: Mapping[str, Any]):
         self._function, self._inferences, self._state, self._explanations = function, inferences, state, explanations
@@ -56,7 +56,7 @@ class InOrder:
 
     @classmethod
     def of(cls, function: Function, inferences: Inferences, state: Mapping[str, Tensor], explanations: Mapping[str, Any]) -> InOrder | None:
-        """Return how a function runs in order; None if it has other nodes, or returns what it was given."""
+        """Return a function in the form that runs in order; None if it has other nodes, or returns an argument or a tensor of the state."""
         made = cls(function, inferences, state, explanations)
         return made if made._laid_out() else None
 
@@ -109,9 +109,9 @@ class InOrder:
             needed.update(freed)
 
     def ready(self, sizes: Mapping[str, int]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
-        """Return what runs the function on arguments of these sizes; None if an op cannot have them, or if a plan is worth its time."""
+        """Return a function that runs on tensors of these sizes; None if an op does not accept them, or if a plan is worth its time."""
         if watching.observing():
-            return None  # an observer is told the node of each launch
+            return None  # an observer needs the node of each launch
         try:
             numbers = self._inferences.checked(sizes, self._others)
             types: list[Any] = [None] * len(self._template)
@@ -134,7 +134,7 @@ class InOrder:
                 launches.append(plan.run)
                 nbytes += sum([type_.nbytes for type_ in plan.types])
         except (ValueError, TypeError, CompileError):
-            return None  # parsing says where
+            return None  # parsing reports where
         if nbytes > _MOST_BYTES:
             return None
         return lambda tensors: self._run(tensors, launches, types)
@@ -155,7 +155,7 @@ class InOrder:
                         values[results[0]] = made
                     elif results:
                         values[results[0] : results[0] + len(results)] = made
-                    made = None  # only `values` holds what may be handed over
+                    made = None  # from here on only `values` holds the memory, so that an op or a write may take it over
                 elif results:
                     values[results[0]] = state[node.op.symbol].memory
                 else:
@@ -177,7 +177,10 @@ class InOrder:
 
 
 def _write(tensor: Tensor, memory: Any, *, alone: bool) -> None:
-    """Set a tensor of the state; it takes over memory that nothing else holds."""
+    """Write a tensor of the state.
+
+    alone  True if nothing else holds the memory: the tensor then takes it over
+    """
     if alone:
         tensor.memory = memory
     else:

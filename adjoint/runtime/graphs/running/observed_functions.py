@@ -1,13 +1,13 @@
-"""Graphs whose forward hooks are expected to change nothing: a function in which they only look at values.
+"""Graphs whose forward hooks are expected to change nothing: the graph is turned into one in which hooks only look at values.
 
     y1 = apply! @relu.forward(a, y0)     observe! @relu.forward(a, y0)     y1 := y0
 
-Such a function can be differentiated as a whole, and its pieces between the hooks are optimised as those of any graph, with gradients or
-without them.  A hook that does anything else is found out when it has run, and the run goes on along its path (`departing.py`).
+Such a function can be differentiated as a whole, and its pieces between the hooks are optimised like those of any graph, with gradients or
+without.  If a hook does anything else, the run detects it afterwards and continues along its path (`observed_runs.py`).
 
-What Python is given must be the tensor objects of eager mode, as far as it can tell them apart: it may keep one, and compute with it,
-write to it or register a hook on it later.  A tape gives tensors that it knows new names at each boundary of a cell, and knows an operand
-once it has recorded an op on it.  The walk here follows a tape through a graph by these rules.
+The tensor objects that Python gets must be those of eager mode, as far as Python can tell them apart: it may keep one, and compute with it,
+write to it or register a hook on it later.  A tape gives new names to its tensors at each boundary of a cell, and it knows an operand once
+it has recorded an op on it.  The class `_Tape` follows a tape through a graph by these rules.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ __all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching
 
 @dataclass(frozen=True)
 class Argument:
-    """The tensor that the graph is given at a position."""
+    """Represents the tensor that is passed to the graph at a position."""
 
     position: int
 
 
 @dataclass(frozen=True)
 class State:
-    """A tensor of the graph's state."""
+    """Represents a tensor of the graph's state."""
 
     symbol: str
 
 
 @dataclass(frozen=True)
 class Watching:
-    """What is known of one `observe!`.
+    """Facts about one `observe!`.
 
-    objects  what stands for the tensor objects that it is given: an Argument, a State, or anything else for one that the graph makes
-    plain    for each, False if no gradient can reach it and no hook can be registered on it
-    results  how many of the last ones are to be returned as they are
-    last     True for the last one of the graph
+    objects  represent the tensor objects that its hooks get: an Argument, a State, or any other hashable object for a tensor that the graph
+             makes
+    plain    for each of them, False if no gradient can reach it and no hook can be registered on it
+    results  how many of the last ones the hooks are expected to return
+    last     True for the last `observe!` of the graph
     """
 
     objects: tuple[Hashable, ...]
@@ -73,16 +74,16 @@ class Watching:
 
 @dataclass(frozen=True, eq=False)
 class Observing:
-    """A graph whose forward hooks only look at values.
+    """A graph in which forward hooks only look at values.
 
-    graph  it
-    hooks  what is known of them, by symbol
-    results  what stands for the tensor objects that are its results
-    records  True if the hooks stand in a gradient: eager mode has a tape while they run
-    read   the symbols of the state that may have been read before the last of them
-    pre    the symbols of the `outputs` whose cells have backward pre hooks
-    again  True if all of it can be run again after it has run
-    sites  the calls of cells that have hooks
+    graph    the graph
+    hooks    the facts about its hooks, by symbol
+    results  represent the tensor objects that the graph returns
+    records  True if the hooks are inside of a gradient: in eager mode there is a tape while they run
+    read     the symbols of the state that may be read before the last hook
+    pre      the symbols of those `outputs` whose cells have backward pre hooks
+    again    True if all of the graph can be run again after a run
+    sites    the calls of cells that have hooks
     """
 
     graph: Graph
@@ -97,11 +98,11 @@ class Observing:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a run without gradients keeps tensor objects: those that hooks are given, and those that are returned.
+    """Where a run without gradients keeps the tensor objects that hooks get or that are returned.
 
-    known    the place of each, by what stands for it; the arguments are first
-    made     None for each place of one that the graph makes
-    results  the positions among the results of those that hooks are given, with their places
+    known    the index of each object, by its representative; the arguments come first
+    made     a None for each object that the graph makes
+    results  pairs of a position among the results and an index, for results that hooks get
     """
 
     known: Mapping[Hashable, int]
@@ -110,7 +111,7 @@ class Places:
 
 
 def places_of(found: Observing, arguments: int) -> Places:
-    """Return the places for a graph with so many arguments."""
+    """Return the places for a graph, given the number of its arguments."""
     known: dict[Hashable, int] = {Argument(i): i for i in range(arguments)}
     for hooked in found.hooks.values():
         for key in hooked.objects:
@@ -123,8 +124,9 @@ def places_of(found: Observing, arguments: int) -> Places:
 class ObservedForm(NamedTuple):
     """How a graph runs as long as forward hooks change nothing.
 
-    of    the graph whose hooks only look at values
-    plan  by what it runs; `fits` is that of `Faster`
+    of    the graph in which hooks only look at values
+    plan  the plan that runs
+    fits  returns True if the plan may run on these arguments (`Faster.fits`)
     """
 
     of: Observing
@@ -133,7 +135,7 @@ class ObservedForm(NamedTuple):
 
 
 def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
-    """Return how a graph runs as long as forward hooks change nothing; None if it must run as it is.  For `again` see `observing`."""
+    """Return how a graph runs as long as forward hooks change nothing; None if that is not possible.  For `again` see `observing`."""
     found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
     plan = None if form is None else form.plan()
@@ -141,7 +143,7 @@ def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
 
 
 def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[[Sequence[Tensor]], bool]:
-    """Return a `fits` that is False for arguments over the memory of an array: see `observing`."""
+    """Return a `fits` that is also False for arguments that share their memory with a NumPy array: see `observing`."""
     def fit(arguments: Sequence[Tensor]) -> bool:
         for x in arguments:
             if "_shared" in x.__dict__:
@@ -152,28 +154,28 @@ def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable
 
 
 def why_not_observed(graph: Graph) -> str:
-    """Return why the user's code in a graph cannot be taken to change nothing that comes after it."""
+    """Return the reason why runs of a graph cannot check that the user's code changes nothing that comes after it."""
     found = _observing(graph, again=False) if returns_anything(graph) else ""
     said = found if isinstance(found, str) else ""
     return said or reason(graph) or "a forward hook is given something that is no tensor"
 
 
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:
-    """Return the graph whose forward hooks only look at values; None if that is not possible, or if it has none.
+    """Return a graph as one in which forward hooks only look at values; None if that is not possible, or if it has no such hooks.
 
-    again  True if it must be possible to run it again after it has run; it need not have forward hooks then
+    again  True if the whole graph must be repeatable after a run; it then need not have forward hooks
 
-    It is possible if the hooks stand in one gradient, or if there is none, outside of branches and loops, and if nothing before the last
-    of them has an effect: then what is before can be run again to go on along the path.
+    It is possible if the hooks are all inside of one gradient, or there is no gradient; if they are outside of branches and loops; and if
+    nothing before the last of them has an effect.  Then everything before a hook can be run again, to continue along the path.
     """
     found = _observing(graph, again)
     return None if isinstance(found, str) else found
 
 
 def _observing(graph: Graph, again: bool) -> Observing | str:
-    """Return the same; in place of None the reason."""
+    """Return the result of `observing`; where that is None, return the reason."""
     if any("_shared" in x.__dict__ for x in graph.state.values()):
-        # What comes before could not be run again: NumPy may write into the memory of such a tensor.
+        # The part before a hook could not be run again, since NumPy may write into the memory of such a tensor.
         return "a tensor that it uses shares its memory with a NumPy array"
     symbols = {node.op.symbol for node in returning(graph)}
     body, steps = graph.function.body, list(walk(graph.function.body))
@@ -211,7 +213,7 @@ def _is_hook(node: Node, symbols: set[str]) -> bool:
 
 
 def _may_run_again(node: Node, symbols: set[str]) -> bool:
-    """Return True if a node before the last hook has no effect that would be seen twice."""
+    """Return True if running a node before the last hook a second time has no visible effect."""
     op = node.op
     if isinstance(op, CellOp):
         return not op.rule
@@ -222,7 +224,7 @@ def _may_run_again(node: Node, symbols: set[str]) -> bool:
 
 
 def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
-    """Return True if a node does the same once more when the state is as it was, and hooks of cells answer as they did."""
+    """Return True if a node does the same again, provided that the state is restored and cells' hooks give the same answers."""
     op = node.op
     if isinstance(op, Gradient):
         return not any(isinstance(inner.op, Differentiated) for inner in walk(node.regions[0]))
@@ -230,7 +232,7 @@ def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
 
 
 def _gradient_in(region: Region) -> Node | None:
-    """Return the first gradient of a region, and of the cells in it."""
+    """Return the first gradient in a region or in its cells; None if there is none."""
     for node in region.nodes:
         if isinstance(node.op, Gradient):
             return node
@@ -240,7 +242,7 @@ def _gradient_in(region: Region) -> Node | None:
 
 
 def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
-    """Return the hooks of a region and of the cells in it."""
+    """Return the hooks in a region and in its cells."""
     found: list[Node] = []
     for node in region.nodes:
         if _is_hook(node, symbols):
@@ -251,7 +253,7 @@ def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
 
 
 def _returns_the_last(node: Node) -> bool:
-    """Return True if the results that hooks are assumed to have are like the last of what they are given."""
+    """Return True if the results that hooks are assumed to return have the types of the last values that they get."""
     count = len(node.results)
     given = node.operands[len(node.operands) - count :]
     return all(isinstance(atom, Value) for atom in given) and [atom.type for atom in given] == [value.type for value in node.results]
@@ -264,7 +266,7 @@ def _has_pre_hooks(graph: Graph, op: Outputs) -> bool:
 
 
 class _Observing(Rewriter):
-    """Copies a function; hooks only look at their operands."""
+    """Copies a function so that its hooks only look at their operands."""
 
     def __init__(self, graph: Graph, symbols: set[str]):
         self._graph, self._symbols = graph, symbols
@@ -276,7 +278,7 @@ class _Observing(Rewriter):
             b.emit_node(Observe(node.op.symbol), operands)
             return operands[len(operands) - len(node.results) :]
         if isinstance(node.op, Outputs) and not _has_pre_hooks(self._graph, node.op):
-            return [became(atom, known) for atom in node.operands]  # it stands there for hooks that forward hooks may add
+            return [became(atom, known) for atom in node.operands]  # the node was there for hooks that forward hooks may add
         if isinstance(node.op, CellOp) and (site := self._graph.site(node)) is not None:
             made = self.copy(b, node, known)
             key = site_key(b.nodes[-1])
@@ -287,15 +289,15 @@ class _Observing(Rewriter):
 
 
 _OTHER: Final = object()
-"""Stands for an object that may be one or another."""
+"""Represents an object that may be one or another."""
 
 
 class _Tape:
-    """Follows a tape through a graph whose hooks change nothing.
+    """Follows a tape through a graph whose hooks change nothing, to find out which tensor objects Python sees.
 
-    objects  what stands for the tensor object that a value is
-    known    the objects that the tape knows; `unsure` are those that it may know
-    freezable  the Parameters that no gradient is taken by: they may be frozen and unfrozen
+    _objects    the representative of the tensor object of each value
+    _known      representatives of objects that the tape knows; `_unsure` are those that it may know
+    _freezable  Parameters that no gradient is taken by: their `requires_grad` may change between runs
     """
 
     def __init__(self, graph: Graph, symbols: set[str]):
@@ -311,16 +313,16 @@ class _Tape:
         self._count = 0
 
     def hooks(self, body: Region, last: Node) -> dict[str, Watching] | None:
-        """Return what is known of each hook; None if it is not known which objects one is given."""
+        """Return the facts about each hook; None if it is not known which objects some hook gets."""
         self._objects.update((param, Argument(i)) for i, param in enumerate(body.params))
         self._region(body, last)
         shown = {x for hooked in self._found.values() for x in hooked.objects}
-        # A hook that the graph attaches to such a tensor, and one that a hook registers there, would be on two objects.
+        # If the graph attaches a hook to such a tensor, and a hook registers another one, they might be on two objects.
         unknown = _OTHER in shown or _OTHER in self._attached
         return None if unknown or shown & self._attached else self._found
 
     def results(self, body: Region) -> tuple[Hashable, ...] | None:
-        """Return what stands for the objects that a function returns, after `hooks`; None if it is not known."""
+        """Return the representatives of the objects that a function returns, after `hooks`; None if one is not known."""
         found = tuple(map(self._object, body.results))
         return None if _OTHER in found else found
 
@@ -338,11 +340,11 @@ class _Tape:
         return self._count  # a constant is a new tensor each time
 
     def _renamed(self, values: Sequence[Value], atoms: Sequence[Atom], recorded: bool) -> None:
-        """Give values of a boundary names of their own, as a tape does with those that it knows."""
+        """Give values at a cell's boundary new objects, as a tape does with those that it knows."""
         for value, atom in zip(values, atoms, strict=True):
             old = self._object(atom)
             if recorded and old in self._freezable and old in self._known:
-                self._objects[value] = _OTHER  # whether its gradient can be taken is not known before it runs
+                self._objects[value] = _OTHER  # whether its gradient is taken is decided when the graph runs
             elif recorded and old in self._known:
                 self._new([value], known=True)
                 if old in self._without_gradient:
@@ -399,7 +401,7 @@ class _Tape:
         self._new(node.results[len(region.results) :], known=outer)
 
     def _uncertain(self, node: Node) -> None:
-        """Note what a branch or a loop may have done."""
+        """Note the possible effects of a branch or a loop."""
         used = [self._objects[value] for region in node.regions for value in free_of(region)]
         self._unsure.update(x for x in used if x not in self._known)
         self._objects.update(dict.fromkeys(node.results, _OTHER))

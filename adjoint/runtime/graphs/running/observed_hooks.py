@@ -1,7 +1,7 @@
 """Steps of forward hooks that are expected to change nothing: `observe!`.
 
-In a gradient a hook sees a tape, which is made when it asks for it.  Without gradients there is none: then the step can be written out, and
-a call of a small graph with such hooks is one function.
+Inside of a gradient a hook sees a tape, which is made if it asks for it.  Without gradients there is no tape.  Then the step can be written
+as text, so that a call of a small graph with such hooks is one function.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ __all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
 
 
 _DEPARTURES, _RUNS = 3, 64
-"""Departures of one graph after which its runs are along the path from the beginning, and the number of runs that allows for one more."""
+"""After the first number of departures, runs of a graph go along the path from their beginning; one more is allowed for each so
+many runs.
+"""
 
 
 class Beginning:
-    """Whether runs of a graph may begin as wholes: they are along the path where too many have departed, and where some forward hook is to
-    be called even if a cell's construct raises, which is a call that the graph lacks.
+    """Decides whether a run of a graph may begin as a whole, or has to go along the path from its beginning.
 
-    seen  the epoch and the number of the last hook for which it is known that they may
-    runs  how many have begun
-    departures  how many have departed
+    It has to if too many runs have departed.  It also has to if some forward hook must be called even if a cell's construct raises, since
+    the graph has no such call.
+
+    seen  the epoch, and the number of the last hook, for which a run was allowed
+    runs  how many runs have begun
+    departures  how many runs have departed
     """
 
     def __init__(self, cells: Sequence[Callable[[], Cell | None]]):
@@ -45,7 +49,11 @@ class Beginning:
         self.runs = 0
 
     def allows(self, now: int, latest: int) -> bool:
-        """Return True if a run may begin at an epoch, after the hook of a number."""
+        """Return True if a run may begin now.
+
+        now     the epoch
+        latest  the number of the last hook that was registered
+        """
         if self.seen != (now, latest):
             if self.departures >= _DEPARTURES + self.runs // _RUNS or self.any_always():
                 return False
@@ -57,7 +65,7 @@ class Beginning:
         self.departures, self.seen = self.departures + 1, None
 
     def any_always(self) -> bool:
-        """Return True if some forward hook is to be called even if a cell's construct raises."""
+        """Return True if some forward hook must be called even if a cell's construct raises."""
         for reference in self._cells:
             cell = reference()
             if cell is None or (cell._hooks is not None and cell._hooks.always_called):
@@ -66,10 +74,17 @@ class Beginning:
 
 
 class Caller(Protocol):
-    """What the function of a call turns to if a hook does more than look; `state` are the arguments of `UnrecordedRun.reached`."""
+    """The object that takes over from the function of a call if a hook does more than look.
+
+    In its methods `state` are the arguments of `UnrecordedRun.reached`.
+    """
 
     def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
-        """Return the result of a call with the arguments `given` in which a hook has returned something."""
+        """Return the result of the rest of a call, after a hook that did more than look.
+
+        given     the arguments of the call
+        returned  what the hook has returned
+        """
         ...
 
     def failed(self, *state: Any) -> None:
@@ -77,16 +92,16 @@ class Caller(Protocol):
         ...
 
     def alive(self) -> list[Any]:
-        """Return what a call holds until its end."""
+        """Return the objects that a call must keep alive until its end."""
         ...
 
 
 class LookConditions:
-    """What the function of a call with such hooks depends on besides its arguments.
+    """The conditions under which the function of a call with such hooks may run, besides those on its arguments.
 
-    of         what any function of the graph depends on
-    beginning  whether runs may begin
-    caller     returns what the function turns to, which it does not keep alive
+    of         the conditions for any function of the graph
+    beginning  decides whether runs may begin
+    caller     returns the object that takes over; the function does not keep it alive
     """
 
     def __init__(self, of: RunConditions, beginning: Beginning, caller: Callable[[], Caller | None]):
@@ -166,7 +181,11 @@ class Look(WrittenStep):
                 f"    return caller.departed({text.given}, {returned}, {state_})"]
 
     def _calls(self, text: Text, names: Sequence[str]) -> tuple[list[str], str, str]:
-        """Return the statements that call the hooks on tensors, the expression of whether these changed nothing, and that of the result."""
+        """Return the statements that call the hooks, an expression that is true if these changed nothing, and the expression of their
+        result.
+
+        names  the variables that hold the tensors for the hooks
+        """
         given, shown, host = ", ".join(names), names[self._count :], self._function
         if not isinstance(host, HookCall):
             same = [f"returned[{i}] is {name}" for i, name in enumerate(shown)]
@@ -180,7 +199,7 @@ class Look(WrittenStep):
         return calls, unchanged_, f"{_listed(shown)} if returned is None else returned"
 
     def _begun(self, text: Text) -> list[str]:
-        """Return the statements before the first hook: they keep the memory of the tensors whose values hooks must leave as they are."""
+        """Return the statements before the first hook: they remember the memory of the tensors that hooks must not change."""
         for x in self._watched:
             text.made[id(x), "watched"] = text.object(x)
         for place, name in enumerate(text.arguments):
@@ -188,14 +207,14 @@ class Look(WrittenStep):
         return [f"{_memory(name)} = {name}.memory" for name in text.made.values()]
 
     def _state(self, text: Text) -> str:
-        """Return the arguments of `UnrecordedRun.reached`."""
+        """Return the arguments of `UnrecordedRun.reached`, as text."""
         objects = [text.made.get(place, "None") for place in range(len(text.arguments) + len(self._at.made))]
         memories = map(_memory, text.made.values())
         return f"{self._symbol!r}, now, latest, {_listed(text.arguments)}, {_listed(objects)}, {_listed(memories)}"
 
 
 def _memory(name: str) -> str:
-    """Return the variable that holds what memory a tensor had when hooks were first given it."""
+    """Return the variable that holds the memory that a tensor had when hooks first got it."""
     return f"{name}_memory"
 
 
@@ -204,7 +223,7 @@ def _listed(expressions: Iterable[str]) -> str:
 
 
 def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
-    """Return the step of forward hooks."""
+    """Return the step of forward hooks in a graph with a gradient."""
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol
     hooked = found.hooks[symbol]
     operands = tuple(zip(hooked.objects, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
@@ -243,7 +262,7 @@ def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> S
 
 
 def unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
-    """Return True if hooks have returned these very tensors."""
+    """Return True if hooks have returned exactly these tensor objects."""
     if isinstance(returned, Tensor):
         return len(tensors) == 1 and returned is tensors[0]
     if type(returned) is list and len(returned) == 1 == len(tensors):  # fast path

@@ -1,11 +1,11 @@
-"""Runs of a graph whose forward hooks are expected to change nothing, and how a run goes on if one has changed something.
+"""Runs of a graph whose forward hooks are expected to change nothing, and their continuation if a hook has changed something.
 
-After each hook it is known whether what comes next is still what the graph was made for: the hook has returned what it was given, no tape
-was asked for, and no cell, hook or value that was read has changed.  Otherwise the run *departs*: what it has computed up to the hook is
-computed again on a tape, with the same bits, which leaves a log as if the run had been along its path from the beginning.  The tensors that
-hooks have been given become names of those on the tape.  No hook is called again, and no random number is drawn again.
+After each hook the run checks that the rest of the graph is still right: the hook has returned its value unchanged, has not asked for a
+tape, and no cell, hook or value that was read has changed.  Otherwise the run *departs*.  Everything up to the hook is computed again on a
+tape, with the same bits, and leaves a log as if the run had gone along its path from the beginning.  The tensors that hooks have seen
+become names of tensors on the tape.  No hook is called again, and no random number is drawn again.
 
-A hook that asks for the tape while it runs gets one that is recorded up to there in the same way (`gradients/awaited.py`).
+A hook that asks for the tape while it runs gets one that is recorded up to that point in the same way (`gradients/awaited.py`).
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ _CallerOf = Callable[[], Caller | None]
 
 
 class _Departed(Exception):
-    """A hook has changed something."""
+    """Raised when a run ends early because a hook has changed something."""
 
 
 class Observed:
-    """A graph that is differentiated as a whole, with forward hooks that are expected to change nothing.
+    """A graph with forward hooks that are expected to change nothing, ready to run.
 
-    watched  the tensors whose values hooks must leave as they are
-    repeats  True if runs keep what is needed to run them again after they have run; `kept` are the tensors of the state that this takes
-    trained  the parameters that gradients are taken by
-    places   where a run without gradients keeps the tensors that hooks are given
-    types    of the tensors at these places
-    beginning  whether runs may begin
+    watched  the tensors whose values hooks must not change
+    repeats  True if runs keep what is needed to run them again afterwards
+    kept     the tensors of the state that such a repetition needs
+    trained  the Parameters that gradients are taken by
+    places   where a run without gradients keeps the tensors that hooks get
+    types    the types of these tensors, in the order of `places`
+    beginning  decides whether a run may begin
     """
 
     def __init__(self, graph: Graph, form: ObservedForm, again: bool, call: CallText | None, caller: _CallerOf):
@@ -74,7 +75,7 @@ class Observed:
         self.trained: list[Any] = [graph.state[symbol] for node in nodes if isinstance(node.op, Differentiated) for symbol in node.op.by]
         self.beginning = Beginning([site.reference for site in found.sites if site.pattern.forward])
         positions, hosts = hosts_of_runs(found.graph)
-        # The steps do not refer to this object: so a graph is freed when it is let go.
+        # The steps do not refer to this object: the cycle would keep the graph alive until the collector runs.
         of_hooks: Maker = functools.partial(observed_step, found, graph.hosts)
         if not found.records:
             of_hooks = functools.partial(Look, found, graph, self.places)
@@ -92,7 +93,7 @@ class Observed:
 
     @property
     def call_function(self) -> Callable[..., Any] | None:
-        """Return the function of a call, once there is one (`BoundPlan.call_function`)."""
+        """Return the function that does a whole call; None if there is none yet (`BoundPlan.call_function`)."""
         return self._plan.call_function
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
@@ -100,23 +101,23 @@ class Observed:
         return self.beginning.allows(epoch.now, ids.last) and self._plan.fits(arguments)
 
     def run(self, arguments: Sequence[Tensor], log: list[Any]) -> list[Tensor] | None:
-        """Return the results; None if the run has departed: it is then to be replayed from the log.
+        """Run and return the results; None if the run has departed and is to be replayed from the log.
 
-        Deviation if what a hook has returned does not fit the graph; the log ends with that.
+        Deviation if a hook has returned values that do not fit the graph; the log then ends with these values.
         """
         return self.begun(arguments, log).run()
 
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
-        """Return a run."""
+        """Return a run that is ready to start."""
         self.beginning.runs += 1
         return RecordableRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
 
     def run_plan(self, run: ObservedRun) -> list[Tensor]:
-        """Return the results of a run, unless it departs."""
+        """Return the results of a run; it may raise as `ObservedRun.depart` does."""
         return self._plan.run_fitting(run.arguments, run)
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
-        """Run the graph once more, on a tape; Deviation where the repetition ends."""
+        """Run the graph once more, on a tape; Deviation at the point where the repetition ends."""
         if self._again is None:
             # Two threads may both make it: they are equal.
             self._again = repeated(self.graph, self.found)
@@ -126,26 +127,26 @@ class Observed:
 def observed(
     graph: Graph, *, again: bool = False, call: CallText | None = None, caller: _CallerOf = lambda: None
 ) -> Observed | None:
-    """Return a graph with its forward hooks observed; None if it cannot be differentiated as a whole.
+    """Return a graph with its forward hooks observed; None if that is not possible.
 
-    again   True if runs are to be run again after they have run
-    call    how it is called: where nothing is differentiated there is then a `call_function`
-    caller  returns what that turns to if a hook does more than look
+    again   True if it must be possible to run it again after a run
+    call    the text of a call: without gradients there is then a `call_function`
+    caller  returns the object that takes over if a hook does more than look
     """
     form = observed_form(graph, again=again)
     return None if form is None else Observed(graph, form, again, call, caller)
 
 
 class ObservedRun(Run):
-    """One run.
+    """One run of a graph whose hooks are observed.
 
-    of, arguments  what is run on what
+    of, arguments  the graph, and the arguments of the run
     log      gets the log of the path if the run departs
-    called   the symbol of the hooks that have been called last, which may be running
-    keys     the keys of random numbers that have been drawn
-    answers  those of backward hooks
-    watched  the tensors whose memory, in `memories`, hooks must leave as it is
-    epoch    the one at which the run has begun; `latest` is the number of the last hook then
+    called   the symbol of the hooks that were called last, or are running
+    keys     the keys of the random numbers that were drawn
+    answers  the answers of backward hooks
+    watched  the tensors whose memory hooks must not change; `memories` is that memory
+    epoch    the epoch at the beginning of the run; `latest` is the number of the last hook registered then
     """
 
     __slots__ = ("answers", "arguments", "called", "epoch", "keys", "latest", "log", "memories", "of", "watched")
@@ -168,15 +169,18 @@ class ObservedRun(Run):
             return None
 
     def tensor(self, key: Hashable) -> Tensor | None:
-        """Return the tensor that stands for an object; None if there is none yet."""
+        """Return the tensor object of a representative; None if it has not been made."""
         raise NotImplementedError
 
     def is_as_it_was(self) -> bool:
-        """Return True if no hook has changed anything."""
+        """Return True if no hook has changed anything that the run depends on."""
         return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
 
     def depart(self, returned: Any) -> None:
-        """Leave the run after a hook has run: _Departed, or Deviation if what it has returned does not fit."""
+        """Leave the run after a hook has changed something.
+
+        Raise _Departed, or Deviation if the hook has returned values that do not fit the graph.
+        """
         deviation = self._left()
         node, types = deviation.node, [value.type for value in deviation.node.results]
         made = () if returned is None else (returned,) if isinstance(returned, Tensor) else tuple(returned)
@@ -196,15 +200,18 @@ class ObservedRun(Run):
         raise NotImplementedError
 
     def _left(self) -> Deviation:
-        """Fill the log up to the hook that has run last, and return the exception that ended this."""
+        """Run up to the last hook again to fill the log; return the exception that ended this."""
         raise NotImplementedError
 
     def _until_here(self) -> Repetition:
-        """Return the repetition that ends at the hook that has run last."""
+        """Return a repetition that ends at the last hook."""
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
     def _repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
-        """Repeat this run with tensors from outside as they were: `before` has what may have changed, with types and memory."""
+        """Repeat this run with tensors from outside as they were.
+
+        before  the tensors that may have changed, with their types and memory at that time
+        """
         now = [(x, x.type, x.memory) for x, _, _ in before]
         hooks = [(x, x._hooks) for x in (*self.arguments, *self.of.state.values()) if x._hooks is not None]
         frozen = [x for x in self.of.trained if not x.requires_grad]
@@ -227,11 +234,11 @@ class ObservedRun(Run):
 
 
 class RecordableRun(ObservedRun):
-    """One run of a graph whose hooks stand in a gradient: a hook may ask for the tape.
+    """One run of a graph whose hooks are inside of a gradient: a hook may ask for the tape.
 
-    given    by object the tensor that stands for it
-    before   the tensors to keep, with their types and memory
-    awaited  the tape while hooks of the gradient may still run
+    given    the tensors that hooks have got, by representative
+    before   the tensors that a repetition needs, with their types and memory
+    awaited  the tape that is made on demand, as long as hooks of the gradient may run
     """
 
     __slots__ = ("_again", "awaited", "before", "given")
@@ -252,18 +259,18 @@ class RecordableRun(ObservedRun):
                 state.tracer = None
 
     def again(self) -> list[Any]:
-        """Return the log of a run that has run, as if it had been along the path."""
+        """Return the log of a finished run, as if it had gone along the path."""
         log: list[Any] = []
         self._repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
         return log
 
     def forget(self) -> None:
-        """Drop what is needed to run this again."""
+        """Drop everything that is needed to run this again."""
         self.before = []
         self.answers.clear()
 
     def hooks_are_done(self) -> None:
-        """Drop what only hooks need, after the last one: they see no tape any more."""
+        """Drop what only hooks need, after the last of them; from then on there is no tape for them."""
         self.watched, self.memories = [], []
         self.given.clear()
         self.awaited = state.tracer = None
@@ -274,7 +281,7 @@ class RecordableRun(ObservedRun):
         return self.of.state[key.symbol] if isinstance(key, State) else self.given.get(key)
 
     def await_tape(self) -> None:
-        """Let hooks see a tape."""
+        """Make a tape visible to hooks."""
         if self.awaited is None:
             self.awaited = AwaitedTape(self._recorded)
             state.tracer = self.awaited  # pyright: ignore[reportAttributeAccessIssue] - passes on everything to a tape
@@ -298,7 +305,7 @@ class RecordableRun(ObservedRun):
         return self._tape()[0]
 
     def _tape(self) -> tuple[Tape, Deviation]:
-        """Return the tape, recorded up to the hook that is running or has run last, and the exception that ended its recording there."""
+        """Return the tape, recorded up to the hook that runs or ran last, and the exception that ended the recording there."""
         if self._again is None:
             run = self._until_here()
             try:
@@ -317,12 +324,11 @@ class RecordableRun(ObservedRun):
 
 
 class UnrecordedRun(ObservedRun):
-    """One run of a graph without gradients: while hooks run there is no tape.
+    """One run of a graph without gradients: there is no tape while hooks run.
 
-    What a hook computes with the tensors that it is given is no part of the graph.  A tensor that hooks have been given is the one that the
-    function returns.
+    What a hook computes with its tensors is not part of the graph.  A tensor that hooks have got is the object that the function returns.
 
-    objects  the tensors at their places, None for one that is not made yet
+    objects  the tensors in the order of `Observed.places`, None for one that has not been made
     """
 
     __slots__ = ("objects",)
@@ -334,7 +340,12 @@ class UnrecordedRun(ObservedRun):
     @staticmethod
     def reached(of: Observed, called: str, now: int, latest: int, arguments: list[Tensor], objects: list[Tensor | None],
                 memories: list[Any]) -> UnrecordedRun:
-        """Return a run as it is after the hooks of a symbol: `now` and `latest` are its epoch and its number of the last hook."""
+        """Return a run in its state after some hooks, given by their symbol `called`.
+
+        now, latest  the epoch and the number of the last hook when the run began
+        objects      the tensors in the order of `Observed.places`
+        memories     the memory that the watched tensors had
+        """
         run = UnrecordedRun(of, arguments, [])
         run.called, run.epoch, run.latest, run.objects, run.memories = called, now, latest, objects, memories
         return run
@@ -349,7 +360,7 @@ class UnrecordedRun(ObservedRun):
         return results
 
     def leave(self, returned: Any) -> Deviation | None:
-        """Fill the log after a hook has done more than look; return the exception if what it has returned does not fit the graph."""
+        """Fill the log after a hook has done more than look; return the Deviation if its result does not fit the graph, else None."""
         try:
             self.depart(returned)
         except Deviation as deviation:
@@ -367,7 +378,7 @@ class UnrecordedRun(ObservedRun):
 
     def _left(self) -> Deviation:
         of, begin, run = self.of, len(self.log), self._until_here()
-        # Arguments and those that hooks have been given: the memory of these is in the order of their places.
+        # The arguments, and the tensors that hooks have got; the memory of these is in the order of their places.
         shown = [(x, type_) for x, type_ in zip(self.objects, of.types, strict=True) if x is not None]
         before = [*((x, x.type) for x in of.watched), *shown]
         try:
