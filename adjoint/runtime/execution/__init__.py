@@ -11,13 +11,13 @@
     run        the parts of one run: blocks of steps, the log, the note on an exception
     in_place   which results become the memory of state, and which are computed in it
     stacks     what a loop leaves for its gradient, last in first out
-    stages     what the C call of a straight piece does, one after the other
+    stages     the stages of the C call of a straight piece
     batches    which launches of a table run as one
     nested_stages  the stages of nested control flow
-    call_functions  a call from its arguments to its result as one function
+    call_functions  one function that does a call, from its arguments to its result
     python_numbers  numbers that Python reads, computes and writes around the C call
     tables     the launches of a straight piece, run by one C call
-    written_calls  the same as the text of one function, with the C calls of straight pieces in it
+    written_calls  the text of a function that does a call, with the C calls of straight pieces in it
     launches   steps of straight pieces: as a table, or op by op and recorded
     recorded   steps of straight pieces under a tape
     control    steps of nodes with regions that Python runs

@@ -1,7 +1,7 @@
 """Batches: decide which consecutive launches of a table run as one.
 
-The threads share the units of all launches of a batch.  So many small launches, such as the steps of an optimiser, start the threads
-once instead of never or many times.
+The threads share the units of all launches of a batch.  So many small launches, such as the steps of an optimiser, start the threads once.
+Launched one by one they would start them never, or many times.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from adjoint.runtime.execution.stages import Jump, LaunchStage, Stage
 __all__ = ["batches"]
 
 ByteRange = tuple[int, int, int]
-"""Block, begin, end."""
+"""A range of bytes: the block, the first byte, and the byte after the last."""
 
 
 class _Bytes:
-    """Ranges of bytes in blocks."""
+    """A set of ranges of bytes in blocks; `meet` returns True if any given range overlaps one of the set."""
 
     def __init__(self) -> None:
         self.of: dict[int, list[tuple[int, int]]] = {}
@@ -31,13 +31,13 @@ class _Bytes:
 
 
 def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int, Sequence[ByteRange]]) -> list[int]:
-    """Return for each stage of a table how many from it on run as one: 1 for one that runs alone, and for the others of a batch.
+    """Return for each stage of a table how many stages, from it on, run as one batch: 1 if it runs alone, or is not the first of a batch.
 
     shared  for a block that may be the same memory as another one, that other block
-    own     for a block of the table's own, the bytes of the others that it may be
+    own     for a block of the table's own, the bytes of other blocks that it may be
 
-    The launches of a batch have one kernel, so that their units take the same time; it refuses no numbers, so that none of them runs
-    where an earlier one fails; and none reads or writes what another one writes.  No branch leads into a batch.
+    The launches of a batch use one kernel, so that their units take the same time.  The kernel cannot fail, so that no launch runs after a
+    failed one.  None reads or writes bytes that another one writes, and no branch leads into a batch.
     """
     counts = [1] * len(stages)
     targets = {stage.target for stage in stages if isinstance(stage, Jump)}

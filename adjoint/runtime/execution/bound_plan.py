@@ -3,10 +3,10 @@
     bound = BoundPlan(planned(function, identities=True), makers)
     bound.run([x, y], Run(tape))          any number of times, from several threads
 
-It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python code
-sees are held as memory; a bound plan that runs often gets one with fused kernels.  In the recording form every value is a tensor, and
-every node is recorded on the tape as in eager mode: so gradients, hooks and gradients of gradients are those of eager mode.  In the
-emitting form nodes become nodes of another graph.
+A bound plan has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python
+code sees are held as memory; if it runs often, it gets fused kernels.  In the recording form every value is a tensor, and every node is
+recorded on the tape as in eager mode, so that gradients, hooks and gradients of gradients are those of eager mode.  In the emitting form
+nodes become nodes of another graph.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ __all__ = ["Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
 
 @dataclass(frozen=True)
 class Bound:
-    """A node with the positions of its values, from which a step is made.
+    """A node with the positions of its values in the list of values; a step is made from it.
 
-    site     the node whose location its events are recorded with: see `location.site_of`
-    held     for each operand, then each result, True if it is held as a tensor, else as memory
-    recorded True if its events may be recorded: all are tensors then
+    site     the node with whose location its events are recorded: see `location.site_of`
+    held     for each operand, then each result, True if it is held as a tensor, False if it is held as memory
+    recorded True if its events may be recorded; then all values are tensors
     params   the positions of its regions' parameters
-    blocks   its regions
-    yields   for each region the positions of what it yields
-    dying    operands that only this node uses
+    blocks   the steps of its regions
+    yields   for each region the positions of the values that it yields
+    dying    the positions of operands that only this node uses
     """
 
     node: Node
@@ -85,8 +85,8 @@ Maker = Callable[[Bound], Step | None]
 class Faster:
     """A faster function with the same parameters, results and effects.
 
-    plan  makes its plan; None if there is no such function
-    fits  True if it may run on these arguments now; None: it always may
+    plan  makes its plan; returns None if there is no such function
+    fits  returns True if it may run on these arguments now; None if it always may
     """
 
     plan: Callable[[], Plan | None]
@@ -96,16 +96,16 @@ class Faster:
 class BoundPlan:
     """A plan that is ready to run.
 
-    plan    the plan, or what makes it when it is first needed: where `faster` may run there may be no need
-    makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
-    state   tensors by symbol, which the accesses of straight pieces read and write
-    explanations  functions by symbol, which raise the exceptions of checks
+    plan    the plan, or a function that makes it when it is first needed
+    makers  the functions that make steps, by class of op: for ops that call Python, and ops with regions other than control flow
+    state   the tensors that accesses in straight pieces read and write, by symbol
+    explanations  functions that raise the exceptions of checks, by symbol
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the plan
-    faster  what runs instead when nothing is recorded or logged, if there is such a function
-    hosts   makes for each run what the host calls of expanded gradients call, if there are any
-    call    how it is called: then there may be a `call_function`
-    call_function  does a call in which nothing is recorded or logged: given the arguments it returns the result, or NOT_RUN if it may
-            not run on these now; None until it is made
+    faster  the function that runs instead when nothing is recorded or logged; None if there is none
+    hosts   makes, for each run, the objects that the host calls of expanded gradients call; None if there are none
+    call    the text of a call; None if there is to be no `call_function`
+    call_function  does a whole call in which nothing is recorded or logged: takes the arguments and returns the result, or NOT_RUN if it
+                   may not run on them now; None until it is made
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class BoundPlan:
 
     @property
     def plan(self) -> Plan:
-        """Return the plan.  Two threads that need it first may get different ones, which are equal."""
+        """Return the plan.  Two threads that need it first may get two plans, which are equal."""
         plan = self._plan
         if not isinstance(plan, Plan):
             plan = self._plan = plan()
@@ -133,7 +133,7 @@ class BoundPlan:
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
         """Return the results for these arguments, which must have the types of the function's parameters.
 
-        Deviation if Python code returns something the graph was not made for; a log then ends with what it returned.  Other
+        Deviation if Python code returns something the graph was not made for; the run's log then ends with what it returned.  Other
         exceptions are those of the nodes, with a note that shows the line.
         """
         types = [p.type for p in self.plan.function.params]
@@ -170,7 +170,7 @@ class BoundPlan:
 
     @property
     def fastest(self) -> Runnable:
-        """Return the form of the faster function; if there is none after all, the quiet form, from now on."""
+        """Return the form of the faster function; if it turns out that there is none, return the quiet form, now and later."""
         plan = None if self._faster is None else self._faster.plan()
         if plan is None:
             self._faster = None
@@ -187,21 +187,24 @@ class BoundPlan:
         return _Binder(self, plan, recording=False).form()
 
     def use(self, name: str, form: Runnable) -> None:
-        """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
+        """Use a form for all runs that begin from now on.
+
+        name  the attribute that holds it, "_quiet" or "_fastest"
+        """
         setattr(self, name, form)
         if self._call is not None and name == ("_quiet" if self._faster is None else "_fastest"):
             self.call_function = None
             tuning.afterwards(functools.partial(_make_call_function, weakref.ref(self), form))
 
     def make_call_function(self, form: Runnable) -> None:
-        """Make the function of calls that run a form, unless another one is used by now."""
+        """Make the function of calls that run a form, unless another form has replaced it by now."""
         fits = None if self._faster is None else self._faster.fits
         if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
             self.call_function = form.function_of_calls(self._call, fits, None if self._faster is None else self._hosts)
 
     @property
     def recorded(self) -> Callable[..., Any] | None:
-        """Return what `call_function` is, but for calls that are recorded; None if it is not known how the plan is called."""
+        """Return the function that does a whole call which is recorded on a tape, like `call_function`; None without the text of a call."""
         if self._recorded is None and self._call is not None:
             form = self.recording
             self._recorded = call_function(form.run, form.takes, len(form.results), self._call, None, None, recorded=True)
@@ -232,14 +235,14 @@ def _make_call_function(reference: weakref.ref[BoundPlan], form: Runnable) -> No
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A bound plan's steps, and the values they start with.
+    """One form of a bound plan: its steps, and the values that they start with.
 
     block     the steps
     template  the initial list of values, with constants at their positions
-    takes     the indices of the arguments that are held as tensors, the others as memory; None: all are tensors
-    results   the positions of the results, with the type of one held as memory; a constant becomes a new tensor at each run
-    parts     what the function of a call is written of; None if some step cannot be written out
-    run_of_its_own  True if some step needs more of a run than `Run` has: then this is the only such function
+    takes     the indices of the arguments that are held as tensors, the others as memory; None if all are tensors
+    results   the positions of the results, each with its type if it is held as memory; a constant becomes a new tensor at each run
+    parts     the parts of a call as text; None if some step cannot be written as text
+    run_of_its_own  True if some step needs a subclass of `Run`: then only a call written as text is possible
     """
 
     block: Block
@@ -250,7 +253,10 @@ class Form:
     run_of_its_own: bool
 
     def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
-        """Return the results for arguments held as `takes` says."""
+        """Run the steps and return the results.
+
+        arguments  tensors or memory, as `takes` says
+        """
         values = self.template.copy()
         values[: len(arguments)] = arguments
         self.block.run(values, run)
@@ -267,7 +273,10 @@ class Form:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Listed[Tensor]], bool] | None, hosts: Callable[[], Listed[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a call from its arguments to its result, if there is one; see `call_function`."""
+        """Return a function that does a whole call, from its arguments to its result; None if that is not possible.
+
+        See `call_function` for the parameters.
+        """
         made = None if self.parts is None else written_call(self.parts, self.template, self.results, call, fits)
         if made is not None or self.run_of_its_own:
             return made
@@ -275,10 +284,10 @@ class Form:
 
 
 class _Binder:
-    """Makes a form of a bound plan; the form holds no reference to it.
+    """Makes one form of a bound plan; the form does not refer to the binder.
 
     tensors    the positions that hold tensors
-    recording  True if every position in the block being bound holds a tensor
+    recording  True if every position in the block that is being bound holds a tensor
     """
 
     def __init__(self, bound: BoundPlan, plan: Plan, *, recording: bool, emitting: bool = False):
@@ -309,14 +318,14 @@ class _Binder:
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
-        """Decide whether these slots hold tensors or memory."""
+        """Decide for each of these slots whether it holds a tensor or memory."""
         self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
 
     def holds(self, position: int) -> bool:
         return position in self.tensors
 
     def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
-        """Return the positions of values as tensors; a constant is given one that holds a tensor."""
+        """Return the positions of values as tensors; for a constant that is a position that holds a tensor."""
         return tuple(self.constant(i, tensor=True) if self.is_constant(i) else i for i in slots)
 
     def as_they_are(self, slots: Listed[int]) -> tuple[int, ...]:
@@ -349,7 +358,10 @@ class _Binder:
 
     # -- steps ------------------------------------------------------------------------------------------------------
     def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
-        """Return the steps of a block; `around` is the site of the node that owns the region."""
+        """Return the steps of a block.
+
+        around  the site of the node that owns the region
+        """
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
             match piece:
@@ -382,7 +394,10 @@ class _Binder:
         add_when_reached(block, piece.entries[0].node, None, make)
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
-        """Bind a straight piece whose values are tensors: launch by launch for a run with a log, else the launches in a row by one step."""
+        """Bind a straight piece whose values are tensors.
+
+        For a run with a log there is a step for each launch; for other runs one step does all launches in a row.
+        """
         row = _Row(len(block.steps))
         last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
         for index, each in enumerate(piece.entries):
@@ -415,11 +430,11 @@ class _Binder:
         return operands
 
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
-        """Bind launches in a row as one step; `used` are its results that later entries of the piece read."""
+        """Bind launches in a row as one step; `used` are results of theirs that later entries of the piece read."""
         if not row.launches:
             return
         if len(row.launches) == 1:
-            (launch,), steps, index = row.launches, block.steps, row.begin  # the step there is replaced when it is made
+            (launch,), steps, index = row.launches, block.steps, row.begin  # that step is replaced when it is first reached
             block.joined.add(lambda values, run: steps[index](values, run), launch.node, _range(launch.results))
             _free(block.joined, launch.freed)
             return
@@ -477,7 +492,7 @@ class _Binder:
 
 
 class _Row:
-    """Launches in a row in a straight piece; `begin` is the index of the first one's step."""
+    """Consecutive launches in a straight piece; `begin` is the index of the step of the first one."""
 
     def __init__(self, begin: int):
         self.begin = begin
@@ -491,19 +506,21 @@ class _Row:
         return [slot for launch in self.launches for slot in launch.results]
 
     def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
-        """Append a launch with the positions of its operands and the node whose location is recorded."""
+        """Append a launch, with the positions of its operands and the node whose location is recorded."""
         self.launches.append(launch)
         self.operands.append(operands)
         self.sites.append(site)
 
 
 def _range(slots: Listed[int]) -> range:
-    """Return the positions of results, which are consecutive."""
+    """Return the positions of results, which are consecutive, as a range."""
     return range(slots[0], slots[-1] + 1) if slots else range(0)
 
 
 def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
-    """Append a step that frees what is in these slots; in a block with two lists only to its own if not `every`."""
+    """Append a step that frees the values in these slots; if not `every`, only to the list of steps that a logging block runs with
+    a log.
+    """
     if not slots:
         return
 
@@ -529,11 +546,11 @@ _VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
     Pop: lambda op: lambda stack: stack,
     Draw: lambda op: lambda: (next_key(op.seed or None),),
 }
-"""For each class of op on values that are no tensors, and of keys of the random stream, the function that computes it."""
+"""The functions that compute ops on values other than tensors, and on keys of the random stream, by class of op."""
 
 
 def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
-    """Return a step that computes the results of a node from its operands by a Python function."""
+    """Return a step that computes the results of a node with a Python function of its operands."""
     operands, results = bound.operands, bound.results
 
     def compute(values: list[Any], run: Run) -> None:

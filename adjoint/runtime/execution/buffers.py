@@ -1,10 +1,10 @@
 """Buffers: decide which values live in the arena of their piece, and where.
 
-A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's
-arena, and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena.
-Stacks are not in it: they are freed with what is on them.
+A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's arena,
+and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena. Stacks are not in an
+arena: each is freed together with its contents.
 
-In nested control flow what a loop carries keeps its bytes for as long as the loop runs.
+In nested control flow the values that a loop carries keep their bytes for as long as the loop runs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from adjoint.runtime.execution.written_in_loops import copied_reads
 __all__ = ["ALIGNMENT", "aligned", "with_arenas"]
 
 ALIGNMENT = 64
-"""Bytes: buffers begin at multiples of it, as blocks of memory do."""
+"""Buffers begin at multiples of this number of bytes, as blocks of memory do."""
 
 _SPLIT = 2**20
-"""Bytes: a piece ends after a launch that uses a value of this size for the last time, so that its memory is freed then."""
+"""A piece ends after a launch that is the last to use a value of this many bytes, so that its memory is freed then."""
 
 
 def aligned(nbytes: int) -> int:
-    """Return the next multiple of the alignment."""
+    """Return the number of bytes rounded up to a multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
@@ -62,7 +62,9 @@ class _Layout:
         return Block(tuple(reversed(pieces)), block.yields)
 
     def parts(self, piece: Straight) -> list[Straight]:
-        """Split a piece where the memory of a large value that comes from outside can be freed; writes stay with what computes them."""
+        """Split a piece after the last use of a large value from outside, so that its memory can be freed; writes stay with
+        their launches.
+        """
         made = {slot for entry in piece.entries for slot in entry.results}
         parts: list[Straight] = []
         begin, frees = 0, False
@@ -74,7 +76,7 @@ class _Layout:
         return [*parts, Straight(piece.entries[begin:])]
 
     def straight(self, piece: Straight, used: set[int]) -> Straight:
-        """Return a piece with its arena, and add what it reads to `used`, the slots that are used after it."""
+        """Return a piece with its arena, and add the slots that it reads to `used`, the slots that are used after it."""
         whole: dict[int, int] = {}
         outside: set[int] = set()
         last: dict[int, int] = {}
@@ -83,7 +85,7 @@ class _Layout:
                 last[whole.get(slot, slot)] = index
             whole.update((slot, slot) for slot in entry.results)
             if continues(entry):
-                # An alias is a part of the life of the buffer that it names.
+                # An alias prolongs the life of the buffer that it names.
                 whole[entry.results[0]] = whole.get(entry.operands[0], entry.operands[0])
             for slot in entry.results:
                 root = whole[slot]
@@ -91,7 +93,7 @@ class _Layout:
                 if slot in used or self.slots[slot].shown or self.is_stack(slot):
                     outside.add(root)
             if isinstance(entry, (Access, PythonAccess)):
-                # What state holds, before or afterwards, has memory of its own.
+                # A value that state holds, before or after, has memory of its own.
                 outside.update(whole.get(slot, slot) for slot in (*entry.operands, *entry.results))
         arena = _Arena()
         dying: dict[int, list[int]] = {}
@@ -113,7 +115,7 @@ class _Layout:
         return Straight(tuple(entries), arena.nbytes, frozenset(kept))
 
     def nested(self, entry: Nested, arena: _Arena) -> Nested:
-        """Return nested control flow with its buffers; its regions are laid out as blocks as well, which Python may run."""
+        """Return nested control flow with its buffers; its regions are also laid out as blocks, since Python may run them."""
         found = _NestedLayout(self.nbytes, self.is_stack, arena, copied_reads(entry.control) if entry.writes else set())
         found.control(entry.control, outermost=True)
         control = replace(entry.control, blocks=tuple(map(self.block, entry.control.blocks)))
@@ -128,7 +130,10 @@ class _Layout:
 
 
 class _NestedLayout:
-    """The buffers of nested control flow, in the arena of the piece around it; see `Nested` for `offsets` and `spares`."""
+    """Places the buffers of nested control flow in the arena of the piece around it; see `Nested` for `offsets` and `spares`.
+
+    copied  the slots of reads of state that are copied
+    """
 
     def __init__(self, nbytes: Callable[[int], int], is_stack: Callable[[int], bool], arena: _Arena, copied: Set[int]):
         self.nbytes, self.is_stack, self.arena, self.copied = nbytes, is_stack, arena, copied
@@ -136,7 +141,7 @@ class _NestedLayout:
         self.spares: dict[int, int] = {}
 
     def control(self, control: Control, *, outermost: bool = False) -> None:
-        """Place what a node's regions fill; its results have their places."""
+        """Place the values that a node's regions compute; its results have been placed before."""
         if isinstance(control.node.op, If):
             for block in control.blocks:
                 self.block(block, passed(block)[0])
@@ -159,7 +164,7 @@ class _NestedLayout:
         return not isinstance(entry, Access) or not self.copied.isdisjoint(entry.results)
 
     def block(self, block: Block, placed: Mapping[int, int]) -> None:
-        """Place what a block computes, other than the slots that are placed."""
+        """Place the values that a block computes, except for the slots in `placed`."""
         roots, entries = roots_of(block), list(entries_of(block))
         last = dict.fromkeys(roots.values(), 0)
         for index, entry in enumerate(entries):
@@ -181,19 +186,22 @@ class _NestedLayout:
 
 
 class _Arena:
-    """A block of memory of which parts are taken and given back.
+    """The layout of a block of memory, parts of which are taken and given back.
 
-    nbytes  the size it has grown to
+    nbytes  the size to which it has grown
     """
 
     def __init__(self) -> None:
         self.nbytes = 0
         self._free: list[tuple[int, int]] = []
-        """Begin and end of each free part, the one given back last at the end."""
+        """Begin and end of each free part; the part given back last is at the end."""
 
     def take(self, nbytes: int) -> int:
-        """Return the offset of a part of this size: of the free ones that fit the one given back last, whose bytes are likely in a cache;
-        else one at the end of the arena."""
+        """Return the offset of a part of this size.
+
+        Of the free parts that are large enough, take the one given back last, whose bytes are likely to be in a cache; if there is none,
+        extend the arena.
+        """
         if not nbytes:
             return 0
         for i in reversed(range(len(self._free))):
@@ -211,7 +219,7 @@ class _Arena:
         return begin
 
     def give_back(self, begin: int, nbytes: int) -> None:
-        """Add a part to the free ones; adjacent ones become one."""
+        """Make a part free again, joined with adjacent free parts."""
         if not nbytes:
             return
         end = begin + nbytes

@@ -1,7 +1,7 @@
-"""Call functions: one function takes the arguments of a call apart, looks whether a graph may run on them, and runs it.
+"""Call functions: one function does a whole call. It takes the arguments apart, checks that a graph may run on them, and runs it.
 
-Where a graph is straight pieces in a row `written_calls.written_call` makes it, with the C calls in its text; `call_function` makes all
-others.
+If a graph is a row of straight pieces, `written_calls.written_call` makes the function, with the C calls in its text; `call_function` makes
+it for all other graphs.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["NOT_RUN", "RunConditions", "CallText", "call_function"]
 
 NOT_RUN: Final = object()
-"""What the function of a call returns if it may not run on its arguments now: nothing has happened then."""
+"""The result of a function of a call if it may not run on its arguments now; nothing has happened then."""
 
 
 class RunConditions(Protocol):
-    """What a function depends on besides its arguments."""
+    """The conditions, besides those on its arguments, under which a function may run."""
 
     @property
     def holds(self) -> Callable[[], bool]:
-        """Return the function that tells whether all is as it was."""
+        """Return a function that returns True if the conditions hold."""
         ...
 
     def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return statements that return NOT_RUN unless all is as it was, and what their variables stand for."""
+        """Return statements that return NOT_RUN unless the conditions hold, and the values of the variables in them."""
         ...
 
 
 @dataclass(frozen=True)
 class CallText:
-    """How a function is called, from the arguments to what the caller gets, as text.
+    """The text of a call, from the arguments to the result that the caller gets.
 
     header      the function and its parameters: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
-    given       the expression of all of them, as `(args, kwargs)`
-    arguments   statements that are given these, and return NOT_RUN for other arguments than the function was made for
-    tensors     the variables that then hold the function's arguments
-    result      the expression of the result, in terms of the function's results, the tensors `leaf0`, `leaf1`, ...
-    objects     what other variables in these texts stand for
-    conditions  what must hold besides
+    given       an expression for all arguments, as `(args, kwargs)`
+    arguments   statements that take the arguments apart, and return NOT_RUN for arguments that the function was not made for
+    tensors     the variables that then hold the arguments of the graph
+    result      an expression for the result, in which the results of the graph are `leaf0`, `leaf1`, ...
+    objects     the values of other variables in these texts
+    conditions  further conditions for a run
     """
 
     header: str
@@ -62,11 +62,12 @@ class CallText:
         self, fits: Callable[[Sequence[Tensor]], bool] | None, body: Sequence[str], objects: Mapping[str, Any],
         called: Mapping[str, Loc] = MappingProxyType({}),
     ) -> Callable[..., Any]:
-        """Return the function that is given the arguments, and returns NOT_RUN if it may not run on these now.
+        """Return the function with a given body; it returns NOT_RUN if it may not run on its arguments now.
 
-        fits    True if it may run on these arguments now; None: it always may
-        body    what it does then, with the variables `tensors`; `objects` are what other variables stand for
-        called  the statements of the body that call Python for a node, with its location
+        fits    returns True if it may run on these tensors now; None if it always may
+        body    the statements that run then; they use the variables `tensors`
+        objects  the values of other variables in the body
+        called  the statements of the body that call Python for a node, each with the node's location
         """
         conditions, known = self.conditions.as_text()
         asked = [] if fits is None else [f"if not fits(({''.join(f'{name}, ' for name in self.tensors)})): return NOT_RUN"]
@@ -80,12 +81,14 @@ def call_function(
     run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: CallText,
     fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None, *, recorded: bool = False,
 ) -> Callable[..., Any]:
-    """Return the function of a call that runs a graph.
+    """Return a function that does a whole call by running a graph.
 
     run      runs the graph
-    takes    the arguments that it takes as tensors, the others as memory; None: all are tensors
-    results  how many tensors it returns
-    hosts    makes what the host calls of one run call, if there are any
+    takes    the indices of arguments that it takes as tensors, the others as memory; None if all are tensors
+    results  the number of tensors that it returns
+    call     the text of the call
+    fits     returns True if the graph may run on these tensors now; None if it always may
+    hosts    makes, for each run, the objects that its host calls call; None if there are none
     recorded True: the run is recorded on the tape of the thread
     """
     given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))

@@ -2,11 +2,11 @@
 
     for i ... carry (a = a0, b = b0) { c = add(a, b); yield b, c }
 
-A carried value has a block: the memory of the loop's parameter.  What a round computes for the next one has a block too, `c` here.  At the
-end of the round the blocks change places, in cycles: a gets the memory of b, b that of c, and c that of a.  What the region does not
-compute itself, or yields twice, is copied to a spare block first.
+A carried value has a block of memory, that of the loop's parameter.  A value that a round computes for the next round has a block as well,
+such as `c` here.  At the end of the round the blocks change places, in cycles: a gets the block of b, b that of c, and c that of a.  A
+value that the region does not compute itself, or that it yields twice, is copied to a spare block first.
 
-The branches of an `if` compute a result where it belongs.
+The branches of an `if` compute a result directly in its final place.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "pass
 
 @dataclass(frozen=True)
 class Turn:
-    """The end of a round.
+    """What happens to the blocks of memory of carried values at the end of a round.
 
-    direct   by slot that the body computes, the index of the carried value that it is in the next round
-    copied   the indices of those that are copied, from the slots that the body yields
-    cycles   the blocks that change places, each named by a parameter's slot, by one of `direct`, or by the loop's result for a spare one
-    shared   the parameters whose blocks become that of another one
+    direct   for each slot that the body computes for the next round, the index of that carried value
+    copied   for each carried value that is copied, by its index, the slot that the body yields
+    cycles   the blocks that change places; a block is named by a parameter's slot, by a slot in `direct`, or, if it is spare, by the loop's
+             result
+    shared   the parameters whose blocks may become that of another parameter
     """
 
     direct: dict[int, int]
@@ -37,12 +38,12 @@ class Turn:
 
 
 def carried_by(loop: Control) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the slots of the initial values of a loop, and of the parameters that hold what it carries."""
+    """Return the slots of a loop's initial values, and of the parameters that hold the carried values."""
     return (loop.operands[3:], loop.params[1:]) if isinstance(loop.node.op, For) else (loop.operands, loop.params)
 
 
 def entries_of(block: Block) -> Iterator[Launch | Transfer | Access | Control]:
-    """Yield what nested control flow runs in a block."""
+    """Yield the entries of a block of nested control flow, in order."""
     for piece in block.pieces:
         if isinstance(piece, Straight):
             yield from (entry for entry in piece.entries if not isinstance(entry, (PythonAccess, Nested)))
@@ -52,7 +53,7 @@ def entries_of(block: Block) -> Iterator[Launch | Transfer | Access | Control]:
 
 
 def accesses_of(control: Control) -> Iterator[Access]:
-    """Yield the reads and writes of state in the regions of nested control flow."""
+    """Yield the reads and writes of state in the regions of nested control flow, at any depth."""
     for entry in (entry for block in control.blocks for entry in entries_of(block)):
         if isinstance(entry, Access):
             yield entry
@@ -61,7 +62,7 @@ def accesses_of(control: Control) -> Iterator[Access]:
 
 
 def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
-    """Yield the slots that an entry or a piece reads, in its regions too."""
+    """Yield the slots that an entry or a piece reads, including reads in its regions."""
     yield from each.operands
     for block in each.blocks if isinstance(each, Control) else ():
         yield from block.yields
@@ -71,7 +72,7 @@ def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
 
 
 def roots_of(block: Block) -> dict[int, int]:
-    """Return for each result in a block the slot whose memory it is."""
+    """Return for each result in a block the slot that owns its memory: another one if the result is an alias."""
     roots: dict[int, int] = {}
     for entry in entries_of(block):
         roots.update((slot, slot) for slot in entry.results)
@@ -81,7 +82,11 @@ def roots_of(block: Block) -> dict[int, int]:
 
 
 def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
-    """Return which of its results a branch computes where they belong, by slot, and the slots that others are copied from, by index."""
+    """Return how the results of a branch get to their places.
+
+    The first dict has the slots that the branch computes directly in place, each with the index of the result.  The second one has for the
+    indices of other results the slots that they are copied from.
+    """
     roots = roots_of(block)
     read = {slot for entry in entries_of(block) if isinstance(entry, Access) for slot in entry.results}
     computed = {slot for slot, root in roots.items() if slot == root} - read
@@ -97,7 +102,7 @@ def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def turn_of(loop: Control) -> Turn:
-    """Return the end of a round of a loop."""
+    """Return what happens to the blocks of memory at the end of a round of a loop."""
     body = loop.blocks[-1]
     _, params = carried_by(loop)
     direct, copied = passed(body)
@@ -108,7 +113,7 @@ def turn_of(loop: Control) -> Turn:
     for index, slot in list(copied.items()):
         root = roots.get(slot, slot)
         if root == params[index]:
-            given.add(index)  # it stays as it is
+            given.add(index)  # its block stays where it is
             del copied[index]
     for index, slot in list(copied.items()):
         other = number.get(roots.get(slot, slot))
@@ -124,7 +129,11 @@ def turn_of(loop: Control) -> Turn:
 
 
 def _cycles(params: Sequence[int], next_block: dict[int, int], number: dict[int, int]) -> Iterator[tuple[int, ...]]:
-    """Yield the cycles in which blocks change places; `next_block` is by index of a carried value the block that it is to have."""
+    """Yield the cycles in which blocks change places.
+
+    next_block  for each carried value, by its index, the block that it gets
+    number      the index of the carried value of each parameter
+    """
     later = {number[block] for block in next_block.values() if block in number}
     left = dict(next_block)
     for begin in [*(index for index in next_block if index not in later), *next_block]:

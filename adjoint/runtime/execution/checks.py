@@ -1,4 +1,4 @@
-"""Checks by kernels: the kernel finds that a check fails, and the host of the node raises the exception that names the mistake."""
+"""Checks by kernels: the kernel detects that a check fails, and the host of the node raises the exception that describes the mistake."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Explanations", "check_step", "explained"]
 
 Explanations = Mapping[str, Callable[..., Any]]
-"""By symbol of a `check!`, the function that raises the exception for tensors that fail it."""
+"""For each symbol of a `check!`, the function that raises the exception for tensors that fail the check."""
 
 
 def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], explanations: Explanations) -> BaseException:
-    """Return the exception for a kernel of a node that failed with `raised` on these operands: for a check its host's."""
+    """Return the exception for a kernel that failed with `raised` on these operands; for a check that is the exception of its host."""
     explain = explanations.get(node.op.symbol) if isinstance(node.op, Check) else None
     if explain is not None:
         try:
@@ -29,10 +29,10 @@ def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], exp
 
 
 def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explanations: Explanations) -> Step:
-    """Return a step that makes a check by itself.
+    """Return a step that runs one check on its own.
 
     operands  the positions of the node's operands
-    held      for each, True if it is a tensor, else memory
+    held      for each operand, True if it is a tensor, False if it is memory
     """
     types = [tensor_type(x) for x in node.operands]
     kernel = plan_for(node.op, types).for_node(node).run

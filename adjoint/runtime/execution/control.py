@@ -1,4 +1,4 @@
-"""Steps of nodes with regions: they copy values to the parameters of blocks, run the blocks, and copy what these yield.
+"""Steps of nodes with regions that Python runs: they copy values to the parameters of blocks, run the blocks, and copy the yielded values.
 
 A slot holds either a tensor or bare memory; a value copied from a tensor slot to a memory slot becomes the tensor's memory.
 """
@@ -22,10 +22,10 @@ _INDEX = scalar(I64)
 
 
 class Positions(Protocol):
-    """How a running sequence holds its values: as tensors or as memory."""
+    """Answers whether the values of a plan are held as tensors or as memory."""
 
     def holds(self, position: int) -> bool:
-        """Return True if a position holds a tensor; otherwise it holds memory, or a value that is no tensor."""
+        """Return True if a position holds a tensor; otherwise it holds memory, or a value of another kind."""
         ...
 
     def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
 
 def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
-    """Return a function that copies values between slots as one simultaneous assignment."""
+    """Return a function that copies values between slots, all at once as in a tuple assignment."""
     holds = positions.holds
     pairs = tuple((s, t) for s, t in zip(positions.fitting(slots, targets), targets, strict=True) if s != t)
     if not pairs:
@@ -90,7 +90,7 @@ def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) ->
 
 
 def _memory(x: Any) -> Any:
-    """Return the memory of a tensor; any other value unchanged."""
+    """Return the memory of a tensor; return any other value unchanged."""
     return x.memory if isinstance(x, Tensor) else x
 
 
@@ -106,7 +106,7 @@ def _integer(memory: Memory) -> int:
 
 
 def _index(value: int) -> Memory:
-    """Return a Python int as an i64 of the IR, in fresh memory, since hooks may write to it."""
+    """Return a Python int as an i64 of the IR, in new memory, since hooks may write to it."""
     memory: Memory = machine().allocate(8)
     ffi.buffer(memory, 8)[:] = value.to_bytes(8, sys.byteorder, signed=True)
     return memory

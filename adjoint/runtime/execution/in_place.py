@@ -1,8 +1,8 @@
-"""In place: decide which results of a straight piece become the memory of state, and which may be computed in it.
+"""In place: decide which results of a straight piece become the memory of state, and which may be computed in that memory.
 
 A result that is written to state, and that nothing else needs afterwards, is *handed over*: its memory becomes that of the state's tensor.
-If its op can compute it in the memory of the value that the state had before (`in_place` of an optimiser's step), and nothing needs
-that value any more, it needs no memory of its own, provided that the tensor alone holds its memory when the piece runs.
+Its op may be able to compute it in the memory of the state's old value (`in_place` of an optimiser's step).  If nothing needs the old value
+any more, the result then needs no memory of its own, provided that only the tensor holds its memory when the piece runs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Writes:
     """How a piece writes state.
 
     handed    the results whose memory becomes that of a state's tensor
-    in_place  for each of them that may be computed in place, the slot whose memory it is computed in
-    gone      for each of these, the slots read in an earlier piece that were the same state, and that nothing needs any more
+    in_place  for each result that may be computed in place, the slot whose memory it is computed in
+    gone      for each of these results, slots of an earlier piece that were read from the same state and are not needed any more
     """
 
     handed: set[int] = field(default_factory=set)
@@ -38,20 +38,20 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
     tensors  the positions that hold tensors; the others hold memory
     """
     found = Writes()
-    whole: dict[int, int] = {}  # by slot, the slot whose memory it names
-    current: dict[str, int] = {}  # by symbol, the slot whose value it has
-    symbol_of: dict[int, str] = {}  # the same by slot
-    last: dict[int, int] = {}  # by slot, the index of the entry that uses its memory last
+    whole: dict[int, int] = {}  # by slot, the slot that owns its memory
+    current: dict[str, int] = {}  # by symbol, the slot that has the symbol's present value
+    symbol_of: dict[int, str] = {}  # by slot, the symbol whose value it has
+    last: dict[int, int] = {}  # by owning slot, the index of the last entry that uses the memory
     afterwards: set[int] = set()  # the slots whose memory is used after the last launch
-    wanted: list[tuple[_Moment, int, int, int]] = []  # when, index of the launch, result, the slot whose memory it takes
-    written: dict[int, _Moment] = {}  # by slot that is handed over, when
+    wanted: list[tuple[_Moment, int, int, int]] = []  # moment, index of the launch, its result, the slot whose memory the result may take
+    written: dict[int, _Moment] = {}  # by handed slot, the moment of the write
     computed: set[int] = set()
     freed: dict[str | None, list[int]] = {}  # by symbol, the slots that are read in earlier pieces and freed in this one
     fails = 0
     for index, entry in enumerate(piece.entries):
         roots = [whole.get(slot, slot) for slot in entry.operands]
         if isinstance(entry, Nested):
-            # Its reads see the value that the state has now.
+            # Its reads see the present value of the state.
             roots += [current.setdefault(read.node.op.symbol, read.results[0]) for read in entry.reads]
             symbol_of.update((current[read.node.op.symbol], read.node.op.symbol) for read in entry.reads)
             last.update(dict.fromkeys(roots, index))
@@ -71,7 +71,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
         elif isinstance(entry, Transfer):
             last.update(dict.fromkeys(roots, index))
             computed.update(entry.results)
-            fails += 1  # there may be no memory
+            fails += 1  # memory may be lacking
         elif isinstance(entry, PythonAccess):
             afterwards.update(roots)
         elif isinstance(entry.node.op, Read):
@@ -84,7 +84,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
                 found.handed.add(slot)
                 written[slot] = _Moment(symbol, current.get(symbol, -1), fails)
             else:
-                afterwards.add(root)  # it is copied then
+                afterwards.add(root)  # it is copied
             current[symbol] = root
             symbol_of[root] = symbol
         for slot in entry.results:
@@ -103,7 +103,7 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
 
 
 class _Moment(NamedTuple):
-    """A point in a piece; at equal ones a symbol has the same value, and nothing that may fail stands between them."""
+    """A point in a piece.  At equal moments a symbol has the same value, and nothing between them can fail."""
 
     symbol: str
     value: int

@@ -1,9 +1,9 @@
 """Steps that run kernels.
 
-A value that no Python code sees is held as bare memory, and a straight piece runs by one C call.  While events are recorded or logged
+A value that no Python code sees is held as bare memory, and a straight piece runs by one C call.  While events are recorded or logged,
 every value is a tensor, and a launch is recorded like an op in eager mode.
 
-Kernels are looked up when their step is first reached: a branch that is never taken compiles nothing.
+Kernels are looked up when their step is first reached, so that a branch that is never taken compiles nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ _new = object.__new__
 
 
 def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
-    """Append a step that is made when it is first reached, and then replaces itself in the block; of two lists only to its own.
+    """Append a step that is made when it is first reached, and that then replaces itself in the block.
 
-    As long as kernels are to be replaced by better ones, it is made anew each time that some were.
+    In a logging block it is appended only to the list that runs with a log.  As long as kernels may still be replaced by better ones, the
+    step is made again whenever some have been.
+
+    make  makes the step
     """
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
     made: tuple[int, Step] | None = None
@@ -62,7 +65,7 @@ def straight(
 ) -> Step:
     """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`.
 
-    nested  the steps by which Python runs nested control flow, where not all kernels exist
+    nested  the steps with which Python runs nested control flow if not all kernels exist
     """
     whole = table_step(piece, operands, slots, tensors, state, explanations, run)
     return whole or _one_by_one(piece, operands, tensors, state, nested, explanations)
@@ -72,7 +75,7 @@ def _one_by_one(
     piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
     nested: Mapping[Nested, Step], explanations: Explanations,
 ) -> Step:
-    """Return a step that runs launches of which not all have kernels, each with memory of its own."""
+    """Return a step that runs a piece launch by launch, each with memory of its own; used if not all launches have kernels."""
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
         match each:
@@ -156,9 +159,9 @@ def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> 
 
 # -- on tensors, recorded --------------------------------------------------------------------------------------------------
 def recorded_launch(node: Node, operands: Sequence[int], results: range, site: Node | None) -> Step:
-    """Return a step that runs the kernels of a node and records it on the tape of the run, if there is one.
+    """Return a step that runs the kernels of a node, and records it on the run's tape if there is one.
 
-    site  the node whose location is recorded; None: the line of the program that runs it
+    site  the node whose location is recorded; None for the line of the program that runs the step
     """
     op = node.op
     types = [tensor_type(v) for v in node.results]
@@ -226,7 +229,7 @@ def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
 
 
 def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
-    """Return the step of `stop_gradient`: hooks cannot be registered on its result, as in eager mode."""
+    """Return the step of `stop_gradient`; as in eager mode, hooks cannot be registered on its result."""
 
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]
@@ -239,7 +242,7 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
 
 
 def _unrecorded(type_: Any, a: int, out: int) -> Step:
-    """Return the step of `no_grad`: its result is unknown to every tape, so that nothing computed from it is recorded."""
+    """Return the step of `no_grad`: no tape knows its result, so nothing computed from it is recorded."""
 
     def unrecorded(values: list[Any], run: Run) -> None:
         values[out] = wrap(type_, values[a].memory)

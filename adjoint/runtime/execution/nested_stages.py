@@ -28,10 +28,10 @@ from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rot
 __all__ = ["Blocks", "NestedStages"]
 
 class Blocks:
-    """The blocks of a table's own, which change places when it runs.
+    """The blocks of memory that a table owns and that change places while it runs.
 
-    begin  the place where each begins, -1 first
-    bytes  by block the bytes that it may be
+    begin  the place where each block begins; the block -1 is the first
+    bytes  for each block the ranges of bytes that it may become
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Blocks:
         self.bytes: dict[int, tuple[ByteRange, ...]] = {}
 
     def add(self, places: Sequence[BufferPlace], nbytes: int) -> list[BufferPlace]:
-        """Return blocks of this size that begin at these places and change places with each other only."""
+        """Return new blocks of this size that begin at these places and change places only with each other."""
         ranges = tuple((block, offset, offset + nbytes) for block, offset in places)
         made: list[BufferPlace] = []
         for place in places:
@@ -50,7 +50,7 @@ class Blocks:
 
 
 class Table(Protocol):
-    """The table that is being made."""
+    """The table to which stages are added."""
 
     @property
     def stages(self) -> list[Stage]: ...
@@ -62,11 +62,11 @@ class Table(Protocol):
     def places(self) -> dict[int, BufferPlace]: ...
 
     def place(self, position: int) -> BufferPlace:
-        """Return the place of a value."""
+        """Return the place of a value, given its position."""
         ...
 
     def nbytes(self, slot: int) -> int:
-        """Return the bytes of a value."""
+        """Return the number of bytes of a value."""
         ...
 
     def is_stack(self, slot: int) -> bool:
@@ -87,7 +87,7 @@ class Table(Protocol):
 
 
 class _Counter(NamedTuple):
-    """Where a `for` counts; the last three are next to each other in the arena."""
+    """The counters of a `for`; the last three are next to each other in the arena."""
 
     step: BufferPlace
     index: BufferPlace
@@ -96,10 +96,10 @@ class _Counter(NamedTuple):
 
 
 class NestedStages:
-    """Appends the stages of one entry to a table, in which its results have their places.
+    """Appends the stages of one entry of a piece to a table; the places of the entry's results are known.
 
-    positions  of the slots from outside
-    written    by symbol the place of state that it writes
+    positions  the positions of slots from outside
+    written    for each symbol of state that the entry writes, the place of the state
     """
 
     def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int], written: Mapping[str, BufferPlace]):
@@ -117,18 +117,18 @@ class NestedStages:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
     def own(self, slot: int) -> BufferPlace:
-        """Return the place of a slot that the regions fill: its own, unless it has another one."""
+        """Return the place of a slot that the regions fill; give it a place if it has none."""
         if slot not in self.places:
             self.places[slot] = self.separate(slot, self.entry.offsets)
         return self.places[slot]
 
     def separate(self, slot: int, offsets: Mapping[int, int]) -> BufferPlace:
-        """Return a place of its own for a slot: in the arena, or a new stack."""
+        """Return a new place for a slot: in the arena, or a new stack."""
         return self.table.stack() if self.table.is_stack(slot) else (0, offsets[slot])
 
     # -- control flow -------------------------------------------------------------------------------------------------
     def control(self, control: Control) -> None:
-        """Append what a node does; its results have their places."""
+        """Append the stages of a node with regions; its results have places already."""
         if isinstance(control.node.op, If):
             self.choice(control)
         else:
@@ -172,13 +172,13 @@ class NestedStages:
             self.copy(control, param, self.place(result))
 
     def tested(self, loop: Control) -> BufferPlace:
-        """Append the test of a `while`; return the place of what it yields."""
+        """Append the test of a `while`; return the place of its condition."""
         test = loop.blocks[0]
         self.block(test)
         return self.place(test.yields[0])
 
     def counter(self, loop: Control) -> _Counter:
-        """Append the begin of a `for`."""
+        """Append the beginning of a `for`, and return its counters."""
         block, offset = self.own(loop.params[0])
         bounds = [self.place(slot) for slot in loop.operands[:3]]
         counter = _Counter(bounds[2], (block, offset), (block, offset + 8), (block, offset + 16))
@@ -186,12 +186,15 @@ class NestedStages:
         return counter
 
     def carried(self, control: Control, turn: Turn) -> dict[int, BufferPlace]:
-        """Give what a loop carries its places; return the blocks that change places, by the names that a Turn has for them."""
+        """Assign places to the values that a loop carries.
+
+        Return the places of the blocks that change places, by the names that a Turn uses for them.
+        """
         _, params = carried_by(control)
         result_of = dict(zip(params, control.results, strict=True))
         begins: dict[int, BufferPlace] = {}
         for param in params:
-            # The result's memory serves the loop as well.
+            # A parameter may use the memory of the loop's result.
             alone = param in self.entry.offsets or (param in turn.shared and self.table.is_stack(param))
             begins[param] = self.separate(param, self.entry.offsets) if alone else self.place(result_of[param])
         begins |= {slot: self.separate(slot, self.entry.offsets) for slot in turn.direct}
@@ -223,7 +226,7 @@ class NestedStages:
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
 
     def access(self, entry: Access) -> None:
-        """Append what an access of state does; the memory of state that is only read is that of a value from outside."""
+        """Append the stages of an access of state.  State that is only read needs none: its memory is that of a value from outside."""
         state = self.written.get(entry.node.op.symbol)
         if state is None:
             return
@@ -244,11 +247,11 @@ class NestedStages:
         return made
 
     def here(self, branch: Jump) -> None:
-        """Let a branch lead to the stage that comes next."""
+        """Make a branch lead to the stage that comes next."""
         branch.target = len(self.table.stages)
 
     def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
-        """Append a copy of a value, unless it is there already; a stack is moved."""
+        """Append a copy of a value unless source and target are the same; a stack is moved instead."""
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
         if not self.table.is_stack(slot):
             self.copied(control.node, source, target, nbytes)
@@ -256,7 +259,7 @@ class NestedStages:
             self.kernel(control.node, "adjoint_move", (), (source, target), (nbytes, nbytes), 0, None)
 
     def copied(self, node: Node, source: BufferPlace, target: BufferPlace, nbytes: int) -> None:
-        """Append a copy, unless it is there already."""
+        """Append a copy of memory unless source and target are the same."""
         if source != target and nbytes:
             self.kernel(node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
 
@@ -264,7 +267,7 @@ class NestedStages:
         self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[BufferPlace], nbytes: Sequence[int], inputs: int,
         failure: Callable[[int], Exception] | None,
     ) -> None:
-        """Append a kernel of the run-time library."""
+        """Append a call of a kernel of the run-time library."""
         self.table.stages.append(LaunchStage(library_kernel(name, sizes), tuple(places), tuple(nbytes), inputs, node, failure))
 
 

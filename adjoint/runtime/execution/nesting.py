@@ -1,9 +1,9 @@
 """Nesting: decide which branches and loops run inside of the C call of the straight piece around them.
 
 Such a node computes by kernels alone: its regions hold launches, stacks, accesses of state, and other such nodes.  It has memory of its own
-for what it carries and what it results in, so Python must not see that a result is the same tensor as another one.
+for its carried values and results, so Python must not be able to see that a result is the same tensor as another one.
 
-An `if` that is in no loop is nested only if it writes no state and its kernels are quick to compile: one that is never taken should
+An `if` outside of any loop is nested only if it writes no state and its kernels are quick to compile, since one that is never taken should
 compile nothing.
 """
 
@@ -27,16 +27,18 @@ __all__ = ["Candidate", "by_kernels", "candidate", "holds_memory", "join", "root
 
 
 _COPIED = 2**16
-"""Bytes of state that a loop may write inside of the call, which copies them: Python hands larger ones over without a copy."""
+"""Limit of the bytes of state that a loop may write inside of the call, which copies them; Python hands larger state over without
+a copy.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A node that may be nested as far as its regions are concerned.
+    """A branch or loop whose regions allow it to be nested.
 
     inner     all slots that its regions fill
-    outside   all slots that it reads and that these do not fill
-    within    the nodes nested in it
+    outside   all slots that its regions read and do not fill
+    within    the candidates inside of it
     quick     True if its kernels are quick to compile and it writes no state
     """
 
@@ -48,7 +50,10 @@ class Candidate:
 
 
 def candidate(piece: Control, known: Mapping[Control, Candidate]) -> Candidate | None:
-    """Return a node as a candidate, given those of its regions; None if it cannot be nested."""
+    """Return a branch or loop as a candidate; None if it cannot be nested.
+
+    known  the candidates in its regions
+    """
     if not isinstance(piece.node.op, (If, For, While)) or not all(map(holds_memory, piece.node.results)):
         return None
     entries: list[Launch | Access | Transfer | Control] = []
@@ -82,7 +87,10 @@ def _entries(block: Block) -> Iterator[Launch | Access | PythonAccess | Transfer
 
 
 def by_kernels(each: Launch | Access) -> bool:
-    """Return True for a launch that kernels compute, or that is its operand, for a read of state, and for a write of little of it."""
+    """Return True for an entry that needs no Python.
+
+    That is a launch that kernels compute or that only names its operand, a read of state, or a write of little state.
+    """
     if isinstance(each, Access):
         return isinstance(each.node.op, Read) or tensor_type(each.node.operands[0]).nbytes <= _COPIED
     node = each.node
@@ -94,7 +102,7 @@ def _static(x: Atom) -> bool:
 
 
 def holds_memory(x: Atom) -> bool:
-    """Return True for a tensor of known size, and for a stack of such tensors or stacks."""
+    """Return True for a tensor of known size, or a stack of such tensors or stacks."""
     type_ = x.type
     while isinstance(type_, StackType):
         type_ = type_.item
@@ -113,11 +121,12 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
 def staying(
     found: Iterable[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
 ) -> list[Candidate]:
-    """Return the candidates that are nested, now that it is known which slots Python sees.
+    """Return the candidates that are nested, once it is known which slots Python sees.
 
-    undefined  the slots that may hold no tensor
+    shown      the slots that Python sees
+    undefined  the slots whose value may be undefined, not a tensor
     read       the slots that hold tensors of the state
-    fresh      for a slot outside of all candidates, True if a launch fills it with memory of its own and Python does not see it
+    fresh      returns True for a slot outside of all candidates that is filled with new memory and that Python does not see
     """
     left = list(found)
     while len(stay := _staying_among(left, shown, undefined, read, fresh)) < len(left):
@@ -138,7 +147,7 @@ def _staying_among(
             continue
         if not (known.issuperset(each.within) and each.inner.isdisjoint(shown) and undefined.isdisjoint(each.outside)):
             continue
-        # A result that Python sees must be a tensor of its own: of memory that Python sees nowhere else.
+        # A result that Python sees must be a tensor of its own, whose memory Python sees nowhere else.
         roots = [roots_of(result, flows) for result in each.control.results if result in shown]
         among = set[int]().union(*roots)
         if len(among) < sum(map(len, roots)) or not taken.isdisjoint(among):
@@ -151,7 +160,7 @@ def _staying_among(
 
 
 def sources_of(control: Control) -> dict[int, list[int]]:
-    """Return for each slot that control flow copies values to the slots that these are copied from."""
+    """Return, for each slot to which control flow copies values, the slots from which it copies."""
     if isinstance(control.node.op, If):
         first, second = control.blocks
         return {r: list(pair) for r, *pair in zip(control.results, first.yields, second.yields, strict=True)}
@@ -161,7 +170,10 @@ def sources_of(control: Control) -> dict[int, list[int]]:
 
 
 def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the slots that a value may come from, which control flow does not fill."""
+    """Return the slots that a value may come from, and that control flow does not fill itself.
+
+    flows  for each slot the slots that are copied to it
+    """
     roots: set[int] = set()
     left, seen = [slot], {slot}
     while left:
@@ -179,8 +191,8 @@ def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
 def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
     """Return a block in which nested nodes are entries of the straight pieces around them.
 
-    State is written before a loop begins: a loop can be interrupted.  One that writes state itself stands alone, so that what was read
-    before is not in the memory that it writes.  Launches without kernels stay apart.
+    State is written before a loop begins, since a loop can be interrupted.  A loop that writes state is a piece of its own, so that values
+    read before it are not in the memory that it writes.  Launches without kernels stay pieces of their own.
     """
     pieces: list[Piece] = []
     straight: list[PieceEntry] = []
@@ -211,7 +223,7 @@ def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
                 end()
         else:
             end()
-            if isinstance(piece, Control) and not isinstance(piece.node.op, Differentiated):  # whose launches are recorded
+            if isinstance(piece, Control) and not isinstance(piece.node.op, Differentiated):  # launches inside of gradients are recorded
                 piece = Control(piece.node, piece.operands, piece.results, piece.params,
                                 tuple(join(inner, nested) for inner in piece.blocks), piece.freed)
             pieces.append(piece)

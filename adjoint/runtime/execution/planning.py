@@ -4,12 +4,12 @@ Planning assigns slots to values, sorts nodes into launches, host calls and cont
 
     identities=True   tensors keep their identity: an argument that is returned is the same object, and a host sees the tensor
                       that another host returned.  Used for graphs.
-    identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
-                      changes no other gradient.  So do the hooks of gradients that are part of a graph.
+    identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient that it gets changes
+                      no other gradient.  Hooks of gradients that are part of a graph get new tensors, too.
 
 With `accesses=True` reads and writes of state, and nodes that use stacks, stand between launches instead of being host calls.  The bound
-plan then needs the tensors.
-A value that is read is not shown as long as only launches and writes use it.
+plan then needs the tensors of the state.  A value that is read from state is not shown to Python as long as only launches and writes use
+it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, 
 __all__ = ["planned"]
 
 _KEPT = 4096
-"""Bytes: a smaller buffer is not freed before the run ends."""
+"""A buffer of fewer bytes is not freed before the run ends."""
 
 
 def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:
@@ -70,15 +70,15 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
 
 
 class _Planner:
-    """The slots of a function's values.
+    """Makes the plan of one function: assigns slots, and collects what must be known of them.
 
     shown      the slots whose values Python code sees
-    read       by slot, the symbol that an access reads
-    undefined  the slots that an `undef` may reach: their value may be no tensor and have no memory
-    taken_out  the slots of what Python takes out of stacks and tuples, where an `undef` may have been put
-    flows      by slot, the slots that control flow copies to it; they are shown if it is
+    read       for each slot that an access reads, the symbol of the state
+    undefined  the slots that an `undef` may reach: their values may not be tensors and may have no memory
+    taken_out  the slots of values that Python takes out of stacks and tuples, into which an `undef` may have been put
+    flows      for each slot the slots that control flow copies to it; if it is shown, so are they
     launched   the slots that launches fill with memory of their own
-    candidates the branches and loops that may be nested: their flows do not count as long as they are
+    candidates the branches and loops that may be nested; their copies are not in `flows` as long as they are candidates
     """
 
     def __init__(self, identities: bool, accesses: bool):
@@ -114,13 +114,13 @@ class _Planner:
         self.shown.update(slots)
 
     def show_read(self, slots: Iterable[int]) -> None:
-        """Show those of the slots that hold the value of state: it may reach Python as the tensor that it is."""
+        """Show the slots among these that hold the value of state, since Python may get them as the state's tensor itself."""
         self.show(*(slot for slot in slots if slot in self.read))
 
     def show_known(self, results: Sequence[int], params: Sequence[int]) -> None:
-        """Show the results that are, or that a branch may make, a tensor which Python has besides: an argument, state, another result.
+        """Show each result that may be a tensor that Python also has in another way: as an argument, as state, or as another result.
 
-        What a loop carries may be nested, and is then a tensor of its own.
+        A result that a loop carries is left out: the loop may be nested, and then its result is a new tensor.
         """
         sources: dict[int, Iterable[int]] = {**self.flows}
         for each in self.candidates:
@@ -136,7 +136,7 @@ class _Planner:
             self.flows.setdefault(target, set()).add(source)
 
     def spread(self) -> None:
-        """Add to `shown` the slots that may be undefined, and all slots whose values flow to a shown one."""
+        """Add to `shown` the slots that may be undefined, and all slots from which values flow to a shown one."""
         self.undefined = self.reached(self.undefined)
         self.show(*self.undefined)
         left = list(self.shown)
@@ -147,14 +147,14 @@ class _Planner:
                     left.append(source)
 
     def reached(self, slots: set[int]) -> set[int]:
-        """Return slots with those to which their values flow."""
+        """Return these slots together with all slots to which their values flow."""
         found = set(slots)
         while more := [target for target, sources in self.flows.items() if target not in found and sources & found]:
             found.update(more)
         return found
 
     def nested(self) -> dict[Control, Candidate]:
-        """Return the branches and loops that are nested, and complete `shown`."""
+        """Return the branches and loops that are nested, after completing `shown`."""
         while True:
             self.spread()
             undefined = self.reached(self.undefined | self.taken_out)
@@ -167,14 +167,14 @@ class _Planner:
             self.candidates = stay
 
     def fresh(self, slot: int) -> bool:
-        """Return True if a slot is filled with memory that Python sees nowhere: by a launch, or with a constant."""
+        """Return True if a slot is filled, by a launch or with a constant, with memory that Python does not see."""
         return slot not in self.shown and (slot in self.launched or self.slots[slot][2] is not None)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
     def block(self, region: Region, own_params: bool = False) -> Block:
         """Return the block of a region whose parameters have slots already.
 
-        own_params  True if its parameters may be freed: nothing outside of the region reads them
+        own_params  True if its parameters may be freed, since nothing outside of the region reads them
         """
         pieces: list[Piece] = []
         straight: list[PieceEntry] = []
@@ -210,7 +210,7 @@ class _Planner:
                     self.taken_out.update(results)
             else:
                 launch = Launch(node, operands, results, freed)
-                # An op without kernels is a piece by itself, so that the others run by one call all the same.
+                # An op without kernels is a piece of its own, so that its neighbours still run by one call.
                 piece = None if by_kernels(launch) else Straight((launch,))
                 if piece is None:
                     straight.append(launch)
@@ -227,7 +227,7 @@ class _Planner:
         return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
 
     def own(self, node: Node, computed: Container[Value], last: Container[Value]) -> tuple[int, ...]:
-        """Return the slots of the operands that a launch of this region computes and only this node uses."""
+        """Return the slots of the operands that a launch of the same region computes and that only this node uses."""
         return tuple(self.slot_of[x] for x in node.operands if isinstance(x, Value) and x in computed and x in last)
 
     def control(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...], freed: tuple[int, ...]) -> Control:
@@ -243,7 +243,7 @@ class _Planner:
         return piece
 
     def connect(self, piece: Control) -> None:
-        """Note between which slots a node with regions copies values, as one that Python runs."""
+        """Note between which slots Python copies values when it runs a node with regions."""
         node, operands, results, params, blocks = piece.node, piece.operands, piece.results, piece.params, piece.blocks
         self.show_read(operands)
         for block in blocks:
@@ -277,18 +277,20 @@ def _meets_python(node: Node) -> bool:
 
 
 def _holds_others(node: Node) -> bool:
-    """Return True if a node has operands or results that are no tensors."""
+    """Return True if a node has operands or results that are not tensors."""
     return isinstance(node.op, (Stack, Push, Pop, Undef, Group, Item))
 
 
 def _transfers(node: Node) -> bool:
-    """Return True for a node whose stacks, or whose undefined value, can be memory."""
+    """Return True for a node on stacks or undefined values that can be held as memory."""
     return isinstance(node.op, (Stack, Push, Pop, Undef)) and all(map(holds_memory, (*node.operands, *node.results)))
 
 
 def _last_uses(region: Region, own_params: bool, accesses: bool) -> dict[int, list[Value]]:
-    """Return, by the index of a node, the values of this region that the node uses last: large ones, and those of state, whose memory a
-    later write may then use again."""
+    """Return, by the index of a node, the values of this region that the node is the last to use.
+
+    Only large values are listed, and values of state, whose memory a later write may use again.
+    """
     last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
     for index, node in enumerate(region.nodes):
         last.update(dict.fromkeys(node.results, index))

@@ -3,8 +3,8 @@
     procedure = traced(code, [types of the arguments])      `code` is called once, on symbolic tensors: nothing is computed
     procedure.run(arguments)                                any number of times
 
-`code` is given the arguments, writes tensors from outside, and returns nothing.  What it does must depend on no numbers of tensors.  It is
-not parsed: what it reads of Python objects is as it was when it was traced.
+`code` takes the arguments, writes tensors from outside, and returns nothing.  It must not depend on the numbers in tensors.  It is not
+parsed: values that it reads from Python objects are those of the time when it was traced.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["Procedure", "Untraceable", "traced"]
 
 
 class Untraceable(Exception):
-    """The code does more than ops on tensors, or depends on their numbers."""
+    """Raised if code does more than ops on tensors, or depends on the numbers in them."""
 
 
 class Procedure:
-    """Code that was traced.
+    """Library code that has been traced, ready to run.
 
-    tensors  the tensors from outside that it reads and writes, with the types that they had
+    tensors  the tensors from outside that it reads and writes, with their types at the time of tracing
     """
 
     def __init__(self, function: Function, tensors: dict[str, Tensor]):
@@ -42,16 +42,16 @@ class Procedure:
         self._plan = BoundPlan(planned(function, identities=True, accesses=True), {}, tensors)
 
     def fits(self) -> bool:
-        """Return True if the tensors from outside have the types that they had."""
+        """Return True if the tensors from outside still have the types that they had."""
         return all(x.type is type_ for x, type_ in self.tensors)
 
     def run(self, arguments: Sequence[Tensor]) -> None:
-        """Run it on arguments of the types that it was traced for."""
+        """Run the code on arguments of the types that it was traced for."""
         self._plan.run_fitting(arguments, Run(None))
 
 
 def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]) -> Procedure:
-    """Return a procedure for arguments of these types; Untraceable if the code cannot be one."""
+    """Trace code and return it as a procedure for arguments of these types; Untraceable if it cannot be one."""
     outer = state.tracer
     trace = _Trace()
     params = [Value(type_, "x") for type_ in types]
@@ -65,7 +65,7 @@ def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]
 
 
 class _Symbolic(Tensor):
-    """A tensor without numbers, of the code that is being traced."""
+    """A tensor without numbers, for code that is being traced."""
 
     __slots__ = ("atom",)
 
@@ -83,7 +83,7 @@ class _Symbolic(Tensor):
 
 
 class _Trace:
-    """Makes a node of each op: the part of an Emitter that ops on tensors use."""
+    """The tracer that turns each op into a node; it has only those parts of an Emitter that ops on tensors use."""
 
     emits: Literal[True] = True
 
@@ -106,7 +106,7 @@ class _Trace:
         self.builder.emit(Write(self.symbol(target)), self.atom(value))
 
     def atom(self, x: Tensor) -> Atom:
-        """Return the value of a tensor in the IR: of one from outside a literal, or what it holds at this point of the run."""
+        """Return the value of a tensor in the IR; for a tensor from outside that is a literal, or a read of the state at this point."""
         if isinstance(x, _Symbolic):
             return x.atom
         literal = getattr(x, "literal", None)

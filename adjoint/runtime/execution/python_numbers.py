@@ -1,4 +1,4 @@
-"""Python's numbers in the text of a straight piece: a counter is read, counted on and written by Python, as in eager mode.
+"""Python numbers in the text of a straight piece: Python itself reads, counts up and writes a counter, as in eager mode.
 
     n1 = read1()            an access by Python
     n2 = n1 + 1             `add` of 0-d numbers that Python knows: no kernel
@@ -6,7 +6,7 @@
     ...
     write2(n2)
 
-An int is computed here only if it cannot need more than 64 bits: so it is the number that a kernel computes.
+An int is computed here only if it cannot need more than 64 bits, so that it equals the number that a kernel would compute.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ _LARGEST = 2**63 - 1
 
 
 class PythonNumbers:
-    """The numbers of one text, by position.
+    """The Python numbers in the text of one piece, by position.
 
-    made    what its variables stand for
     names   the variable of each number
     """
 
@@ -42,19 +41,25 @@ class PythonNumbers:
         self._dtypes: dict[int, DType] = {}
 
     def read(self, entry: PythonAccess, access: Any) -> list[str]:
-        """Return the statement by which an access reads a number."""
+        """Return the statement with which an access reads a number.
+
+        access  the StateAccess of the entry
+        """
         (slot,) = entry.results
         self._made[f"read{slot}"] = access.number
         return [self._define(slot, f"read{slot}()", tensor_type(entry.node.results[0]).dtype, access.bound)]
 
     def write(self, position: int, access: Any) -> str:
-        """Return the statement by which an access writes a number."""
+        """Return the statement with which an access writes the number at a position."""
         name = f"write{len(self._made)}"
         self._made[name] = access.number
         return f"{name}({self.names[position]})"
 
     def computed(self, launch: Launch, operands: Sequence[int]) -> list[str] | None:
-        """Return the statement that computes what a launch does, on these positions; None if a kernel must."""
+        """Return the statement that computes a launch with Python numbers; None if a kernel must compute it.
+
+        operands  the positions of its operands
+        """
         sign = _SIGNS.get(type(launch.node.op))
         if sign is None or not self.names:
             return None
@@ -71,7 +76,7 @@ class PythonNumbers:
         return [self._define(launch.results[0], f"{a} {sign} {b}", type_.dtype, bound)]
 
     def packed(self, position: int) -> str:
-        """Return the expression of memory that holds a number."""
+        """Return an expression for new memory that holds a number."""
         kind = "int64" if self._dtypes[position] is I64 else "float64"
         self._made[kind] = _PACKING[kind]
         return f"{kind}({self.names[position]})"

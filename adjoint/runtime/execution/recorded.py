@@ -1,10 +1,11 @@
-"""Straight pieces under a tape: run by one C call, and recorded by another.
+"""Straight pieces under a tape: run by one C call, and recorded by one call.
 
-A tape needs few of the values that a piece computes: those that are used outside of it, and those that adjoints have read before.  The
-others have their buffers in the piece's arena, as when nothing is recorded; the tape computes them anew if it needs one after all.
+A tape needs few of the values that a piece computes: values that are used outside of the piece, and values that adjoints have read before.
+The other values have their buffers in the piece's arena, as when nothing is recorded; if the tape needs one after all, it computes it
+again.
 
-A piece runs launch by launch once, since many adjoints are recorded only once, and from then on by one call.  If a log is kept, the piece
-is one entry, from which those of its launches are made if the log is replayed.
+A piece first runs launch by launch, since many adjoints are recorded only once; from the second time on it runs by one call.  In a log the
+piece is one entry, which is replaced by the entries of its launches if the log is replayed.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def recorded_piece(
     """Return the step of a piece without accesses, whose positions all hold tensors.
 
     operands  for each launch the positions of its operands
-    sites     for each launch the node whose location is recorded; None: the line of the program that runs it
-    explanations  what raises the exceptions of its checks
-    alone     runs and records its launches one by one
+    sites     for each launch the node whose location is recorded; None for the line of the program that runs it
+    explanations  the functions that raise the exceptions of checks, by symbol
+    alone     the step that runs and records its launches one by one
     """
     one_call: _OneCall | None = None
     reached = False
@@ -60,10 +61,10 @@ def recorded_piece(
 class _OneCall:
     """A piece that runs by one call.
 
-    positions  of the operands from outside, then of the results in order: the values of the recording by number
-    round      that of the tuning of kernels when it was made
-    made       what the recording keeps; the step that computes the piece and leaves that, None if an op has no kernel; for each result its
-               position, -1 for one that is not kept
+    positions  the positions of the operands from outside, then of all results, in the order of the recording's values
+    made       the set of values to keep; the step that computes the piece and keeps them, None if an op has no kernel; and for each result
+               its position, -1 if it is not kept
+    round      `tuning.round` when `made` was made
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class _OneCall:
         self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
-        """Run the piece, record it on the tape of the run, if there is one, and keep its log; False if an op has no kernel."""
+        """Run the piece, record it on the tape of the run if there is one, and log it.  Return False if an op has no kernel."""
         kept, compute, shown = self.made
         if self.recording.kept is not kept or self.round != tuning.round:
             # Two threads may both make it: the steps are equal.
@@ -109,7 +110,7 @@ class _OneCall:
         kept = {*piece.kept, *(self.positions[i] for i in numbers)}
         for launch in reversed(piece.launches):
             if aliases(launch) and launch.results[0] in kept:
-                kept.add(launch.operands[0])  # whose memory it is
+                kept.add(launch.operands[0])  # an alias has the memory of its operand
         slots = {i: replace(slot, offset=None) if i in kept else slot for i, slot in self.slots.items()}
         launches = tuple(replace(launch, freed=()) for launch in piece.launches)
         straight = Straight(launches, piece.arena, frozenset(kept.intersection(self.results)))
@@ -120,16 +121,16 @@ class _OneCall:
 class _Logged:
     """Log entry: a piece that ran by one call.
 
-    given     the memory of its operands, as it was
-    made      for each result the tensor that was kept; None for one that was not
-    extended  its place on the tape, if there is one that lacks some of the results
+    given     the memory that its operands had
+    made      for each result the tensor that was kept, or None
+    extended  the record of the piece on the tape; None if there is no tape, or if the tape has all results
     """
 
     def __init__(self, one_call: _OneCall, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
         self.one_call, self.given, self.made, self.tape, self.extended = one_call, given, made, tape, extended
 
     def entries(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield the results of each launch; those that were not kept are computed anew, and get their places on the tape."""
+        """Yield the results of each launch; results that were not kept are computed again."""
         results = iter(self._results())
         for launch in self.one_call.piece.launches:
             made = tuple(itertools.islice(results, len(launch.results)))

@@ -1,4 +1,4 @@
-"""Recordings: the ops of a straight piece, which a tape records by one call."""
+"""Recordings: the ops of a straight piece, in a form that a tape records by one call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["RecordedOp", "Recording"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedOp:
-    """An op of a recording.
+    """One op of a recording.
 
     operands  the numbers of the values that it reads
     types     the types of its results, which have the next numbers
-    site      the node whose location is recorded; None: the line of the program that runs the piece
+    site      the node whose location is recorded; None for the line of the program that runs the piece
     """
 
     op: Op
@@ -30,12 +30,12 @@ class RecordedOp:
 
 
 class Recording:
-    """The ops of a straight piece in order.  Its values are numbered: the operands from outside, then the results of each op.
+    """The ops of a straight piece, in order.  Values are numbered: first the operands from outside, then the results of each op.
 
     given  the types of the operands from outside
     types  the types of all values, by number
     sited  True if every op has a site
-    kept   the numbers of the results that adjoints have read: a run of the piece had better keep their memory.  It only grows.
+    kept   the numbers of results that adjoints have read, so that later runs of the piece keep their memory.  The set only grows
     """
 
     def __init__(self, given: Sequence[TensorType], ops: Sequence[RecordedOp]):
@@ -45,7 +45,7 @@ class Recording:
         self.kept: frozenset[int] = frozenset()
 
     def compute(self, given: Sequence[Memory]) -> list[Memory]:
-        """Return the memory of all values, computed anew: the ops are pure, so the numbers are those of the run."""
+        """Compute all values again, and return their memory.  The ops are pure, so the numbers are those of the run."""
         values = [*given]
         for each in self.ops:
             plan = plan_for(each.op, [self.types[i] for i in each.operands])

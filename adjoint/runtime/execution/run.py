@@ -20,15 +20,15 @@ _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
 
 class Deviation(Exception):
-    """The user's Python code returned something the graph was not made for.
+    """Raised when the user's Python code returned something the graph was not made for.
 
     node      where: an `apply!`, a `cell` with hooks, or a `read` or `write!` of a tensor whose type has changed
-    observed  what was returned: for `apply!` tensors or the Unfitting; for a cell the `(args, kwargs)` or the output that its
-              hooks returned
-    slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
+    observed  what was returned: for `apply!` the tensors or the Unfitting; for a cell the `(args, kwargs)` or the output that its hooks
+              returned
+    slot      for a cell the kind of its hooks: "forward_pre", "forward" or "backward_pre"
 
-    Cells that were entered are still open on the tape, so that the run can continue in another graph.  A caller that does not
-    continue calls `abandon`.
+    Cells that were entered are still open on the tape, so that the run can continue in another graph.  A caller that does not continue
+    calls `abandon`.
     """
 
     def __init__(self, node: Node, observed: Any, slot: str = ""):
@@ -43,11 +43,11 @@ class Deviation(Exception):
 
 
 class Run:
-    """One run that keeps no log.
+    """One run without a log.
 
-    tape   the tracer: the tape that records it, the graph that its nodes are added to, or None
-    hosts  the functions that host nodes call, if they differ from run to run: for an adjoint, whose hooks add their own notes
-    noted  True if an exception that leaves the run needs no note: it has one, or the hooks of an adjoint add their own
+    tape   the tape that records it, the graph to which its nodes are added, or None
+    hosts  the functions that host nodes call, if these differ from run to run, as for an adjoint
+    noted  True if an exception that leaves the run needs no note: it has one, or hooks of an adjoint add their own
     """
 
     __slots__ = ("hosts", "noted", "tape")
@@ -62,30 +62,30 @@ class Run:
         self.noted = hosts is not None
 
     def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """Return the next result to replay and add it to the log; None if none is left.  InternalError if it is of another kind."""
+        """Return the next result to replay, and add it to the log; None if none is left.  InternalError if it is not of this kind."""
         return None
 
     def next_inline(self, slot: str) -> InlineHooks | None:
-        """Return the next result to replay and add it to the log, if it belongs to a cell's hooks in `slot`; else None."""
+        """Return the next result to replay if it belongs to hooks of a cell of the kind `slot`, and add it to the log; otherwise None."""
         return None
 
     def note(self, raised: BaseException, node: Node) -> None:
-        """Add a note with the line of a node to the exception that it raised, unless the exception needs none, as a Deviation."""
+        """Add a note with the line of a node to an exception that the node raised, unless it is a Deviation or has a note."""
         if not self.noted and not isinstance(raised, Deviation):
             self.noted = True
             _note(raised, node)
 
     def keep(self, entry: Any) -> Any:
-        """Append to the log, if one is kept."""
+        """Append an entry to the log, if there is one; return the entry."""
         return entry
 
 
 class LoggedRun(Run):
     """One run that keeps a log, or replays one.
 
-    log     the list that gets the results of every node executed, in order, or a `LoggedPiece` for several; None: no log is kept
-    replay  the log of a run in a graph that begins with the same nodes: until it is used up, its results replace the execution of
-            nodes, without events on the tape and without effects; `at` is the index of the next
+    log     gets the results of each node, in order, or a `LoggedPiece` for several nodes; None if no log is kept
+    replay  the log of a run in a graph that begins with the same nodes.  Until it is used up, its results replace the execution of nodes,
+            without recording or effects; `at` is the index of the next entry
     """
 
     __slots__ = ("at", "log", "replay")
@@ -123,17 +123,17 @@ class LoggedRun(Run):
 
 
     def forget(self) -> None:
-        """Drop the log, and what it keeps alive: nothing that comes can make the run leave its graph."""
+        """Drop the log and the objects that it keeps alive: from here on the run cannot leave its graph."""
         if self.log is not None:
             self.log.clear()
         self.replay, self.at = (), 0
 
 
 class Entered(tuple[Any, ...]):
-    """Log entry: a cell was entered; the tensors are its arguments under their new names.
+    """Log entry for entering a cell: its arguments, under their new names on the tape.
 
-    rule    the call of its own bprop
-    hooked  True if it had hooks then: others that are added during the call take their turn in it
+    rule    the call of the cell's own bprop; None if there is none
+    hooked  True if the cell had hooks then: only in that case hooks added during the call take part in it
     """
 
     rule: Any = None
@@ -141,21 +141,24 @@ class Entered(tuple[Any, ...]):
 
 
 class InlineHooks(tuple[Any, ...]):
-    """Log entry: hooks of a cell, in `slot`, ran for which the graph has no node; the tensors are what they returned."""
+    """Log entry for hooks of a cell that ran without a node of their own: the tensors that they returned.
+
+    slot  the kind of the hooks
+    """
 
     slot: str = ""
 
 
 class LoggedPiece(Protocol):
-    """Log entry: a straight piece that ran by one call, of which not all results were kept."""
+    """Log entry for a straight piece that ran by one call, so that not all results were kept."""
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
-        """Return an entry for each of its nodes; results that were not kept are computed anew."""
+        """Return an entry for each of its nodes; results that were not kept are computed again."""
         ...
 
 
 def unfolded(log: Iterable[Any]) -> list[Any]:
-    """Return a log with an entry for each node, so that it can be replayed."""
+    """Return a log with one entry for each node, as a replay needs it."""
     return [each for entry in log for each in ([entry] if isinstance(entry, tuple) else entry.entries())]
 
 
@@ -166,7 +169,7 @@ class Block:
     """The steps of a region.
 
     steps  the functions to run, in order
-    nodes  for each step its node, the first of several; None if it frees buffers
+    nodes  for each step its node (the first one of several); None for a step that frees buffers
     made   for each step the positions of its results; None for a step that writes the log itself
     """
 
@@ -178,13 +181,13 @@ class Block:
         self.made: list[range | None] = []
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step."""
+        """Append a step, with its node and the positions of its results."""
         self.steps.append(step)
         self.nodes.append(node)
         self.made.append(made)
 
     def run(self, values: list[Any], run: Run) -> None:
-        """Run the steps; an exception gets a note that shows the line of the node that raised it."""
+        """Run the steps; an exception gets a note with the line of the node that raised it."""
         step = None
         try:
             for step in self.steps:
@@ -194,7 +197,7 @@ class Block:
             raise
 
     def run_part(self, begin: int, end: int, values: list[Any], run: Run) -> None:
-        """Run the steps begin..end."""
+        """Run the steps with indices from `begin` up to `end`, without the last."""
         step = None
         try:
             for step in self.steps[begin:end]:
@@ -212,9 +215,9 @@ class Block:
 
 
 class LoggingBlock(Block):
-    """A block whose values are tensors, which can keep the log of a run and replay one, node by node.
+    """A block whose values are tensors, for runs that keep a log or replay one, node by node.
 
-    joined  the steps of a run that replays no log: straight pieces are one step, which keeps the log of its nodes itself
+    joined  the steps of a run that does not replay: a straight piece is one step, which writes the log for its nodes itself
     """
 
     __slots__ = ("joined",)
@@ -224,7 +227,7 @@ class LoggingBlock(Block):
         self.joined = Block()
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step of every run."""
+        """Append a step to both lists."""
         super().add(step, node, made)
         self.joined.add(step, node, made)
 
@@ -243,7 +246,7 @@ class LoggingBlock(Block):
             _logged(self, begin, end, values, run)
 
     def _replay(self, values: list[Any], run: Run) -> None:
-        """Run the steps; as long as there are any, the results are taken from the log that is replayed."""
+        """Run the steps; as long as the replayed log has entries, take results from there."""
         step = None
         try:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
@@ -262,7 +265,7 @@ class LoggingBlock(Block):
 
 
 def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> None:
-    """Run the steps begin..end, and keep their results."""
+    """Run the steps with indices from `begin` up to `end`, and log their results."""
     step = None
     try:
         for step, made in zip(block.steps[begin:end], block.made[begin:end], strict=True):
@@ -275,12 +278,12 @@ def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> 
 
 
 def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
-    """Return True if results are of these types; a value that is no tensor of the IR (`undef`) fits any type."""
+    """Return True if results have these types; a value that has no type (`undef`) fits any type."""
     return len(results) == len(types) and all(getattr(x, "type", t) is t for x, t in zip(results, types, strict=True))
 
 
 def _note(raised: BaseException, node: Node) -> None:
-    """Add a note with the line of the user's program, except to an exception from a hook, which has one."""
+    """Add a note with the line of the user's program, unless the exception has such a note from a hook."""
     if any(note.startswith(("raised in ", "  --> ")) for note in getattr(raised, "__notes__", ())):
         return
     if user_place(node.loc) is not None:

@@ -1,9 +1,9 @@
-"""Stacks: what a loop leaves for its gradient, last in first out, in memory that grows with the rounds.
+"""Stacks: the values that a loop keeps for its gradient, last in first out, in memory that grows with the rounds.
 
-A stack is a piece of memory, `struct adjoint_stack` of the run-time library.  It changes in place: a stack value is used once.  When its
-memory is freed, what is on it is freed as well, so that nothing is left behind by a run that ends early.
+A stack is one piece of memory, `struct adjoint_stack` of the run-time library.  It changes in place: a stack value is used once.  When its
+memory is freed, its items are freed as well, so that a run that ends early leaks nothing.
 
-Without a compiler a stack is a list of Python.
+Without a compiler a stack is a Python list.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adjoint.runtime.tensor.tensor import wrap
 __all__ = ["library_kernel", "nbytes_of", "stack_stage", "transfer_step"]
 
 _WHOLE = 1 << 40
-"""Units per thread of a kernel that one thread runs."""
+"""The units that one thread takes, so large that one thread runs the whole kernel."""
 
 
 def library_kernel(name: str, sizes: Sequence[int]) -> Any:
@@ -34,7 +34,7 @@ def library_kernel(name: str, sizes: Sequence[int]) -> Any:
 
 
 def nbytes_of(type_: Type) -> int:
-    """Return the bytes of a value that is held as memory: of a stack those of the stack itself."""
+    """Return the bytes of a value that is held as memory; for a stack, those of the stack itself without its items."""
     if isinstance(type_, StackType):
         return machine().stack_bytes
     assert isinstance(type_, TensorType)
@@ -42,14 +42,14 @@ def nbytes_of(type_: Type) -> int:
 
 
 def _depth(stack: StackType) -> int:
-    """Return 0 for a stack of tensors, for a stack of stacks one more than theirs."""
+    """Return 0 for a stack of tensors; for a stack of stacks, one more than for these."""
     return 1 + _depth(stack.item) if isinstance(stack.item, StackType) else 0
 
 
 def stack_stage(node: Node, places: Sequence[BufferPlace]) -> LaunchStage | None:
     """Return the stage of a node on stacks; None for `undef`, which does nothing.
 
-    places  of the stack, and of what is pushed to it or popped from it
+    places  the places of the stack, and of the item that is pushed or popped
     """
     op = node.op
     if isinstance(op, Stack):
@@ -70,7 +70,7 @@ def _stack(node: Node) -> StackType:
 
 
 def _item_size(node: Node) -> int:
-    """Return the size of an item as the kernels know it: -1 for a stack."""
+    """Return the size of an item as the kernels take it: -1 if the item is a stack."""
     item = _stack(node).item
     return -1 if isinstance(item, StackType) else nbytes_of(item)
 
@@ -87,9 +87,9 @@ def _empty(status: int) -> Exception:
 
 # -- one at a time ---------------------------------------------------------------------------------------------------------
 def transfer_step(each: Transfer, operands: Sequence[int], tensors: Collection[int]) -> Step:
-    """Return the step of a node on stacks by itself.
+    """Return a step that runs one node on stacks on its own.
 
-    operands  their positions
+    operands  the positions of its operands
     tensors   the positions that hold tensors; the others hold memory
     """
     node, results, freed = each.node, each.results, each.freed

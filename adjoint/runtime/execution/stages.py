@@ -1,6 +1,6 @@
-"""Stages: what the C call of a straight piece does, one after the other.
+"""Stages: the parts of the C call of a straight piece, which run one after the other.
 
-A place is a block of memory and an offset in bytes.  Blocks 0, 1, ... are given to the call; -1, -2, ... are the table's own.
+A place is a block of memory and an offset in bytes.  Blocks 0, 1, ... are passed to the call; blocks -1, -2, ... belong to the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LaunchStage:
 
 @dataclass(slots=True)
 class Jump:
-    """Goes on at the stage `target` if the bool at `condition` is false, or if there is none."""
+    """Continue at the stage `target` if the bool at `condition` is false, or if there is no condition."""
 
     node: Node
     condition: BufferPlace | None

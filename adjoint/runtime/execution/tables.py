@@ -1,17 +1,17 @@
 """Tables: the launches of a straight piece, with the branches and loops nested in it, run by one C call.
 
-A table holds, for each launch, its bound kernel and where its operands are: in which block of memory, at which offset.  The blocks of a
-run are the arena, the values that come from outside, and the results that are used outside.
+A table holds, for each launch, its bound kernel and the places of its operands: a block of memory and an offset.  The blocks of a run are
+the arena, the values that come from outside, and the results that are used outside.
 
 A call with a loop returns to Python from time to time, so that it can be interrupted.
 
 State is read before the call and written after it, in the order of the program.  A new value that is handed over becomes the tensor's
-memory, without a copy; one that is computed in place is in it already (`in_place.py`).
+memory, without a copy; a value computed in place is in that memory already (`in_place.py`).
 
-A table is made when its piece is first reached, so that a branch which is never taken compiles nothing.
+A table is made when its piece is first reached, so that a branch that is never taken compiles nothing.
 
-Where a function is straight pieces in a row, their tables are run by one function (`written_calls`), which is given the arguments and
-returns the result: no list of values is made.
+If a function is a row of straight pieces, one function runs their tables (`written_calls`): it takes the arguments and returns the result,
+without a list of values.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = ["PieceTable", "Variables", "table_step"]
 
 
 _STEP_BITS = 32
-"""`adjoint_run` returns the index of the step that failed, shifted by so many bits, plus its status."""
+"""`adjoint_run` returns the index of the failed step, shifted by this many bits, plus its status."""
 
 _MOST_OPERANDS = 6
-"""Operands and results of a kernel that is launched with pointers as arguments."""
+"""Limit of the buffers of a kernel that is launched with pointers as arguments."""
 
 def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
@@ -63,8 +63,8 @@ def table_step(
     operands  for each entry the positions of its operands
     tensors   the positions that hold tensors; the others hold memory
     state     the tensors that it reads and writes, by symbol
-    explanations  what raises the exceptions of its checks
-    run       the run that reached the piece: an exception gets a note with the line of the launch that cannot be made
+    explanations  the functions that raise the exceptions of its checks, by symbol
+    run       the run that reached the piece: an exception gets a note with the line of the launch whose kernel cannot be made
     """
     prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
     table = PieceTable(piece, slots, tensors, state, explanations).filled(operands, run)
@@ -72,11 +72,11 @@ def table_step(
 
 
 class Variables(PythonText):
-    """The variables of a function of its own: each value around its pieces is in one.
+    """The variables of a generated function that runs one or more tables: each value around the pieces is in one.
 
-    arguments  those of the function's arguments, which are tensors
-    constants  by position
-    tables     how many tables there are
+    arguments  the variables of the function's arguments, which are tensors
+    constants  the constants, by position
+    tables     the number of tables so far
     """
 
     def __init__(self, arguments: Sequence[str], constants: Mapping[int, Any]):
@@ -89,7 +89,7 @@ class Variables(PythonText):
         return self.arguments[position] if position < len(self.arguments) else f"v{position}"
 
     def memory(self, position: int, tensor: bool) -> str:
-        """Return the expression for the memory of such a value; `tensor` if it is held as a tensor."""
+        """Return the expression for the memory of the value at a position; `tensor` is True if the value is held as a tensor."""
         constant = self.constants.get(position)
         if constant is not None:
             self.objects[f"m{position}"] = constant.memory if tensor else constant
@@ -98,24 +98,24 @@ class Variables(PythonText):
 
 
 class PieceTable:
-    """A table while it is made.
+    """Builds the table of one straight piece, and the statements that run it.
 
-    blocks  for each block of memory the Python expression that gives it
-    places  by position or slot, the block and the offset of its buffer
-    names   by slot, the local variable that holds the memory of a result used outside, or of what it is an alias of
-    states  by symbol, the local variable that holds its tensor
-    current by symbol, the position of the value that it has
-    same    by slot of a value that is read after a write, the position of what was written
-    done    for each write, how many stages come before it, and the statement that makes it
-    shared  for the block of a result computed in place, the block of what it replaces
-    own     the blocks that only the table uses
-    given_on  the slots of the piece whose memory is used after it, by this name or another one
-    stacks  how many stacks only the table uses
+    blocks  for each block of memory, a Python expression for it
+    places  for each position or slot, the block and the offset of its buffer
+    names   for each slot, the local variable that holds the memory of a result used outside, or of the operand that it is an alias of
+    states  for each symbol, the local variable that holds its tensor
+    current for each symbol, the position of its present value
+    same    for each slot read after a write, the position of the written value
+    done    for each write, the number of stages before it, and the statement that makes it
+    shared  for the block of a result computed in place, the block of the value that it replaces
+    own     the blocks that belong to the table
+    given_on  the slots whose memory is used after the piece, by this name or another one
+    stacks  the number of stacks that only the table uses
     plans   the kernels of each launch
-    numbers those that Python computes
+    numbers the numbers that Python computes
 
-    around  the variables of a function of its own; None: its step finds the values around it in a list
-    suffix  ends the names of what only this table of a function has
+    around  the variables of a generated function; None if the step finds values in a list
+    suffix  the ending of names that are unique to this table within a function
     """
 
     def __init__(
@@ -149,7 +149,9 @@ class PieceTable:
 
     @collector.paused(lasting=False)
     def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:
-        """Append the entries of the piece; return the table, None if one of the ops has no kernel.  For the arguments see `table_step`."""
+        """Append the entries of the piece, and return the table; None if one of the ops has no kernel.  For the parameters see
+        `table_step`.
+        """
         plans: dict[Launch, OpPlan] = {}
         for launch in self.piece.launches:
             try:
@@ -178,7 +180,7 @@ class PieceTable:
 
     # -- state --------------------------------------------------------------------------------------------------------
     def read(self, entry: Access) -> None:
-        """Append a read.  After a write in the same piece it is the value written."""
+        """Append a read of state; after a write in the same piece it yields the written value."""
         symbol, (slot,) = entry.node.op.symbol, entry.results
         tensor = self.tensor(entry)
         if symbol in self.current:
@@ -191,7 +193,7 @@ class PieceTable:
             self.after.append(f"{self.value(slot)} = {tensor if slot in self.tensors else self.name(slot)}")
 
     def write(self, entry: Access, operands: Sequence[int]) -> None:
-        """Append a write."""
+        """Append a write of state."""
         (slot,), (position,) = entry.operands, operands
         tensor, memory = self.tensor(entry), self.name(position)
         self.current[entry.node.op.symbol] = self.same.get(position, position)
@@ -228,7 +230,7 @@ class PieceTable:
                 self.after.append(f"{self.value(slot)} = {f'read{slot}' if slot in self.tensors else f'm{slot}'}")
 
     def tensor(self, entry: Access) -> str:
-        """Return the variable that holds the tensor of an access; the run leaves the graph if it has another type by now."""
+        """Return the variable that holds the tensor of an access; the run leaves the graph there if the tensor's type has changed."""
         symbol = entry.node.op.symbol
         if symbol not in self.states:
             name = self.states[symbol] = self.own_name(f"t{len(self.states)}")
@@ -268,7 +270,7 @@ class PieceTable:
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
-        """Append what a node does to a stack."""
+        """Append the stages of a node on a stack."""
         given = [self.place(position) for position in operands]
         if continues(entry):
             stack = entry.results[0]
@@ -289,7 +291,7 @@ class PieceTable:
         for read in entry.reads:
             self.read(read)
         for position in operands:
-            self.place(position)  # before the state gets other memory, which it is to be written in
+            self.place(position)  # before the state gets other memory, into which it is to be written
         written = {access.node.op.symbol: self.written(access) for access in entry.writes}
         for slot in entry.results:
             self.define(slot)
@@ -306,7 +308,7 @@ class PieceTable:
         return self.blocks.index(name), 0
 
     def place(self, position: int) -> BufferPlace:
-        """Return the block and the offset of an operand."""
+        """Return the block and the offset of the value at a position."""
         position = self.same.get(position, position)
         if position not in self.places:
             self.places[position] = self.block(self.name(position))
@@ -357,7 +359,10 @@ class PieceTable:
         return self.places[slot]
 
     def alone(self, slot: int) -> str:
-        """Return the expression for the memory of state that a result is computed in, up to where it needs its own; empty if it does."""
+        """Return the beginning of an expression for the memory of a result that may be computed in place; "" if it needs its own memory.
+
+        The expression yields the state's memory if only the tensor holds that; what to use otherwise is still to be appended.
+        """
         before = self.writes.in_place.get(slot)
         if before is None:
             return ""
@@ -365,17 +370,23 @@ class PieceTable:
         if symbol is None:
             return f"{self.names[before]} if True"  # an earlier result that is handed over to the same tensor
         tensor = self.states[symbol]
-        # A value of the same state that was read in an earlier piece, and that nothing needs any more: `values` and a variable hold it.
+        # An earlier piece may have read the same state into a value that is not needed any more; `values` and a variable still refer to it.
         gone = [f" + 2 * (m{i} is m{before})" for i in self.writes.gone[slot] if i not in self.tensors and i in self.names]
         return f"m{before} if holders({tensor}.memory) <= {OF_ATTRIBUTE + 1}{''.join(gone)}"
 
     def allocate(self, name: str, nbytes: int, first: str = "") -> None:
-        """Allocate memory, unless the expression `first` gives some."""
+        """Append the allocation of memory.
+
+        first  the beginning of an expression that may yield other memory instead
+        """
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)
         self.before.append(f"{name} = {first}{' else ' if first else ''}allocate_{name}(size_{name})")
 
     def store(self, slot: int, *, stopped: bool = False) -> None:
-        """Give a result to what comes after the piece, if that needs it; no hook can be registered on one of `stop_gradient`."""
+        """Append the statements that pass a result on to what follows the piece, if it is needed there.
+
+        stopped  True for a result of `stop_gradient`, on which no hook can be registered
+        """
         if slot not in self.piece.kept:
             return
         if slot not in self.tensors:
@@ -408,13 +419,16 @@ class PieceTable:
         return type_
 
     def step(self) -> Step:
-        """Return the step.  Its function is compiled from text: one for just these values is faster than one that looks at each."""
+        """Return the step that runs the table.  It is generated code, which is faster than a loop over the values."""
         self.call()
         freed = [f"values[{slot}] = None" for slot in self.freed()]
         return function_of("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
     def part(self, *, last: bool) -> list[str]:
-        """Return the statements of the piece in a function of its own; what it lets go of stays up to the end in the last one."""
+        """Return the statements of the piece for a function of its own.
+
+        last  True for the last piece of the function: there, variables need not be freed
+        """
         self.call(alone=True)
         if last:
             return self.statements()
@@ -424,18 +438,18 @@ class PieceTable:
         return [*self.statements(), *(f"{name} = None" for name in gone)]
 
     def freed(self) -> list[int]:
-        """Return the slots of values from around the piece that nothing reads after it."""
+        """Return the slots of values from outside of the piece that are not read after it."""
         own = {slot for entry in self.piece.entries for slot in entry.results}
         return [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
 
     def own_name(self, name: str) -> str:
-        """Return the name of what only this table of a function has."""
+        """Return a name that is unique to this table within a function."""
         return f"{name}{self.suffix}"
 
     def call(self, *, alone: bool = False) -> None:
         """Append the C call.
 
-        alone  True if a single kernel may be launched by itself: then a failure is the kernel's status
+        alone  True if a single kernel may be launched directly, so that a failure is the kernel's own status
         """
         if not self.stages:
             return
@@ -477,7 +491,7 @@ class PieceTable:
         self.before.append(f"    raise {failure}(failed, run, {given})")
 
     def resumed(self) -> list[str]:
-        """Return the statements that run a table with branches, and come back here from time to time."""
+        """Return the statements that run a table with branches; they return to Python from time to time."""
         library, blocks = machine().library, ", ".join(self.blocks)
         arena, table, interrupted = self.blocks[0], self.own_name("table"), self.own_name("interrupted")
         self.made |= {"new_blocks": functools.partial(ffi.new, ffi.typeof("void *[]")), "place": library.adjoint_place,
@@ -496,11 +510,11 @@ class PieceTable:
         ]
 
     def statements(self) -> list[str]:
-        """Return the statements of a run: what comes before the call and the call, the writes of state, and what comes after."""
+        """Return the statements of a run: everything up to and including the call, the writes of state, and what follows them."""
         return [*self.before, *(statement for _, statement in self.done), *self.after]
 
     def packed(self) -> list[TableStep]:
-        """Return the stages as steps of a table of the run-time library."""
+        """Return the stages as steps of a table, as the run-time library takes them."""
         steps: list[TableStep] = []
         for stage, batch in zip(self.stages, batches(self.stages, self.shared, self.own.bytes), strict=True):
             match stage:
@@ -520,7 +534,7 @@ class PieceTable:
             node = stage.node
             raised = watching.failure(getattr(stage, "failure", None) or node.op.failure, failed & (1 << _STEP_BITS) - 1)
             if isinstance(stage, LaunchStage) and isinstance(node.op, Check):
-                # The table's own blocks are behind those that are given.
+                # The table's own blocks come after the blocks that were passed in.
                 places = [(blocks[block if block >= 0 else count - 1 - block], offset) for block, offset in stage.places]
                 operands = [_copied(tensor_type(x), *place) for x, place in zip(node.operands, places)]
                 raised = explained(raised, node, operands, explanations)
@@ -539,7 +553,7 @@ class PieceTable:
 
 
 def _alone(tensor: Tensor) -> Any:
-    """Give a tensor memory that nothing else holds, with the same numbers; return it."""
+    """Move a tensor's numbers to memory that nothing else holds; return that memory."""
     tensor.memory = memory = _bytes_of(tensor.memory, tensor.type.nbytes)
     return memory
 
@@ -559,5 +573,5 @@ def _given_on(piece: Straight) -> set[int]:
 
 
 def _copied(type_: TensorType, block: Any, offset: int) -> Tensor:
-    """Return a tensor with a copy of the bytes in a block."""
+    """Return a tensor with a copy of the bytes at an offset of a block."""
     return wrap(type_, _bytes_of(ffi.cast("char *", block) + offset, type_.nbytes))

@@ -1,4 +1,4 @@
-"""IR text as callable functions: `load_ir` turns it into functions on tensors, run by kernels."""
+"""IR text as callable functions: `load_ir` turns text into functions on tensors, run by kernels."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Loaded:
     """A callable module of the IR: `loaded(x, y)` runs its first function, `loaded["f"](x)` the function `f`.
 
     module  the IR
-    state   Tensors, the parameters by symbol; `write!` sets them
+    state   the Tensors of the module's parameters, by symbol; `write!` sets them
     hosts   Python callables by symbol
-    needed  the symbols of hosts that must be given: a check raises its exception without one
+    needed  the symbols of hosts that must be given; a check does without, since it then raises its own exception
     """
 
     def __init__(self, module: Module, state: MutableMapping[str, Tensor], hosts: Mapping[str, Callable[..., Any]]):
@@ -92,7 +92,7 @@ class Loaded:
 
 
 class _Hosts(Interpreter):
-    """Calls Python with tensors, by the interpreter's protocol."""
+    """Calls the Python hosts of a module with tensors, by the interpreter's protocol."""
 
     def zeros(self, type_: TensorType) -> Tensor:
         return zeros(type_)
@@ -128,7 +128,7 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 
 
 def _each(function: Callable[[Node, Listed[Tensor]], Listed[Any]]) -> Maker:
-    """Return a maker of steps that compute the results of a node from its operands."""
+    """Return a maker of steps that compute the results of a node with a Python function of its operands."""
 
     def maker(bound: Bound) -> Step:
         node, held = bound.node, bound.held
@@ -163,7 +163,7 @@ def load_ir(
     hosts  Python callables by symbol, with the signatures that the interpreter uses
     state  initial values of the module's parameters by symbol; zeros by default
 
-    Gradients that the text takes inside of functions, `gradient` and `record` nodes, are expanded by the pass `differentiate`.
+    Gradients inside of the text (`gradient` and `record` nodes) are expanded by the pass `differentiate`.
 
     CompileError for a text with a mistake; ValueError for state of another type than its parameter.
     """

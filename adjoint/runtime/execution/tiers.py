@@ -1,10 +1,10 @@
-"""Tiers: a bound plan runs the kernels of its nodes at first, and fused kernels once these are compiled.
+"""Tiers: a bound plan at first runs the kernels of its nodes, and later fused kernels, once these are compiled.
 
     the first runs    the kernels that eager mode has
     after the third   elementwise nodes are fused and their kernels compiled, in another thread and at a low priority
     when ready        the next run uses them; no run is interrupted, and no bit changes
 
-A fused kernel that the compiler refuses leaves its nodes as they were.
+If the compiler refuses a fused kernel, its nodes stay separate.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RUNS = 3
 
 
 class Runnable(Protocol):
-    """A form that can be run."""
+    """A form of a plan that can be run."""
 
     @property
     def takes(self) -> frozenset[int] | None: ...
@@ -48,26 +48,27 @@ class Runnable(Protocol):
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a call, if there is one; for the arguments see `call_functions.call_function`."""
+        """Return a function that does a whole call; None if there is none.  For the parameters see `call_functions.call_function`."""
         ...
 
 
 class Tiered(Protocol):
-    """What has forms, each in an attribute."""
+    """An object that has forms of plans, each in an attribute."""
 
     def bound(self, plan: Plan) -> Runnable:
         """Return a form of a plan."""
         ...
 
     def use(self, name: str, form: Runnable) -> None:
-        """Take a form for all runs that begin from now on; `name` is the attribute that holds it."""
+        """Use a form for all runs that begin from now on; `name` is the attribute that holds it."""
         ...
 
 
 class FirstForm:
-    """The form that a plan has at first.  It counts its runs, asks for fused kernels, and stays until it is known whether there are any.
+    """The first form of a plan.  It counts its runs, requests fused kernels, and is used until these are ready or known not to exist.
 
-    After these runs it is called by one function (`function_of_calls`).  Callers keep it; it asks whether this is still the form.
+    After the first runs one function does a whole call with it (`function_of_calls`).  Callers keep that function; it checks whether this
+    form is still in use.
     """
 
     __slots__ = ("_form", "_name", "_next", "_of", "_plan", "_runs", "_settled", "takes")
@@ -75,9 +76,9 @@ class FirstForm:
     def __init__(self, form: Runnable, plan: Plan, of: Tiered, name: str):
         self._form, self._plan, self._of, self._name, self._runs = form, plan, weakref.ref(of), name, 0
         self._settled: tuple[bool | str, int] | None = None
-        """The `background_compile` and the process for which `_settle` has run: a forked child has no thread that fuses."""
+        """The setting `background_compile` and the process id for which `_settle` has run: a forked child has no thread that fuses."""
         self._next: Runnable | None = None
-        """The form that is used by now."""
+        """The form that has replaced this one; None while this one is in use."""
         self.takes = form.takes
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]:
@@ -93,14 +94,14 @@ class FirstForm:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return the function that does a call for as long as this is the form; None before it has run some times."""
+        """Return a function that does a whole call as long as this form is in use; None before the form has run some times."""
         return None if self._settled is None else self._form.function_of_calls(call, partial(self._fits, self._settled[0], fits), hosts)
 
     def _fits(self, chosen: bool | str, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
 
     def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
-        """Do what the setting asks for; return the form of this run."""
+        """Do what the setting `background_compile` asks for; return the form for this run."""
         kernels = machine().kernels
         if chosen == "wait" or (chosen is True and kernels is None):
             self._end(of, self._form)
@@ -117,7 +118,7 @@ class FirstForm:
         if of is None or self._next is not None:
             return
         form = None
-        with suppress(UserWarning):  # where warnings are errors: nothing that the user computes depends on it
+        with suppress(UserWarning):  # where warnings are errors: the results of the program do not depend on fusing
             try:
                 form = self._fused(of, waited_for=False)
             except Exception as fault:
@@ -127,7 +128,7 @@ class FirstForm:
             self._end(of, self._form)
 
     def _fused(self, of: Tiered, *, waited_for: bool) -> Runnable | None:
-        """Return the form with fused kernels, which is used from now on; None if there is nothing to fuse."""
+        """Return the form with fused kernels, after making it the one in use; None if there is nothing to fuse."""
         plan = fused_plan(self._plan, waited_for=waited_for)
         if plan is None:
             return None
@@ -144,7 +145,7 @@ class FirstForm:
 def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
     """Return the plan of a function with fused nodes, whose kernels are compiled; None if there is nothing to fuse.
 
-    waited_for  True: they are compiled by all processors; False: at a low priority
+    waited_for  True: all processors compile, since somebody waits; False: one compiles at a low priority
     """
     kernels = machine().kernels
     if kernels is None:

@@ -1,7 +1,7 @@
-"""The text of a call function: straight pieces in a row, with their C calls, and calls of Python between them that can be written out.
+"""The text of a call function: a row of straight pieces with their C calls, and calls of Python between them.
 
     def function(a0):
-        if not (type(a0) is Tensor and a0.type is known0): return NOT_RUN         the call, and what else must hold
+        if not (type(a0) is Tensor and a0.type is known0): return NOT_RUN         the arguments, and other conditions
         m3 = allocate_m3(size_m3)                                                 a straight piece
         failed = adjoint_run(table, [arena, a0.memory, m3])
         ...
@@ -32,14 +32,14 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Part", "Results", "StraightPart", "Text", "WrittenStep", "written_call"]
 
 Results = Sequence[tuple[int, TensorType | None]]
-"""The positions of a function's results, with the type of one that is held as memory."""
+"""The positions of a function's results, each with its type if it is held as memory, else None."""
 
 _MOST_LAUNCHES = 64
-"""Launches for which a function of its own is compiled: where there are more, the time of Python around the calls does not count."""
+"""Limit of the launches of a function that is written as text: for longer ones Python's time around the calls does not matter."""
 
 
 class StraightPart(NamedTuple):
-    """A straight piece, as it is bound: for the others see `tables.table_step`."""
+    """A straight piece that has been bound; for the fields see `tables.table_step`."""
 
     piece: Straight
     operands: Sequence[tuple[int, ...]]
@@ -50,10 +50,10 @@ class StraightPart(NamedTuple):
 
 
 class WrittenStep:
-    """A step that calls Python, which can be written out as well.
+    """A step that calls Python, and that can also be written as text.
 
-    node  the node that it is the step of
-    run_of_its_own  True if it needs more of a run than `Run` has
+    node  the node that it runs
+    run_of_its_own  True if it needs a subclass of `Run`
     """
 
     run_of_its_own = False
@@ -66,24 +66,24 @@ class WrittenStep:
         raise NotImplementedError
 
     def write(self, text: Text) -> Sequence[str]:
-        """Return the statements that do the same."""
+        """Return statements that do the same as the step."""
         raise NotImplementedError
 
 
 class Part(NamedTuple):
-    """A part of a function: a straight piece or a step, and the positions of values that nothing reads after the step."""
+    """A part of a function: a straight piece or a step, and the positions of values that are not read after the step."""
 
     of: StraightPart | WrittenStep
     freed: Sequence[int] = ()
 
 
 class Text(Variables):
-    """What the parts of a text know of each other.
+    """The text of one call function, as its parts share it.
 
-    given   the expression of the call's arguments, as `(args, kwargs)`
-    made    the variables that steps have assigned, by what they stand for
-    results by number, those of results that steps have made
-    called  the statements that call Python for a node, with its location
+    given   the expression for the call's arguments, as `(args, kwargs)`
+    made    the variables that steps have assigned, by what they represent
+    results the variables of results that steps have made, by the number of the result
+    called  the statements that call Python for a node, each with the node's location
     """
 
     def __init__(self, call: CallText, constants: Mapping[int, Any]):
@@ -98,12 +98,13 @@ class Text(Variables):
 def written_call(
     parts: Sequence[Part], template: Sequence[Any], results: Results, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None
 ) -> Callable[..., Any] | None:
-    """Return the function of a call; None if one of its ops has no kernel, or if it is long.
+    """Return a function that does a whole call; None if one of its ops has no kernel, or if it has too many launches.
 
-    parts     all of the function
+    parts     the parts of the function, in order
     template  the constants, at their positions
     results   the positions of the results
-    fits      True if it may run on these arguments now; None: it always may
+    call      the text of the call
+    fits      returns True if the function may run on these arguments now; None if it always may
     """
     pieces = [part.of.piece for part in parts if isinstance(part.of, StraightPart)]
     if sum(len(piece.launches) for piece in pieces) > _MOST_LAUNCHES:
@@ -128,13 +129,13 @@ def written_call(
 
 
 def _noting(text: Text, node: Node, statements: Sequence[str]) -> list[str]:
-    """Return statements from which an exception gets a note with the line of a node."""
+    """Return statements in which an exception gets a note with the line of a node."""
     return ["try:", *(f"    {statement}" for statement in statements or ("pass",)),
             "except BaseException as raised:", f"    (run or Run(None)).note(raised, {text.object(node)})", "    raise"]
 
 
 def _result(text: Text, number: int, position: int, type_: TensorType | None) -> list[str]:
-    """Return the statements that assign a result."""
+    """Return the statements that assign the result with this number."""
     if type_ is None or number in text.results:
         return [f"leaf{number} = {text.results.get(number) or text.value(position)}"]
     known = text.object(type_)

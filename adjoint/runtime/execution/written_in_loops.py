@@ -1,9 +1,9 @@
-"""State that nested control flow writes: it is read and written where the tensor has it.
+"""State that nested control flow writes: it is read and written directly in the tensor's memory.
 
     for i ... { r = read @w; g = ..(r); v = sub(r, g); write! @w(v) }
 
-Before the call the tensor is made the only holder of its memory.  A write copies the new value there, so that the state is that of eager
-mode at any time, also if the call fails or is interrupted.  A value that was read is this memory, or a copy if it is needed after a
+Before the call the tensor is made the only holder of its memory.  A write copies the new value there, so that at any time the state is that
+of eager mode, even if the call fails or is interrupted.  A value that was read is this memory itself, or a copy if it is needed after a
 write.
 """
 
@@ -24,7 +24,7 @@ def symbols_written(control: Control) -> set[str]:
 
 
 def copied_reads(control: Control) -> set[int]:
-    """Return the slots that are read in the regions of a node and needed after their state was written there."""
+    """Return the slots that are read in the regions of a node and still needed after their state has been written there."""
     return {slot for block in control.blocks for slot in _copied(block)}
 
 

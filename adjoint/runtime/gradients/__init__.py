@@ -2,7 +2,7 @@
 
     argument_copy    copies of arguments, and writing changes back to the caller's containers
     trie             all recorded paths, and the adjoints built from them
-    path             what a path defines, and how its next step is made
+    path             the values that a path defines, and how its next step is made
     extended         the pieces that a tape has recorded by one call
     tape             the recording of one thread while a gradient is taken
     awaited          a tape that is made when it is first used

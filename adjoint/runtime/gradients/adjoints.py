@@ -1,6 +1,6 @@
 """Programs: the adjoint of a path, ready to run.
 
-A program is built once, when the tape first ends at a step of the trie, and cached there.  It runs as a bound plan: on memory, with new
+A program is built when a tape first ends at a step of the trie, and cached there.  It runs as a bound plan: normally on memory, with new
 tensors for each hook or bprop; inside another gradient on tensors, so that the adjoint itself is recorded.
 """
 
@@ -35,12 +35,12 @@ _PROGRAM, _NODE = 2000, 900
 
 
 class Program:
-    """The adjoint of a path.
+    """The adjoint of a path, ready to run.
 
     function  the adjoint as IR: residuals, then cotangents -> gradients
-    sources   slots of the residuals, in the order of the parameters
-    hosts     for each symbol, the position among the hosts of a tape
-    missing   for each wanted leaf, True if it has no cotangent (its gradient is zeros)
+    sources   the tape's slots of the residuals, in the order of the parameters
+    hosts     the index of each host among the hosts of a tape, by symbol
+    missing   for each wanted leaf, True if nothing flows to it, so that its gradient is zeros
     """
 
     def __init__(self, function: Function, sources: Listed[int], hosts: dict[str, int], missing: tuple[bool, ...]):
@@ -54,7 +54,7 @@ class Program:
         return self._bound_plan
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """Return the gradients of the leaves that have one.  Recording is off meanwhile, so that hooks may compute anything."""
+        """Return the gradients of the leaves that have one.  Nothing is recorded meanwhile, so that hooks may compute anything."""
         return (self._bound_plan or self._bind()).quiet.run(self._given(tape, cotangents), Run(None, tape.hosts))
 
     def _given(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Any]:
@@ -67,13 +67,19 @@ class Program:
 
     def repeated(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], maker: Callable[[dict[str, int]], Maker], run: Run,
                  ) -> list[Tensor]:
-        """Return what `gradients` does where each host call is a step by `maker`, which is given the positions of the hosts."""
+        """Return the gradients as `gradients` does, with a step of another kind for each host call.
+
+        maker  takes the indices of the hosts by symbol, and returns the maker of these steps
+        run    the run, with the hosts
+        """
         make = maker(self.hosts)
         bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
         return self._with_zeros(bound.quiet.run(self._given(tape, cotangents), run), tape, wanted)
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """Return the same gradients, with every op recorded on the enclosing gradient's tape or added to the graph that is being made."""
+        """Return the same gradients as `run`, recording each op on the enclosing gradient's tape, or adding it to the graph that is being
+        made.
+        """
         values, around = tape.values, state.tracer
         assert around is not None
         if tape.extended:
@@ -88,7 +94,10 @@ class Program:
             around.adjoint_of = None
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
-        """Return a gradient for each of the wanted slots, zeros where nothing flows."""
+        """Return a gradient for each of the wanted slots, zeros where nothing flows.
+
+        recorded  True: inside of another gradient or graph, which records the ops
+        """
         if state.eager:
             return not_eagerly(self.gradients, tape, wanted, cotangents, recorded=recorded)
         return self._with_zeros(self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents), tape, wanted)
@@ -102,9 +111,9 @@ class Program:
 
 # -- hosts -----------------------------------------------------------------------------------------------------------------
 def adjoint_makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of an adjoint's host calls, which look their function up among the run's hosts each time.
+    """Return the makers of an adjoint's host calls; the steps look up their functions among the run's hosts each time.
 
-    hosts  for each symbol, the position among the hosts of a run
+    hosts  the index of each host, by symbol
     """
     make = functools.partial(_step, hosts)
     return {Callback: make, CellCallback: make, Bprop: make}
@@ -140,7 +149,7 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
 
 
 def _held(bound: Bound, position: int) -> Step:
-    """Return the step of a host of which some operands or results are held as tensors: Python is given others all the same."""
+    """Return the step of a host call for which some values are held as tensors: Python gets new tensor objects nevertheless."""
     count = len(bound.operands)
     given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))
     made, call = tuple(zip(bound.results, bound.held[count:], strict=True)), _host(bound.node, position)
@@ -183,7 +192,7 @@ def _after_cell(bound: Bound, position: int) -> Step:
 
 
 def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Tensor]]:
-    """Return the function of a host op, which looks its Python callable up among the run's hosts each time."""
+    """Return a function that does a host call: it looks up the Python callable among the run's hosts each time."""
     op, loc = node.op, node.loc
     match op:
         case Callback(kind="tensor"):
@@ -228,7 +237,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
 
 
 def _spread(given: Listed[Any], present: Listed[bool]) -> tuple[Any, ...]:
-    """Return the entries at their positions, with None for the absent ones."""
+    """Return a tuple with the given entries at the positions that are present, and None at the others."""
     left = iter(given)
     return tuple(next(left) if here else None for here in present)
 
@@ -238,7 +247,7 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
 
 
 def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    """Return the adjoint of the path since `start`: gradients of `outputs` with respect to the slots `wanted`."""
+    """Return the adjoint of the path since `start`: the gradients of `outputs` with respect to the slots `wanted`."""
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
     if program is None:
@@ -262,6 +271,6 @@ def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[
 
 
 def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
-    """Return gradients of the wanted slots, zeros where nothing flows; recorded if inside another gradient."""
+    """Return the gradients of the wanted slots, zeros where nothing flows; inside of another gradient they are recorded."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)

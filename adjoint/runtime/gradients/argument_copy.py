@@ -1,4 +1,4 @@
-"""Copies of arguments with other tensors in them, and writing back what a function changes in their lists and dicts."""
+"""Copies of arguments with other tensors in them; changes that a function makes to copied lists and dicts are written back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ArgumentCopy:
 
     def __init__(self, argument: Any, change: Callable[[Any], Any]):
         self._containers: list[_Container] = []
-        """The argument's containers, inner ones before outer ones."""
+        """The containers in the argument, inner ones before outer ones."""
         if not issubclass(type(argument), CONTAINERS):
             self.value, self.given = change(argument), argument
             return
@@ -35,7 +35,7 @@ class ArgumentCopy:
             raise endless(argument) from None
 
     def _copied(self, original: Any, change: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return the copy of a container, and the container as it is now."""
+        """Return a copy of a container, and the container's present contents as a container of the same kind."""
         kind = type(original)
         parts: Sequence[Any] = original if kind is tuple else [*(items(original) or ())]
         new: list[Any] = []
@@ -69,7 +69,7 @@ class ArgumentCopy:
         return False
 
     def write_back(self) -> None:
-        """Apply the copy's changes to the argument, with copies replaced by their originals at any depth."""
+        """Apply the changes made to the copy to the argument itself, with copies replaced by their originals at any depth."""
         if not self.is_changed:
             return
         changed = [container for container in self._containers if container.is_changed]
@@ -82,7 +82,7 @@ class ArgumentCopy:
 
 
 class _Container:
-    """A container of an argument, its copy, and the initial contents of both."""
+    """A container in an argument, its copy, and the initial contents of both."""
 
     __slots__ = ("copy", "names", "new", "original", "parts")
 
@@ -103,7 +103,7 @@ class _Container:
 
 
 class _Originals:
-    """The originals by the ids of their copies."""
+    """Finds originals by the ids of their copies."""
 
     def __init__(self) -> None:
         self.known: dict[int, Any] = {}
@@ -112,10 +112,10 @@ class _Originals:
         return [self.of(part) for part in items(container) or ()]
 
     def of(self, part: Any) -> Any:
-        """Return the original of a copy.
+        """Return the original of a copy; return any other object itself.
 
-        In a container that the function has made, copies are replaced too: a list, dict or deque is changed in place, a tuple is
-        made anew.
+        In a container that the function has made, copies are replaced by originals too: in place in a list, dict or deque; in a new object
+        for a tuple.
         """
         if id(part) in self.known:
             return self.known[id(part)]

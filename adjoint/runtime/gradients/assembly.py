@@ -1,4 +1,4 @@
-"""The IR of what a tape has recorded, and its adjoint."""
+"""Turn what a tape has recorded into IR, and make its adjoint."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Assembled", "adjoint_of", "assembled"]
 class Assembled:
     """A part of a path as IR.
 
-    nodes    its nodes; they use values of the path before it, and those that nothing on the path defines
+    nodes    its nodes; they may use values of the path before it, and values that no step of the path defines
     results  the values of the slots that are wanted at its end
-    slots    value -> slot
-    hosts    symbol -> position among the tape's hosts
+    slots    value -> slot of the tape
+    hosts    symbol -> index among the tape's hosts
     """
 
     nodes: tuple[Node, ...]
@@ -31,7 +31,7 @@ class Assembled:
 
 
 def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
-    """Return the steps of the path after `start` as IR; `wanted` are slots that are needed at its end."""
+    """Return the steps of the path after `start` as IR; `wanted` are the slots that are needed at its end."""
     slots = {value: slot for slot, value in enumerate(path.values)}
     region, copies = with_escapes(Region((), tuple(path.nodes(start)), tuple([path.values[slot] for slot in wanted])))
     slots.update((copy, slots[value]) for copy, value in copies.items())

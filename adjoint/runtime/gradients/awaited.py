@@ -1,7 +1,7 @@
 """A tape that is made when it is first used.
 
-A graph that is differentiated as a whole needs no tape.  The hooks that it calls may do anything that a tape must know: compute with the
-tensors that they are given, write to them, register hooks on them, call cells.  While they run, this stands in the place of the tape.
+A graph that is differentiated as a whole needs no tape.  But hooks that it calls may do things that a tape must know: compute with their
+tensors, write to them, register hooks on them, call cells.  While hooks run, an AwaitedTape takes the place of the tape.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _set = object.__setattr__
 
 
 class AwaitedTape:
-    """Passes on everything to a tape, which it makes first."""
+    """Passes everything on to a tape, which it makes at the first use."""
 
     emits: Literal[False] = False
     _made: Tape | None = None

@@ -13,8 +13,8 @@
 
     y = Clipped.apply(x)
 
-The tape and graphs see a cell with a `bprop`: construct runs `forward` inside `_no_grad` and returns the contents of the context along
-with the result, so that `bprop` gets both.
+To the tape and to graphs it is a cell with a `bprop`.  The cell's construct runs `forward` inside `_no_grad` and returns the contents of
+the context along with the result, so that `bprop` gets both.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = ["Function"]
 
 
 class Function:
-    """The base of functions with their own backward pass: subclass it, and call `apply`.
+    """The base class of functions with their own backward pass: subclass it, and call `apply`.
 
-    forward(ctx, *args)          compute the result, inside `_no_grad`: a Tensor, or a tuple of Tensors and other values.  Hooks in it
+    forward(ctx, *args)          computes the result, inside `_no_grad`: a Tensor, or a tuple of Tensors and other values.  Hooks in it
                                  do not run
-    backward(ctx, *gradients)    return a gradient for each argument of forward: a Tensor, or None for zeros and for an argument that
-                                 is no Tensor; a single gradient needs no tuple.  `gradients` has an entry for each entry of the
-                                 result, None for what is no Tensor
+    backward(ctx, *gradients)    returns a gradient for each argument of forward: a Tensor, or None for zeros and for an argument that
+                                 is not a Tensor; a single gradient needs no tuple.  `gradients` has an entry for each entry of the
+                                 result, None for an entry that is not a Tensor
     setup_context(ctx, inputs, output)
                                  optional: if defined, forward is called without `ctx`, and setup_context after it with the inputs and
                                  the output of forward
@@ -83,14 +83,14 @@ class Function:
         self._keep("saved_tensors", tensors)
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Declare the arguments that `forward` writes in place and returns.  RuntimeError for an argument that is no Tensor."""
+        """Declare the arguments that `forward` writes in place and returns.  RuntimeError for an argument that is not a Tensor."""
         for x in args:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"element of dirty_tensors should be a tensor, but get a {type(x).__name__}")
         self._keep("dirty_tensors", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Declare the results that are constant for every gradient."""
+        """Declare results that no gradient flows through."""
         self._keep("non_differentiable", args)
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -143,7 +143,7 @@ Function.__name__ = Function.__qualname__ = "_Function"
 
 
 class CustomFunction(Cell):
-    """A `_Function` as a cell: its `bprop` is `backward`."""
+    """A `_Function` as a cell, whose `bprop` is `backward`."""
 
     takes_absent = True
 
@@ -191,7 +191,10 @@ class CustomFunction(Cell):
 
     def _dirty(self, context: Function, own: Sequence[Any], written: Sequence[int],
                entries: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
-        """Return the arguments that are written in place, each with the index of the result that returns it."""
+        """Return the arguments that are written in place, each with the index of the result that returns it.
+
+        RuntimeError for one that is not marked, or is marked but not returned.
+        """
         pairs: list[tuple[int, int]] = []
         for x in context.dirty_tensors:
             places = [i for i, result in enumerate(entries) if result is x]
@@ -247,7 +250,7 @@ def _is_recorded(tape: Any, x: Any) -> bool:
 
 
 def _numbers(x: Any) -> Any:
-    """Return the object that a write replaces: the memory, or the value in a graph; None if `x` is no Tensor."""
+    """Return the object that a write replaces: the memory, or the value in a graph; None if `x` is not a Tensor."""
     return getattr(x, "atom", None) or x.memory if isinstance(x, Tensor) else None
 
 

@@ -1,4 +1,4 @@
-"""Pieces that a tape has recorded by one call, and the values in them that no run has kept."""
+"""Pieces that a tape has recorded by one call, and their values that no run has kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Extended"]
 
 
 class Extended:
-    """A piece that has run.
+    """One run of a piece, as a tape has recorded it.
 
-    first  the first slot that it fills
-    given  the memory of its operands, as it was: whoever writes one of them gets other memory
+    first  the first slot of the tape that it fills
+    given  the memory that its operands had; a later write to an operand gives that tensor other memory
     """
 
     __slots__ = ("chain", "first", "given", "recording")
@@ -29,11 +29,11 @@ class Extended:
         return self.first
 
     def keep(self, slot: int) -> None:
-        """Let later runs of the piece keep the value in this slot."""
+        """Make later runs of the piece keep the value in this slot."""
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:
-        """Compute all values anew, and yield them with their slots."""
+        """Compute all values again, and yield them with their slots."""
         recording = self.recording
         memories = recording.compute(self.given)
         for filled, number in enumerate(self.chain.values, self.first):

@@ -2,7 +2,7 @@
 
     early     buffers made before the run-time library has been compiled
     machine   buffers, the run-time library and the kernels of this process
-    watching  what is called after each launch, while that is wanted
+    watching  observers that are called after each launch
     tuning    the replacement of plain kernels by tuned ones
     op_plans  for an op and operand types: the result types and the function that computes them
 """

@@ -1,7 +1,7 @@
-"""Early memory: what tensors are made in while the run-time library is being compiled.
+"""Early memory: memory for tensors while the run-time library is still being compiled.
 
-The library's blocks are aligned to a line of the cache, and large ones lie on huge pages: kernels are slower on other memory.  A
-parameter stays where it was made, so early memory is the same.  The library counts it from its opening on.
+Blocks of the library are aligned to a cache line, and large ones lie on huge pages, since kernels are slower on other memory.  A Parameter
+stays where it was made, so early memory is made in the same way.  The library counts it as soon as it has been opened.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from adjoint.foundation.locking import ReentrantLock
 __all__ = ["EarlyMemory"]
 
 _LINE = 64
-"""Bytes: as in the library, blocks begin at multiples of it."""
+"""Blocks begin at multiples of this number of bytes, as in the library."""
 _MAPPED = 2**21
-"""Bytes: as in the library, blocks from this size on are mapped on huge pages, each of this size."""
+"""Blocks of at least this many bytes are mapped on huge pages, which have this size; as in the library."""
 
 
 class EarlyMemory:
@@ -38,11 +38,11 @@ class EarlyMemory:
         self.allocate: Callable[[Any, int], Any] = ffi.new_allocator(self._taken, self._freed, False)
 
     def forget_threads(self) -> None:
-        """Begin without locks held, as in a forked child."""
+        """Make new locks, since in a forked child the old ones may be held."""
         self._lock = ReentrantLock()  # a block may be freed wherever the collector runs
 
     def count_with(self, count: Callable[[int], None]) -> None:
-        """Tell a function how many bytes are in use, and then how many less with each block that is freed."""
+        """Call `count` with the number of bytes in use now, and from then on with each change of that number."""
         with self._lock:
             self._count = count
             count(sum([*self._sizes.values()]))

@@ -30,20 +30,20 @@ __all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of"]
 # The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to import.
 ffi: Any = _cffi_backend.FFI()
 SMALL = 16384
-"""Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
+"""Below this number of bytes Python's allocator is faster than a call into the library, which keeps large blocks for reuse."""
 _small = ffi.new_allocator(None, None, False)
 Memory = Any
-"""A cffi `char[]` that owns its bytes: freed when the last reference goes."""
+"""A cffi `char[]` that owns its bytes; they are freed with the last reference to it."""
 
 
 class TableStep(NamedTuple):
-    """A step of a table, as the run-time library describes it.
+    """A step of a table, in the form that the run-time library takes.
 
     kind    LAUNCH, BRANCH or EXCHANGE
-    places  for each operand the index of its block and its offset in bytes; -1, -2, ... are the table's own blocks
+    places  for each operand the index of its block and its offset in bytes; -1, -2, ... are blocks that belong to the table
     bound   the bound kernel of a launch
-    batch   how many steps from it on run as one; 1 if it runs alone, or is inside of such a batch
-    target  where a branch leads
+    batch   the number of steps, from this one on, that run as one; 1 if it runs alone, or is inside of such a batch
+    target  the index of the step to which a branch leads
     """
 
     kind: str
@@ -81,23 +81,26 @@ class Machine:
             self._opened()
 
     def forget_threads(self) -> None:
-        """Begin without locks held, as in a forked child."""
+        """Make new locks, since in a forked child the old ones may be held."""
         self._lock = Lock()
         self._early.forget_threads()
 
     @property
     def library(self) -> Any:
-        """Return the loaded run-time library, None without a compiler."""
+        """Return the loaded run-time library; None without a compiler."""
         return (self._parts or self._opened())[0]
 
     @property
     def kernels(self) -> KernelCache | None:
-        """Return what finds or compiles kernels, None without a compiler."""
+        """Return the cache that finds or compiles kernels; None without a compiler."""
         return (self._parts or self._opened())[1]
 
     @property
     def first_kernels(self) -> KernelCache | None:
-        """Return the same, or what compiles kernels while the run-time library is still being compiled: they may have to be made again."""
+        """Return the kernel cache, or one that can compile kernels while the run-time library is still being compiled.
+
+        In the second case kernels may have to be made again later.
+        """
         from adjoint.codegen import declarations
         from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.workshop import promising_workshop
@@ -143,14 +146,14 @@ class Machine:
             self.library.adjoint_set_threads(count)
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
-        """Return a kernel and its size array packed as the argument of launches; the caller keeps this memory alive."""
+        """Return a kernel packed with its sizes, as the argument of launches; the caller keeps this memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
     def table(self, steps: Sequence[TableStep], given: int, own: Sequence[tuple[int, int]] = ()) -> tuple[Any, Any]:
-        """Return steps packed as the argument of `adjoint_run`, and what the caller keeps alive with it.
+        """Return steps packed as the argument of `adjoint_run`, and the objects that the caller must keep alive with it.
 
-        given  how many blocks the caller gives
-        own    where each of the table's own blocks begins: the index of a block and an offset in bytes
+        given  the number of blocks that are passed to each call
+        own    the place where each block of the table's own begins: the index of a block and an offset in bytes
         """
         new, kinds = self._declared.new, self.library
 
@@ -165,27 +168,27 @@ class Machine:
         return new("struct adjoint_table *", (packed, len(steps), widest, begins, given, len(own))), (steps, operands, packed, begins)
 
     def copy_of(self, bound: Any) -> Any:
-        """Return a copy of a bound kernel, which an observer can tell from it."""
+        """Return a copy of a bound kernel, which an observer can tell apart from the original."""
         count = (self._declared.sizeof(bound[0]) - self._declared.offsetof("struct adjoint_bound", "size")) // 8
         return self.bind(bound.kernel, [bound.size[i] for i in range(count)])
 
     @functools.cached_property
     def stack_bytes(self) -> int:
-        """Return the bytes of a stack itself."""
+        """Return the size of a stack in bytes, without its items."""
         if self._parts is None:
             self._opened()
         return self._declared.sizeof("struct adjoint_stack")
 
     def allocate_stacks(self, count: int) -> Memory:
-        """Return memory of so many stacks, which are empty; MemoryError if the machine does not have enough."""
-        nbytes = count * self.stack_bytes  # asked for first, since it opens the library that allocates them
+        """Return memory for `count` stacks, which are empty; MemoryError if the machine does not have enough."""
+        nbytes = count * self.stack_bytes  # computed first, since that opens the library whose allocator is used
         try:
             return self._allocate_stacks(self._bytes, nbytes)
         except MemoryError:
             raise _no_memory(nbytes) from None
 
     def callback(self, type_: str, function: Any) -> Any:
-        """Return a Python function as a C function of a type of the run-time library; the caller keeps it alive."""
+        """Return a Python function as a C function of a given type of the run-time library; the caller keeps the result alive."""
         return self._declared.callback(type_, function)
 
     def warn_of(self, fault: InternalError) -> None:
@@ -200,7 +203,7 @@ class Machine:
         if size < SMALL:
             return _small(self._bytes, size or 1)
         if size >= _LARGE and self._parts is None:
-            self._opened()  # which knows how much the machine has
+            self._opened()  # the opened library knows how much memory the machine has
         try:
             return self._allocate(self._bytes, size)
         except MemoryError:
@@ -218,7 +221,7 @@ class Machine:
 
 
 _LARGE = 2**24
-"""Bytes: a failed allocation of at least this size gets a detailed error."""
+"""A failed allocation of at least this many bytes gets a detailed error."""
 
 
 def _no_memory(size: int) -> MemoryError:
@@ -227,7 +230,7 @@ def _no_memory(size: int) -> MemoryError:
 
 
 def forbids_interpreter() -> bool:
-    """Return True if ADJOINT_FORBID_INTERPRETER=1 forbids falling back to the interpreter."""
+    """Return True if ADJOINT_FORBID_INTERPRETER=1 forbids falling back to the interpreter (the NumPy references of ops)."""
     return os.environ.get("ADJOINT_FORBID_INTERPRETER", "") not in ("", "0")
 
 
@@ -236,7 +239,7 @@ _machine: Machine | None = None
 
 
 def machine() -> Machine:
-    """Return the machine, which is set up at its first use."""
+    """Return the machine of this process; the first call sets it up."""
     global _machine
     if _machine is None:
         with _lock:

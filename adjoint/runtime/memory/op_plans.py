@@ -1,10 +1,10 @@
-"""Op plans: for an op and its operand types, the memoised result types and the function that computes them.
+"""Op plans: for an op and its operand types, the result types and the function that computes them, memoised.
 
-A plan is found by one dictionary look-up on `(op, type, ...)`; types and ops are interned, so that this only hashes a few
-pointers.  `run` takes and returns memory; nothing is looked up or decided in it again.
+A plan is found by one dictionary look-up on `(op, type, ...)`; types and ops are interned, so that this only hashes a few pointers.  `run`
+takes and returns memory; it looks up and decides nothing.
 
-The table of all plans counts towards the budget.  A look-up first tries the plans that were used in this period of the budget,
-since these need not be marked as used.
+The table of all plans counts towards the budget.  A look-up first tries the plans that were used in this period of the budget, since these
+need not be marked as used again.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class OpPlan:
     """The result types and the compiled function of an op for operands of certain types.
 
     types   the result types
-    type    the only one of them, or None when there are several
+    type    the only result type; None if there are several
     run     operand memories -> result memory, or a tuple of them
-    into    (operand memories, result memories) -> None: the same, written into given memory
-    stages  its bound kernels, each launched on the operands, the results and the scratch buffers; None if it has no kernels
-    scratch bytes of each scratch buffer
-    again   makes the same plan for one node of a graph; None if nothing is computed
+    into    (operand memories, result memories) -> None: does the same, but writes into given memory
+    stages  the bound kernels, each launched on the operands, the results and the scratch buffers; None if the op has no kernels
+    scratch the number of bytes of each scratch buffer
+    again   makes an equal plan for one node of a graph; None if nothing is computed
     used    the period of the budget in which it was last looked up
     """
 
@@ -58,7 +58,7 @@ class OpPlan:
         self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
 
     def for_node(self, node: Node) -> OpPlan:
-        """Return the plan for a node that is run by itself: observers are told the node."""
+        """Return the plan for a node that runs on its own, so that observers get the node."""
         return self if self.again is None else self.again(node)
 
 
@@ -71,14 +71,14 @@ plans: dict[tuple[Any, ...], OpPlan] = {}
 """The plans that were used in this period of the budget."""
 
 pairs: dict[Op, dict[Type, dict[Type, OpPlan]]] = {}
-"""Fast path for two operands: nested dictionaries by op, first and second type, which need no tuple as a key."""
+"""Fast path for two operands: plans by op, first type and second type, in nested dictionaries that need no tuple as key."""
 
 _read_outside: set[Op] = set()
-"""Ops whose dictionary in `pairs` other modules refer to."""
+"""Ops whose dictionary in `pairs` other modules refer to, so that it must stay the same object."""
 
 
 class _OpPlans(Table[tuple[Any, ...], OpPlan]):
-    """All plans."""
+    """The table of all plans."""
 
     def begin_period(self) -> None:
         plans.clear()
@@ -92,23 +92,25 @@ class _OpPlans(Table[tuple[Any, ...], OpPlan]):
 _every = _OpPlans("plans")
 
 _prepared: dict[tuple[Any, ...], tuple[tuple[Type, ...], tuple[KernelText, KernelText]]] = {}
-"""The result types and the kernels of plans that are to be made next."""
+"""The result types and the kernels for plans that will be made next."""
 
 _better: dict[tuple[Any, ...], tuple[KernelText, Callable[[], None]]] = {}
-"""For plans that were made just now, of plain kernels: the tuned one, and what replaces the plan when that is compiled."""
+"""For plans just made from plain kernels: the tuned kernel, and the function that replaces the plan once that kernel is compiled."""
 
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, OpPlan]]:
-    """Return the plans of an op of two operands used in this period of the budget, by the type of the first, then of the second.
+    """Return the plans of an op of two operands used in this period of the budget, by the type of the first operand, then of the second.
 
-    `plan_for` finds the others and adds them.
+    `plan_for` finds and adds plans that are missing there.
     """
     _read_outside.add(op)
     return pairs.setdefault(op, {})
 
 
 def plan_for(op: Op, types: Sequence[TensorType]) -> OpPlan:
-    """Return the plan for these types, made if there is none yet.  TypeError or ValueError if the operands do not fit."""
+    """Return the plan for operands of these types, made on the first request.  TypeError or ValueError if the operands do not fit
+    the op.
+    """
     key = (op, *types)
     plan = plans.get(key)
     if plan is None:
@@ -156,7 +158,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
 
 @functools.cache
 def physical_memory() -> float:
-    """Return the bytes of memory of this machine; infinity if the system does not report it."""
+    """Return the number of bytes of memory of this machine; infinity if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -171,7 +173,7 @@ def _copied_into(nbytes: int) -> Callable[..., None]:
 
 
 def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
-    """Return a plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
+    """Return a plan that computes with the op's NumPy reference, since there is no compiler, or no C for this op."""
     if forbids_interpreter():
         raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
     return _by_reference(op, types, result_types, here)
@@ -179,7 +181,10 @@ def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[Tens
 
 def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine,
                   node: Node | None = None) -> OpPlan:
-    """Return a plan that calls the op's reference on arrays, for a node of a graph or for all that have these types."""
+    """Return a plan that calls the op's NumPy reference.
+
+    node  the node of a graph that the plan is for; None for all with these types
+    """
 
     def compute(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
         arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
@@ -207,7 +212,7 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
 
 
 def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
-    """Compile the kernels that these ops need on these types and that are missing, all at a time; raises nothing: `plan_for` does."""
+    """Compile the missing kernels of these ops on these types, all at a time.  Errors are left to `plan_for`."""
     kernels = machine().first_kernels
     if kernels is None:
         return
@@ -227,7 +232,10 @@ def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
 def _kernels(
     kernels: KernelCache, op: Op, types: Sequence[TensorType], result_types: Sequence[Type]
 ) -> tuple[KernelText, KernelText]:
-    """Return the kernel to use now, and the one to use as soon as it is compiled; they are the same if that is so or is waited for."""
+    """Return the kernel to use now, and the better one to use as soon as it is compiled.
+
+    Both are the same if that kernel is compiled already, or if its compilation is waited for.
+    """
     # Imported with the first kernel, not with the package.
     from adjoint.codegen.recipes import kernel_of, plain_kernel_of
 
@@ -239,7 +247,10 @@ def _kernels(
 
 def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine,
               prepared: tuple[KernelText, KernelText] | None) -> OpPlan:
-    """Return a plan that launches kernels, those `prepared` if there are any."""
+    """Return a plan that launches kernels.
+
+    prepared  the kernels to use now and later, if they are known
+    """
     assert here.kernels is not None
     kernel, tuned = prepared or _kernels(here.kernels, op, types, result_types)
     plan = _launching(op, types, result_types, here, kernel)
@@ -249,7 +260,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
 
 def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine, tuned: KernelText) -> None:
-    """Replace a plan, if it is still kept, by one that launches the tuned kernel, which is compiled."""
+    """Replace a plan, if it is still in the table, by one that launches the tuned kernel, which has been compiled."""
     key = (op, *types)
     if key not in _every:
         return
@@ -264,7 +275,10 @@ def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType
 
 def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine, lowered: KernelText,
                node: Node | None = None) -> OpPlan:
-    """Return a plan that launches a kernel, for a node of a graph or for all that have these types."""
+    """Return a plan that launches the kernels of `lowered`.
+
+    node  the node of a graph that the plan is for; None for all with these types
+    """
     assert here.kernels is not None
     functions = here.kernels.get(lowered)
     launched = [(function, stage) for function, stage in zip(functions, lowered.stages, strict=True) if stage.units]
@@ -295,7 +309,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """Return `OpPlan.run` for the common case, one kernel with one result and no scratch: a fast path."""
+    """Return `OpPlan.run` for one kernel with one result and no scratch: the fast path of the common case."""
     new, ctype = here.allocator(nbytes)
     library = here.library
 

@@ -1,8 +1,8 @@
-"""Tuning: plain kernels, which a program begins with, are replaced by tuned ones, compiled behind the scenes.
+"""Tuning: plain kernels, with which a program begins, are replaced by tuned ones that are compiled in the background.
 
-Whoever made something of plain kernels remembers `tuning.round` at that time.  When it has changed there are better ones; when
-`tuning.waits` is false, there will be none.  A piece of a run that has begun goes on with the kernels that it has; the next one may use
-others, since both have the same bits.
+Code that makes something from plain kernels remembers `tuning.round` at that time.  When that number has changed, there are better kernels;
+when `tuning.waits` is False, there will be none.  A piece of a run that has begun keeps its kernels; the next piece may use others, since
+both have the same bits.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Tuning", "tuning"]
 
 QUIET: Final = 0.3
-"""Seconds in which nobody waited for a compiler, after which a program is taken to have the kernels that it begins with."""
+"""If no thread has waited for a compiler for this many seconds, a program is assumed to have the kernels that it begins with."""
 
 
 class Tuning:
-    """The kernels that are to be tuned.
+    """The plain kernels that are to be replaced by tuned ones.
 
-    round  how often kernels were replaced
-    waits  whether there are kernels to replace
+    round  counts how often kernels were replaced
+    waits  True if there are kernels to replace
     """
 
     def __init__(self) -> None:
@@ -44,19 +44,19 @@ class Tuning:
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """Begin without a thread at work; a forked child has none."""
+        """Forget the thread that compiles, since a forked child does not have it."""
         self._lock = Lock()
         self._busy = False
 
     def add(self, key: Any, kernel: KernelText, replace: Callable[[], None]) -> None:
-        """Have `kernel` compiled, and then call `replace`, in another thread.  It is called once for a key."""
+        """Compile `kernel` in another thread, and then call `replace` there, once for each key."""
         with self._lock:
             self._wanted[key] = kernel, replace
             self.waits = True
         self.go_on()
 
     def afterwards(self, task: Callable[[], None]) -> None:
-        """Run a task that must not raise when there is nothing to replace any more: at once, or in another thread."""
+        """Run a task, which must not raise, once there are no kernels to replace: at once, or later in another thread."""
         with self._lock:
             if self.waits:
                 self._afterwards.append(task)
@@ -64,7 +64,7 @@ class Tuning:
         task()
 
     def finish(self) -> None:
-        """Compile and replace at once what is still to be replaced."""
+        """Compile all tuned kernels and make the replacements now, before returning."""
         wanted = self._wanted.copy()
         kernels = machine().kernels if wanted else None
         if kernels is not None:
@@ -76,7 +76,7 @@ class Tuning:
             self._drop(wanted)
 
     def go_on(self) -> None:
-        """Begin compiling, unless that is under way."""
+        """Start compiling in another thread, unless that is under way."""
         kernels = machine().kernels
         with self._lock:
             if self._busy or not self._wanted or kernels is None:
@@ -85,7 +85,7 @@ class Tuning:
         kernels.later(self._tune)
 
     def _tune(self) -> None:
-        """Compile what is wanted, unit by unit, and replace what is ready."""
+        """Compile the wanted kernels, one unit of compilation after the other, and make replacements as soon as kernels are ready."""
         kernels = machine().kernels
         assert kernels is not None
         while self._wanted:
@@ -94,18 +94,18 @@ class Tuning:
             wanted = self._wanted.copy()
             kernels.prepare([kernel for kernel, _ in wanted.values()], waited_for=False, made=functools.partial(self._replace, wanted))
             self._replace(wanted)
-            self._drop(wanted)  # what is left was refused by the compiler, and stays plain
+            self._drop(wanted)  # kernels that are left were refused by the compiler: these stay plain
         with self._lock:
             self._busy = False
         self.go_on()  # something may have been added just before
 
     def _replace(self, wanted: Mapping[Any, Wanted]) -> None:
-        """Replace those whose kernels can be loaded."""
+        """Make the replacements whose kernels can be loaded."""
         kernels = machine().kernels
         assert kernels is not None
         ready = {key: each for key, each in wanted.items() if key in self._wanted and kernels.found(each[0]) is not None}
         for _, replace in ready.values():
-            with suppress(Exception):  # for want of memory: the plain one is as right
+            with suppress(Exception):  # memory may be lacking: the plain kernel stays, and is as right
                 replace()
         if ready:
             self.round += 1

@@ -1,8 +1,8 @@
-"""Observation: look at each operator that has been computed while that is wanted, in eager mode, in gradients and in graphs alike.
+"""Observation: call observers after each operator that is computed, in eager mode, in gradients and in graphs alike.
 
 The run-time library calls an observer after each launch of a kernel.  While nothing observes, a launch only tests a pointer.  Kernels and
-tables are described when they are made, so that an observer is told what a launch computed.  An op that is computed without a kernel, by
-its NumPy reference, is reported by its plan.
+tables are described when they are made, so that an observer knows what a launch computed.  An op that is computed without a kernel, by its
+NumPy reference, is reported by its plan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Kernel(NamedTuple):
     """What a bound kernel computes.
 
     last  True for the last kernel of its op, after which the results are complete
-    node  the node for which alone it is launched by itself
+    node  the node that the kernel is launched for; None if it serves any
     """
 
     op: Op
@@ -47,8 +47,8 @@ class _Kernel(NamedTuple):
 class Observation:
     """A launch of a kernel that has run, or an op that was computed without kernels.
 
-    op           what it belongs to; None for what a loop does between launches
-    node         its node in a graph or an adjoint; None in eager mode
+    op           the op; None for what a loop does between launches
+    node         the op's node in a graph or an adjoint; None in eager mode
     last         True if the results of the op are complete
     nanoseconds  the time that it took
     buffers      the memory of the operands, then of the results
@@ -69,7 +69,7 @@ class Observation:
 
     @property
     def results(self) -> list[np.ndarray[Any, Any]]:
-        """Return the results likewise."""
+        """Return the results as arrays, in the dtypes in which they are computed; valid until the observer returns."""
         return self._arrays(len(self.operand_types), self.result_types)
 
     def _arrays(self, first: int, types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
@@ -85,19 +85,19 @@ _tables: weakref.WeakKeyDictionary[Any, tuple[Node, ...]] = weakref.WeakKeyDicti
 
 def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results: Sequence[TensorType], *, last: bool,
                     node: Node | None) -> None:
-    """Note what a bound kernel computes, for as long as it exists."""
+    """Record what a bound kernel computes; the record lasts as long as the kernel."""
     _kernels[bound] = _Kernel(op, tuple(operands), tuple(results), last, node)
 
 
 def copy_for(node: Node, bound: Any) -> Any:
-    """Return a copy of a bound kernel that is launched by itself, for a node of a graph."""
+    """Return a copy of a bound kernel that is launched for one node of a graph."""
     made = machine().copy_of(bound)
     _kernels[made] = _kernels[bound]._replace(node=node)
     return made
 
 
 def describe_table(table: Any, nodes: Sequence[Node]) -> None:
-    """Note the node of each step of a table, for as long as it exists."""
+    """Record the node of each step of a table; the record lasts as long as the table."""
     _tables[table] = tuple(nodes)
 
 
@@ -113,7 +113,7 @@ _thread = _Thread()
 _lock = Lock()
 _observing = 0
 _called: Any = None
-"""The C function that calls `_launched`; it is kept, since other threads may be about to call it."""
+"""The C function that calls `_launched`; it is kept alive for ever, since other threads may be about to call it."""
 
 
 def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int) -> int:
@@ -135,7 +135,7 @@ def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int)
 
 def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], nanoseconds: int,
            buffers: Sequence[Any]) -> None:
-    """Call the observers of this thread after an op that was computed without kernels; raises what they raise."""
+    """Call the observers of this thread after an op that was computed without kernels; their exceptions are passed on."""
     made = Observation(op, node, operands, results, True, nanoseconds, buffers)
     for observer in _thread.observers:
         observer(made)
@@ -143,7 +143,7 @@ def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results:
 
 @contextmanager
 def observed(observer: _Observer) -> Iterator[None]:
-    """Call a function after each op that this thread computes; an exception from it stops the run and is raised there."""
+    """Call `observer` after each op that this thread computes, within a `with` statement; an exception from it stops the run."""
     before = _thread.observers
     with _launches_observed():
         _thread.observers = (*before, observer)
@@ -155,7 +155,7 @@ def observed(observer: _Observer) -> Iterator[None]:
 
 @contextmanager
 def _launches_observed() -> Iterator[None]:
-    """Have the run-time library report launches; without a compiler there is none, and ops are reported by their plans."""
+    """Make the run-time library report launches; without a compiler there is no library, and plans report their ops."""
     global _observing, _called
     library = machine().library
     if library is None:
@@ -176,12 +176,12 @@ def _launches_observed() -> Iterator[None]:
 
 
 def observing() -> bool:
-    """Return True if a function is called after each op that this thread computes."""
+    """Return True if this thread has an observer."""
     return bool(_thread.observers)
 
 
 def failure(of_status: Callable[[int], BaseException], status: int) -> BaseException:
-    """Return the exception for the status of a launch: that of an observer, or what `of_status` returns."""
+    """Return the exception for the status of a launch: the one that an observer raised, or the result of `of_status`."""
     raised = _thread.raised
     if status != _STOPPED or raised is None:
         return of_status(status)

@@ -1,9 +1,9 @@
-"""The history of a function: why each of its graphs was made, and, from the time when somebody asks, how its calls ran.
+"""The history of a function: why each of its graphs was made, and, once somebody asks, how its calls ran.
 
-    Graphs.calls is None          nobody has asked: calls go by without a trace
+    Graphs.calls is None          nobody has asked: calls are not counted
     Graphs.calls is a CallCounts  each call is counted, with its way and the reason
 
-Who asks makes the function forget its fastest functions, which then are installed again inside of ones that count.
+The first request removes the function's fast paths, so that they are installed again in a form that counts.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from adjoint.runtime.graphs.reports.ways import NONE, Cause, Way, Why
 __all__ = ["CallCounts", "History", "MadeGraph", "is_logged"]
 
 _KEPT = 100
-"""Most graphs of a function that are remembered."""
+"""Limit of the graphs of a function that are remembered."""
 
 _MANY = 8
-"""Graphs for which a function may have been parsed before a warning says why."""
+"""A function may be parsed for this many graphs before a warning says why."""
 
 _NO_REASON = Why(NONE)
 
@@ -39,13 +39,13 @@ def is_logged() -> bool:
 
 @dataclass(eq=False)
 class MadeGraph:
-    """A graph that a function was made into.
+    """The record of a graph that a function was made into.
 
-    number     the first one is 1
-    cause      why it was made, with `detail`: what differs from the graph before
-    arguments  what the arguments were
-    seconds    what making it took; kernels may be compiled later
-    nodes      how many nodes it has
+    number     its number among the graphs of the function, from 1
+    cause      why it was made; `detail` is what differs from the graph before
+    arguments  the arguments that it was made for, as text
+    seconds    the time that making it took; kernels may be compiled later
+    nodes      the number of its nodes
     """
 
     number: int
@@ -57,7 +57,7 @@ class MadeGraph:
 
 
 class CallCounts:
-    """The calls of one function, counted by graph, way and reason; from any thread.  Those that raise are not counted."""
+    """Counts of the calls of one function by graph, way and reason; any thread may add to them.  Calls that raise are not counted."""
 
     def __init__(self, history: History) -> None:
         self._history, self._logs = history, is_logged()
@@ -66,12 +66,12 @@ class CallCounts:
         self._last: dict[int, tuple[Way, Why]] = {}
         self._counting: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._counted: set[int] = set()
-        """The threads whose present call is counted already."""
+        """The threads whose present call has been counted already."""
         self._tapes: dict[int, Why] = {}
-        """By thread, why the gradient that it is taking needs a tape."""
+        """The reason why the gradient that a thread is taking needs a tape, by thread."""
 
     def took(self, graph: MadeGraph | None, way: Way, why: Why = _NO_REASON) -> None:
-        """Count a call; `graph` is None for one that has no graph of its own."""
+        """Count a call; `graph` is None for a call that has no graph of its own."""
         number = 0 if graph is None else graph.number
         with self._lock:
             self._counts[number, way, why] += 1
@@ -82,19 +82,19 @@ class CallCounts:
             print(f"adjoint: {self._history.name}, call {count}{of}: {way.name}{f': {why}' if str(why) else ''}", file=sys.stderr)
 
     def was_counted(self) -> None:
-        """Take note that this thread's call, which the function of a call has begun, ended in another way and is counted."""
+        """Note that the present call of this thread has been counted already: a fast path began it, and it ended in another way."""
         self._counted.add(get_ident())
 
     def needs_tape(self, why: Why) -> None:
-        """Keep why the gradient that this thread is about to take of a call needs a tape."""
+        """Note the reason why the gradient that this thread is about to take needs a tape."""
         self._tapes[get_ident()] = why
 
     def on_tape(self, otherwise: Why) -> Why:
-        """Return why the present call is recorded."""
+        """Return the reason why the present call is recorded: that of `needs_tape` if there is one, else `otherwise`."""
         return self._tapes.pop(get_ident(), otherwise)
 
     def counting(self, call: Callable[..., Any], graph: MadeGraph, way: Way, why: Why = _NO_REASON) -> Callable[..., Any]:
-        """Return a function that does what `call` does, and counts it unless it returns NOT_RUN."""
+        """Return a function that calls `call`, and counts the call unless it returns NOT_RUN."""
         key = (call, graph.number, way)
         if (known := self._counting.get(key)) is not None:
             return known
@@ -111,11 +111,11 @@ class CallCounts:
         return counted
 
     def forget_functions(self) -> None:
-        """Let go of the functions that are counted."""
+        """Drop the functions that `counting` has made."""
         self._counting = {}
 
     def reset(self) -> None:
-        """Begin to count from 0."""
+        """Start counting from 0 again."""
         with self._lock:
             self._counts.clear()
 
@@ -129,10 +129,10 @@ class CallCounts:
 class History:
     """The graphs of one function.
 
-    name     the function, with its place
-    graphs   those made last; `earlier` is the number of those before
-    parsed   for how many the function was parsed
-    gone     what was read in an object that has been freed, with which a graph was dropped
+    name     the function, with the place of its definition
+    graphs   the records of the newest graphs; `earlier` is the number of older ones
+    parsed   the number of graphs for which the function was parsed
+    gone     what was read in an object that has been freed, so that a graph was dropped
     """
 
     name: str = ""
@@ -142,7 +142,7 @@ class History:
     gone: str = ""
 
     def made(self, cause: Cause, detail: str, arguments: str, seconds: float) -> MadeGraph:
-        """Record a graph, and return the record; with many graphs a warning says why."""
+        """Record a graph, and return the record; log a warning when the function has been parsed for many."""
         made = MadeGraph(self.earlier + len(self.graphs) + 1, cause, detail, arguments, seconds)
         self.graphs.append(made)
         if len(self.graphs) > _KEPT:

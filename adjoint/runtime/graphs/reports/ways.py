@@ -1,8 +1,8 @@
-"""The ways in which a call of a function can run, why it does not run in a faster one, and why a graph is made: three closed lists.
+"""The ways in which a call of a function can run, the reasons for not taking a faster one, and the causes of graphs: three closed lists.
 
-`jit_stats`, `ADJOINT_LOG=graphs`, `jit(fullgraph=True)` and `docs/how-a-call-runs.md` speak in these words.  A choice among the ways names
-the one that it takes by an entry of `WAYS`, and what forbids a better one by an entry of `REASONS`.  A call that becomes a part of another
-function's graph is no call of its own.
+`jit_stats`, `ADJOINT_LOG=graphs`, `jit(fullgraph=True)` and `docs/how-a-call-runs.md` use these names.  Code that chooses a way names it by
+an entry of `WAYS`, and what prevents a better one by an entry of `REASONS`.  A call that becomes a part of another function's graph is not
+counted as a call.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ __all__ = ["CAUSES", "REASONS", "WAYS", "Cause", "Reason", "Way", "Why"]
 
 
 class Way(NamedTuple):
-    """One way.
+    """One way in which a call can run.
 
-    name   what it is called
-    whole  whether the call is the graph alone, which `fullgraph=True` demands
+    name   its name
+    whole  True if the call runs entirely as a graph, which `fullgraph=True` demands
     about  what happens
     """
 
@@ -26,11 +26,11 @@ class Way(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """A reason for a way.
+    """A reason for running a call in some way.
 
-    name     what it is called
-    said     what a program is told; `{}` stands for what is known of this call
-    way_out  what can be done about it; "" where nothing need be done
+    name     its name
+    said     the text for reports; `{}` is replaced by details of the call
+    way_out  what a program can do about it; "" where nothing need be done
     """
 
     name: str
@@ -39,7 +39,7 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A reason, with what is known of this call."""
+    """A reason, with details of the call."""
 
     reason: Reason
     detail: str = ""
@@ -51,10 +51,10 @@ class Why(NamedTuple):
 class Cause(NamedTuple):
     """A cause for which a graph is made.
 
-    name     what it is called
-    about    when that is so
-    way_out  how a program can do without the graph; "" where nothing need be done
-    parsed   whether the function is parsed for it
+    name     its name
+    about    when it applies
+    way_out  how a program can avoid the graph; "" where nothing need be done
+    parsed   True if the function is parsed for it
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""What a graph runs when nothing is recorded: its function after optimisation, with gradients expanded as wholes.
+"""The form in which a graph runs when nothing is recorded: its function after optimisation, with gradients expanded as wholes.
 
-A graph is run as it is where its gradients would be summed in another order than eager mode's, and where the user's Python code may run
-before something that depends on what it does (`user_code.py`).
+A graph runs without optimisation if the sums of its gradients would then be in another order than in eager mode.  It also does if the
+user's Python code may run before something that depends on what that code does (`user_code.py`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = ["Alone", "faster", "optimised_alone", "optimised_for_any_size", "quie
 
 @dataclass(frozen=True)
 class Alone:
-    """What is known of a graph that runs alone before it is looked at.
+    """The optimised form of a graph that runs no code of the user's, made before the graph's own module is needed.
 
-    function        its optimised function
-    differentiates  True if it takes gradients
-    nodes           how many nodes it has
-    hooked          the graph that has the calls of cells whose backward hooks run in it; None if there are none
+    function        the optimised function
+    differentiates  True if the graph takes gradients
+    nodes           the number of its nodes
+    hooked          the graph that has the calls of cells whose backward hooks run in it; None if there are no such hooks
     """
 
     function: Function
@@ -58,9 +58,9 @@ class Alone:
 
 
 def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
-    """Return the optimised function of a graph; None if the graph must run as it is.
+    """Return the optimised form of a graph; None if the graph must run without optimisation.
 
-    alone  what is known of the graph
+    alone  the form if it is known already
     """
     if alone is not None:
         plan = functools.partial(_planned, alone.function)
@@ -82,7 +82,9 @@ def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
 
 def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None]]) -> Callable[[Sequence[Tensor]], bool]:
     def fits(arguments: Sequence[Tensor]) -> bool:
-        """Return True if no hook waits on a tensor from outside for its gradient, and none can be added to a cell that is being called."""
+        """Return True if the form may run: no tensor from outside has a hook that waits for its gradient, and no called cell may
+        get hooks.
+        """
         for x in (*arguments, *state.values()):
             if x._hooks:
                 return False
@@ -96,13 +98,13 @@ def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None
 
 
 def quiet_plan(graph: Graph) -> Plan:
-    """Return the plan that a graph runs by when nothing is recorded and no hook waits on a tensor from outside."""
+    """Return the plan with which a graph runs when nothing is recorded and no hook waits on a tensor from outside."""
     found = faster(graph)
     return (found and found.plan()) or planned(graph.function, identities=True, accesses=True)
 
 
 def reason(graph: Graph) -> str | None:
-    """Return in one line why a graph takes its gradients along their paths; None if it does not, or takes none."""
+    """Return one line that says why a graph takes its gradients along a tape; None if it does not, or takes none."""
     nodes = _nodes(graph)
     if not any(isinstance(node.op, Differentiated) for node in nodes):
         return None
@@ -121,19 +123,19 @@ def reason(graph: Graph) -> str | None:
 
 
 def runs_alone(graph: Graph) -> bool:
-    """Return True if none of the user's code runs in a graph, and it need not run as it is."""
+    """Return True if a graph runs no code of the user's, and has no node that only a tape can run."""
     return not has_user_code(graph) and not any(map(_is_fixed, _nodes(graph)))
 
 
 def optimised_alone(graph: Graph) -> Function | None:
-    """Return the optimised function of a graph that runs alone; None if it must run as it is."""
+    """Return the optimised function of a graph for which `runs_alone` is True; None if it must run without optimisation."""
     return optimised_alike(inlined(graph.function, graph.module), graph.module)
 
 
 def optimised_for_any_size(graph: Graph) -> Function | None:
-    """Return the optimised function of a graph that runs alone, or in which backward hooks of cells run and nothing else of the user's.
+    """Return the optimised function of a graph in which no code of the user's runs, except for backward hooks of cells.
 
-    None if it must run as it is.
+    Return None for another graph, or if it must run without optimisation.
     """
     if runs_alone(graph):
         return optimised_alone(graph)
@@ -170,7 +172,7 @@ def _optimised(graph: Graph, user: UserCode) -> Function | None:
 
 
 def _planned(function: Function) -> Plan:
-    """Return the plan of an optimised function, where the sizes are known by now."""
+    """Return the plan of an optimised function in which all sizes are known."""
     smaller = SCORES.on(function)
-    # What computes scores again reads its operands again, later.
+    # The pass moves reads of operands to a later point, where state may have changed.
     return planned(smaller if smaller is function or reads_survive(smaller) else function, identities=True, accesses=True)

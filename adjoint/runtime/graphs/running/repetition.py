@@ -1,6 +1,6 @@
-"""Running a graph once more on a tape, without the user's code: what it returned the first time is the answer.
+"""Run a graph once more on a tape without calling the user's code: the answers of the first run are used instead.
 
-So a run that began as a whole gets the log of a run along the path, with the same bits.
+In this way a run that began as a whole gets the log of a run along the path, with the same bits.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Answers", "Repetition", "answer_of", "answering", "drawing", "repeated"]
 
 Answers = dict[Hashable, list[list[Any]]]
-"""By kind of hooks and cell what they have answered in the backward passes of a run, in order: the memory of the gradients."""
+"""The answers of cells' hooks in the backward passes of a run, in order, by kind of hook and cell: the memory of the gradients."""
 
 
 class Repetition(LoggedRun):
     """A run that repeats another one.
 
-    given    returns the tensor that stands for an object; None: it is not known any more, nor needed
-    until    the hooks at which the run ends, by a Deviation; None: it does not
-    keys     the keys of random numbers
-    answers  those of backward hooks
-    left     the tape where the run ended
-    shown    without a tape: the tensors that stand for others, by their ids
+    given    returns the tensor object of a representative; None: the objects are neither known nor needed any more
+    until    the symbol of the hooks at which the run ends with a Deviation; None: it runs to the end
+    keys     the keys of random numbers that the first run drew
+    answers  the answers of backward hooks in the first run
+    left     the tape at the point where the run ended
+    shown    without a tape: the tensors that hooks have got, by the ids of the tensors that replace them here
     """
 
     __slots__ = ("answers", "given", "keys", "left", "shown", "until")
@@ -57,7 +57,7 @@ class Repetition(LoggedRun):
         self.shown: dict[int, Tensor] = {}
 
     def shown_in(self, entry: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return an entry of the log with the tensors that hooks were given in place of those that they stand for."""
+        """Return an entry of the log in which the tensors that hooks have got replace their counterparts in this run."""
         made: Any = type(entry)(self.shown.get(id(x), x) for x in entry)
         if not isinstance(entry, Entered):
             return made
@@ -65,7 +65,7 @@ class Repetition(LoggedRun):
         return made
 
     def same(self, shown: Tensor, recorded: Tensor) -> None:
-        """Make a tensor that a hook was given another name of the one on the tape; without a tape it stands for that one."""
+        """Make a tensor that hooks have got another name of its counterpart on the tape; without a tape, note that it replaces that."""
         tape = self.tape
         if tape is None:
             self.shown[id(recorded)] = shown
@@ -83,7 +83,10 @@ class Repetition(LoggedRun):
 
 
 def repeated(graph: Graph, found: Observing) -> BoundPlan:
-    """Return the bound plan that repeats runs of a graph."""
+    """Return the bound plan that repeats runs of a graph.
+
+    found  the facts about its hooks
+    """
     makers = {**makers_of(graph, {}), **cell_makers(graph, CellAsItWas), **gradient_makers(graph.state, _answered), Draw: _drawn,
               Outputs: functools.partial(_outputs, graph, found), Apply: functools.partial(_hooks, graph, found)}
     return BoundPlan(functools.partial(plan_of, graph), makers, graph.state, explanations=graph.hosts)
@@ -91,7 +94,7 @@ def repeated(graph: Graph, found: Observing) -> BoundPlan:
 
 # -- forward hooks and random numbers ---------------------------------------------------------------------------------------
 def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step of forward hooks that have been called before."""
+    """Return the step of forward hooks that were called in the first run: their result is what they were expected to return."""
     node, symbol, operands, results = bound.node, bound.node.op.symbol, bound.operands, bound.results
     hooked = found.hooks.get(symbol)
     if hooked is None:
@@ -115,7 +118,7 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step of backward pre hooks, as far as there were any."""
+    """Return the step of backward pre hooks; it does nothing if there were none."""
     operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
 
     def outputs(values: list[Any], run: Run) -> None:
@@ -130,7 +133,7 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def drawing(bound: Bound) -> Step:
-    """Return the step of a key of the random stream, which is kept."""
+    """Return the step that draws a key of the random stream, and keeps it for a repetition."""
     op, out = bound.node.op, bound.results.start
     assert isinstance(op, Draw)
     seed = op.seed or None
@@ -143,7 +146,7 @@ def drawing(bound: Bound) -> Step:
 
 
 def _drawn(bound: Bound) -> Step:
-    """Return the step of a key that was drawn before."""
+    """Return the step that takes the next key that the first run drew."""
     out = bound.results.start
 
     def drawn(values: list[Any], run: Any) -> None:
@@ -154,12 +157,12 @@ def _drawn(bound: Bound) -> Step:
 
 # -- backward hooks ---------------------------------------------------------------------------------------------------------
 def answer_of(op: Op, called: Any) -> Hashable:
-    """Return the key of the answers of a cell's backward hooks, or of its backward pre hooks."""
+    """Return the key under which the answers of a cell's backward hooks, or of its backward pre hooks, are kept."""
     return type(op), id(called.cell)
 
 
 def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of the hosts of expanded gradients, whose answers are kept by the run."""
+    """Return the makers of host steps in expanded gradients; these steps also keep the answers."""
 
     def make(bound: Bound) -> Step | None:
         op, results, step = bound.node.op, bound.results, makers[type(bound.node.op)](bound)
@@ -179,14 +182,14 @@ def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) ->
 def _answered(
     run: Any, tape: Tape, start: TrieStep, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Return the gradients of the wanted slots, with the answers that hooks gave before."""
+    """Return the gradients of the wanted slots, computed with the answers that hooks gave in the first run."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     inner = _Pulled(run.answers, tape.hosts)
     return program.repeated(tape, wanted, cotangents, lambda positions: functools.partial(_answer, positions), inner)
 
 
 class _Pulled(Run):
-    """The run of an adjoint in a repetition."""
+    """The run of an adjoint within a repetition."""
 
     __slots__ = ("answers",)
 
@@ -196,7 +199,7 @@ class _Pulled(Run):
 
 
 def _answer(positions: dict[str, int], bound: Bound) -> Step:
-    """Return the step of a host of an adjoint: it gives the next answer."""
+    """Return the step of a host in an adjoint: it returns the next answer of the first run."""
     op, results, types = bound.node.op, bound.results, list(map(tensor_type, bound.node.results))
     held, position = bound.held[len(bound.operands) :], positions[op.symbol]
 

@@ -1,8 +1,8 @@
-"""The tail of a graph: what comes after some of the user's code, as a graph of its own.
+"""A graph in two parts: the tail is what comes after some of the user's code, as a graph of its own.
 
-The user's code may change hooks and parameters and return anything, so a graph with it may have to run along its path, with a log.  What
-comes after it may need neither: an update of parameters, or the training of a second network with hooks of its own.  It is optimised as
-any graph is, and runs so if the user's code before has changed nothing that it was made for.
+The user's code may change hooks and Parameters and return anything, so a graph that calls it may have to run along its path, with a log.
+What comes after it may need neither, such as an update of Parameters, or the training of a second network.  The tail is optimised like any
+graph, and runs in that form if the user's code before has changed nothing that the tail was made for.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["HeadAndTail", "head_and_tail"]
 
 _WORTH_IT: Final = 8
-"""Nodes of a tail for which it is made a graph of its own."""
+"""The least number of nodes for which a tail becomes a graph of its own."""
 
 
 class HeadAndTail:
-    """A graph in two parts.
+    """A graph in two parts, which run one after the other.
 
-    head  the nodes up to some of the user's code; its results are the values that the others use
-    tail  the others
-    first  what runs in the place of the head, if it need not run along its path
-    last  what runs in the place of the tail: as a whole, or as long as forward hooks change nothing
+    head  the nodes up to some of the user's code; its results are the values that the tail uses
+    tail  the remaining nodes
+    first  the form of the head that runs as a whole; None if the head has to run along its path
+    last  the form of the tail: optimised, or with observed forward hooks
     """
 
     def __init__(self, head: Graph, tail: Graph, first: Observed | None, last: BoundPlan | Observed):
@@ -55,15 +55,15 @@ class HeadAndTail:
 
     @property
     def begins_whole(self) -> bool:
-        """True if the head, too, need not run along its path."""
+        """True if the head, too, may run as a whole."""
         return self._first is not None
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if that is so now."""
+        """Return True if the head may run as a whole now, on these arguments."""
         return self._first is not None and self._first.fits(arguments)
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the results of the graph, in a run without a tape; None if the tail has departed, and the log is to be replayed."""
+        """Return the results of the graph in a run without a tape; None if a part has departed, so that the log is to be replayed."""
         first, last = self._first, self._last
         if first is not None and not run.replaying and self.fits(arguments):
             begun = first.begun(arguments, log)
@@ -78,7 +78,7 @@ class HeadAndTail:
         return last.run_fitting(between, Run(None))
 
     def _run_observed(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the same where the head is not run along its path: its log is made when it is needed."""
+        """Return the results where the head runs as a whole; its log is made only when it is needed."""
         between, last, rest = begun.run(), self._last, list[Any]()
         if between is None:
             return None
@@ -98,22 +98,25 @@ class HeadAndTail:
         return None
 
     def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
-        """Return True if the user's code has changed nothing that the tail was made for."""
+        """Return True if the user's code has changed nothing that the tail was made for.
+
+        between  the values that the tail takes
+        """
         return (all(_has_hooks(reference, pattern) for reference, pattern in self._cells)
                 and all(x.type is type_ for x, type_ in self._state) and all(x.requires_grad for x in self._trained)
                 and [x.type for x in between] == self._types)
 
 
 def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
-    """Return True if just these slots of a cell are filled."""
+    """Return True if a cell is alive and has exactly these kinds of hooks."""
     cell = reference()
     return cell is not None and Slots.of(cell) == pattern
 
 
 def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
-    """Return a graph in two parts; None if it has no tail that is worth it.
+    """Return a graph in two parts; None if no tail is worth being a graph of its own.
 
-    Both run as wholes if that is possible and `first` is True.  Otherwise the tail is as long as possible.
+    Both parts run as wholes if that is possible and `first` is True.  Otherwise the tail is as long as possible.
     """
     nodes = graph.function.body.nodes
     with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
@@ -126,7 +129,10 @@ def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
 
 
 def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
-    """Return a graph in two parts, the second of which begins with a node; with `first` only if both may run as wholes."""
+    """Return a graph in two parts, the second of which begins with the node at index `begin`; None if that is not possible or not worth it.
+
+    first  True: only if both parts may run as wholes
+    """
     function = graph.function
     nodes, results = function.body.nodes, function.body.results
     after = Region((), nodes[begin:], results)
@@ -143,7 +149,7 @@ def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
 
 
 def _optimised(graph: Graph) -> BoundPlan | None:
-    """Return a graph that runs as a whole; None if it must run as it is."""
+    """Return the bound plan of a graph that has an optimised form; None if it has none."""
     form = faster(graph)
     return None if form is None or form.plan() is None else bind(graph, guarded=True)
 

@@ -1,8 +1,8 @@
-"""Where the user's code runs in a graph, and whether what comes after it is still what the graph was made for.
+"""Find where the user's code runs in a graph, and whether the nodes after it still do what the graph was made for.
 
-Any code of the user's may register or remove hooks, and write parameters.  Hooks on cells and tensors count from the next call or gradient
-on; a parameter that is used afterwards has its new value.  Backward hooks and `bprop`s run when the forward nodes of their gradient are
-done.
+Any code of the user's may register or remove hooks, and write Parameters.  Hooks on cells and tensors take effect at the next call or
+gradient; a Parameter that is used afterwards has its new value.  Backward hooks and `bprop`s run when the forward nodes of their gradient
+are done.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Obstacle", "UserCode", "has_user_code", "is_decided", "may_leave", "
 
 
 class UserCode:
-    """What may happen while a graph runs.
+    """What the user's code may do while a graph runs.
 
     function  the function of the graph, with its calls inlined
     runs    True if the user's code may run
-    late    the first node that may come after it, and is the call of a cell, a gradient, or uses a parameter that was read before
-    around  the calls of cells in which it runs: forward hooks may be added that run at their end, if the cell has hooks
+    late    the first node after it that calls a cell, takes a gradient, or uses a Parameter read before; None if there is none
+    around  the calls of cells in which it runs: it may add forward hooks that run at their end
     """
 
     def __init__(self, graph: Graph):
@@ -57,7 +57,7 @@ class UserCode:
                     self._comes_after(node, self.runs and site is not None)
                     self._region(node.regions[0], around if site is None else (*around, site), node)
                 case For() | While():
-                    for _ in range(2):  # in the second round what stands before it comes after the user's code
+                    for _ in range(2):  # in the second round, the nodes before the user's code come after it
                         for inner in node.regions:
                             self._region(inner, around, node)
                 case Apply() as op if _calls_user(op, self._graph):
@@ -87,7 +87,7 @@ class UserCode:
 
 
 def runs_user_code(node: Node, graph: Graph) -> bool:
-    """Return True if the user's code may run in a node of a graph, or in its gradient."""
+    """Return True if a node of a graph, or its gradient, may run code of the user's."""
     return any(isinstance(inner.op, Call) or has_hosts(inner.op) or _calls_user(inner.op, graph) for inner in walk(Region((), (node,), ())))
 
 
@@ -98,7 +98,7 @@ def has_user_code(graph: Graph) -> bool:
 
 
 def only_hooks_of_cells(graph: Graph) -> bool:
-    """Return True if no code of the user's runs in a graph but backward hooks of cells that the graph has not made."""
+    """Return True if the only code of the user's in a graph is backward hooks of cells that the graph has not made itself."""
     return not graph.cells and not any(
         _calls_user(node.op, graph) or isinstance(node.op, (Hook, Attach)) or (isinstance(node.op, Cell) and bool(node.op.rule))
         for function in graph.module.functions.values() for node in walk(function.body))
@@ -106,9 +106,9 @@ def only_hooks_of_cells(graph: Graph) -> bool:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a graph must run as it is, along its path.
+    """A node because of which a graph must run along its path.
 
-    why   what is said of the node
+    why   the reason, as a predicate of the node
     """
 
     why: str
@@ -116,7 +116,9 @@ class Obstacle:
 
 
 def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
-    """Return what forbids to expand the gradients of a graph, and to move the user's code between its launches; None if nothing does."""
+    """Return the node that prevents expanding the gradients of a graph, or moving the user's code between its launches; None if
+    none does.
+    """
     found = [
         ("may return anything", next(returning(graph), None)),
         ("comes after code of the user's that may change what it uses", user.late),
@@ -127,25 +129,25 @@ def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
 
 
 def returns_anything(graph: Graph) -> bool:
-    """Return True if the user's code is called for its result, as forward hooks are: the graph may not be made for its type."""
+    """Return True if the user's code is called for its result, as forward hooks are: its type may not be the expected one."""
     return next(returning(graph), None) is not None
 
 
 def may_leave(graph: Graph, user: UserCode | None) -> bool:
-    """Return True if the user's code may return unforeseen values in a run of a graph, or change what comes after it.
+    """Return True if code of the user's may return unexpected values in a run, or change the effect of nodes after it.
 
-    user  what may happen while it runs; None if none of the user's code does
+    user  facts about the user's code; None if the graph runs none
     """
     return user is not None and (user.late is not None or returns_anything(graph))
 
 
 def is_decided(graph: Graph) -> bool:
-    """Return True if there are branches or loops in a graph: tensors decide what runs."""
+    """Return True if a graph has branches or loops, which depend on tensors."""
     return any(isinstance(node.op, (If, For, While)) for function in graph.module.functions.values() for node in walk(function.body))
 
 
 def returning(graph: Graph) -> Iterator[Node]:
-    """Yield the nodes at which the user's code is called for its result: forward hooks."""
+    """Yield the nodes at which the user's code is called for its result, as forward hooks are."""
     return (node for function in graph.module.functions.values() for node in walk(function.body)
             if _calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect))
 
@@ -155,7 +157,7 @@ def _calls_user(op: Op, graph: Graph) -> bool:
 
 
 def _during(graph: Graph, function: Function) -> Node | None:
-    """Return a node that calls the user's code during the forward nodes of a gradient.
+    """Return a node that calls the user's code between the forward nodes of a gradient; None if there is none.
 
     If there is none, expanded gradients call it in the order of eager mode.
     """
@@ -174,18 +176,18 @@ def _runs_afterwards(node: Node, graph: Graph) -> bool:
 
 
 def _attaching(function: Function) -> Node | None:
-    """Return a node that must attach a hook to a tensor when a function runs, besides the hook's call in expanded gradients.
+    """Return a node that must attach its hook to a tensor when it runs, since no expanded gradient calls it; None if there is none.
 
-    A hook on a value that takes no gradient is an error when it is reached.  A hook on one whose computation is not differentiated
-    waits on the tensor for later gradients.
+    A hook on a value that takes no gradient is an error when it is reached.  A hook on a value outside of any gradient waits on the tensor
+    for later gradients.
     """
     inside = {inner for node in walk(function.body) if isinstance(node.op, Gradient) for inner in _attached(node.regions[0])}
     return next((node for node in walk(function.body) if isinstance(node.op, Attach) and node not in inside), None)
 
 
 def _attached(region: Region) -> Iterator[Node]:
-    """Yield the nodes that attach a hook to a value which the region makes, and which takes a gradient."""
-    others: set[Atom] = {*free_of(region)}  # values made outside, parameters, results of `stop_gradient`, by all of their names
+    """Yield the nodes that attach a hook to a value that the region computes and that takes a gradient."""
+    others: set[Atom] = {*free_of(region)}  # under all names: values made outside, Parameters, results of `stop_gradient`
 
     def also(atoms: Sequence[Atom], names: Sequence[Atom]) -> None:
         others.update(name for atom, name in zip(atoms, names, strict=False) if atom in others)
@@ -209,9 +211,9 @@ def _attached(region: Region) -> Iterator[Node]:
 
 
 def parameters_are_read_before(function: Function) -> bool:
-    """Return True if values that are read from parameters are only computed with: then they are those of the time of the read.
+    """Return True if values read from Parameters are only computed with, so that they keep their values of the time of the read.
 
-    A parameter that is returned, or given to Python or to control flow, is the tensor itself, with the value that it has at the time.
+    A Parameter that is returned, or passed to Python or to control flow, is the tensor itself, whose value may change later.
     """
     read = {node.result for node in walk(function.body) if isinstance(node.op, Read)}
 
