@@ -9,5 +9,5 @@
     calling           the one way to call a cell: the order of its hooks around construct, and its region on a tape
     values            buffers, `state_dict` and `load_state_dict`
     cell              the Cell
-    kept_attributes   attributes that one thread finds in cells in place of their own, while it makes a graph
+    kept_attributes   attributes that one thread sees in cells instead of their own, while it makes a graph
 """

@@ -11,7 +11,7 @@ __all__ = ["EVERY_NAME", "Attributes"]
 
 
 class _EveryName(frozenset[str]):
-    """All names there are."""
+    """A set that contains every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -36,7 +36,7 @@ EVERY_NAME: Final[frozenset[str]] = _EveryName()
 
 
 def _moving(name: str) -> Callable[..., Any]:
-    """Return the dict method of this name, wrapped to move the epoch afterwards if a graph depends on the cell."""
+    """Return a dict method, by its name, that also moves the epoch if a graph depends on the cell."""
     change = getattr(dict, name)
 
     def changed(self: Attributes, /, *args: Any, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ def _moving(name: str) -> Callable[..., Any]:
 
 
 class Attributes(dict[str, Any]):
-    """A dict whose changes move the epoch once it has the entry `_watched`, the names that graphs read."""
+    """The `__dict__` of a cell: changes move the epoch once it has the entry `_watched`, the names of attributes that graphs read."""
 
     __slots__ = ()
 
@@ -67,14 +67,14 @@ class Attributes(dict[str, Any]):
 
     @classmethod
     def of(cls, given: dict[str, Any], before: dict[str, Any]) -> Attributes:
-        """Return the `__dict__` that replaces `before` when `given` is assigned: `given`, or a copy if it does not detect changes."""
+        """Return the `__dict__` to use when `given` is assigned in place of `before`: `given` itself, or a copy that detects changes."""
         own = given if isinstance(given, cls) else cls(given)
         if watched := before.get("_watched"):
             own.watch(watched)
         return own
 
     def watch(self, names: frozenset[str] = EVERY_NAME) -> None:
-        """Make each later change of attributes of these names move the epoch."""
+        """Make each later change of an attribute with one of these names move the epoch."""
         watched: frozenset[str] = self.get("_watched", frozenset())
         if not watched >= names:
             self["_watched"] = watched | names

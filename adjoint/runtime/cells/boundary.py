@@ -1,7 +1,7 @@
 """The boundary of a cell: which arguments get new names inside the cell, and which results get new names outside.
 
-They are the tensors among the positional arguments, and those at the top level of the result: backward hooks are shown these.  A cell
-with a `bprop` answers for every tensor that goes in and comes out: of its calls they are all, however deep, keyword arguments too.
+These are the tensors among the positional arguments, and those at the top level of the result; backward hooks see these.  A cell with a
+`bprop` computes the gradients of all tensors, so in its calls all of them get new names, at any depth and in keyword arguments, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 _Leaves = type | tuple[type, ...]
-"""The classes of values that may cross a boundary: Tensor, and in graphs the run-time numbers too."""
+"""The classes of values that may cross a boundary: Tensor, and in graphs also run-time numbers."""
 
 
 def are_tensors(values: Sequence[Any]) -> bool:
@@ -29,12 +29,12 @@ def are_tensors(values: Sequence[Any]) -> bool:
 
 
 def top_level(value: Any) -> list[Tensor]:
-    """Return the tensors among positional arguments, or of a result: itself, or those that it holds itself."""
+    """Return the tensors at the top level of arguments or a result: the value itself, or the tensors that are its items."""
     return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
 
 
 def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """Return the arguments or the result with `tensors` in the places of those at its top level."""
+    """Return the arguments or the result with `tensors` in place of the tensors at its top level."""
     if isinstance(value, Tensor):
         return tensors[0]
     parts = items(value)
@@ -44,9 +44,9 @@ def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
     return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
 
 
-# -- the values that cross; `ruled` means that the cell has a `bprop` -----------------------------------------------------
+# -- the values that cross; `ruled` is True if the cell has a `bprop` -----------------------------------------------------
 def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values of a call that get new names inside."""
+    """Return the values among a call's arguments that get new names inside."""
     if not ruled:
         return top_level(args)
     return args if not kwargs and are_tensors(args) else leaves((args, kwargs), of)
@@ -54,25 +54,25 @@ def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leav
 
 def call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], ruled: bool,
               of: _Leaves = Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments with `new` in place of their `inputs`."""
+    """Return the arguments of a call with `new` in place of the values that `inputs` returns."""
     if not ruled:
         return with_top_level(args, new), kwargs
     return (tuple(new), kwargs) if not kwargs and are_tensors(args) else replaced((args, kwargs), new, of)
 
 
 def outputs(output: Any, ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values of a result that get new names outside."""
+    """Return the values in a result that get new names outside."""
     return leaves(output, of) if ruled else top_level(output)
 
 
 def result_with(output: Any, new: Sequence[Any], ruled: bool, of: _Leaves = Tensor) -> Any:
-    """Return the result with `new` in place of its `outputs`."""
+    """Return a result with `new` in place of the values that `outputs` returns."""
     return replaced(output, new, of) if ruled else with_top_level(output, new)
 
 
 # -- questions about a call ------------------------------------------------------------------------------------------------
 def shown(value: Any) -> Sequence[int]:
-    """Return the numbers of the tensors at the top level among all tensors of positional arguments, or of a result."""
+    """Return which of all tensors in positional arguments or a result are at the top level, by their indices."""
     if isinstance(value, Tensor):
         return (0,)
     parts = items(value) or ()
@@ -90,10 +90,10 @@ def shown(value: Any) -> Sequence[int]:
 
 
 def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Return a snapshot of the lists and dicts among the arguments, to detect changes by comparison; empty if there are none."""
+    """Return a snapshot of the contents of lists and dicts among the arguments; two snapshots differ if one has changed."""
     return [] if not kwargs and are_tensors(args) else [id(leaf) for leaf in leaves((args, kwargs))]
 
 
 def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:
-    """True if a call's arguments or its result hold tensors below the top level."""
+    """Return True if a call's arguments or its result hold tensors below the top level."""
     return len(leaves((args, kwargs, output), Tensor)) > len(top_level(args)) + len(top_level(output))

@@ -2,8 +2,8 @@
 
     arguments -> forward pre hooks -> construct -> forward hooks -> backward pre hooks -> result
 
-`call` holds this order, and what happens when construct raises.  How each step is done depends on what runs the cell, which makes the
-*moves* (`Moves`):
+`call` has this order, and the rule for an exception in construct.  How each step is done depends on how the cell runs; an object with a
+method for each step, its *moves* (`Moves`), does them:
 
     Eager                                   the steps are done now; construct is recorded as a region if the thread has a tape
     graphs.running.cells.GraphCell          the steps of a graph's cell, with hooks that were added after the graph was made
@@ -32,7 +32,7 @@ class Callee(WithBprop, WithPrecision, Protocol):
 
 
 class FilledSlots(Protocol):
-    """Which hooks a call runs: each attribute is true if there may be hooks in that slot.  They are read when their turn comes."""
+    """Which kinds of hooks a call runs: each attribute is true if the cell may have such hooks.  It is read just before they would run."""
 
     @property
     def forward_pre(self) -> object: ...
@@ -43,14 +43,14 @@ class FilledSlots(Protocol):
 
 
 class Moves(Protocol[_Given, _Result]):
-    """The steps of a call, as one way of running does them; `given` and `output` are what represents arguments and result there."""
+    """The steps of a cell's call, in one way of running it; `given` and `output` represent the arguments and the result in that way."""
 
     def forward_pre(self, cell: Any, given: _Given, /) -> _Given:
-        """Run the forward pre hooks; return the arguments that they leave."""
+        """Run the forward pre hooks; return the arguments for construct."""
         ...
 
     def construct(self, cell: Any, given: _Given, /) -> _Result:
-        """Run construct between the entry and the end of the cell's region, in its precision."""
+        """Run construct in the cell's precision, as a region of its own; return the result."""
         ...
 
     def failed(self, cell: Any, given: _Given, raised: Exception, /) -> None:
@@ -58,16 +58,21 @@ class Moves(Protocol[_Given, _Result]):
         ...
 
     def forward(self, cell: Any, given: _Given, output: _Result, /) -> _Result:
-        """Run the forward hooks; return the result that they leave."""
+        """Run the forward hooks; return the result as they have changed it."""
         ...
 
     def backward_pre(self, cell: Any, output: _Result, /) -> _Result:
-        """Let the backward pre hooks see the gradients of the result; return the result under its new names."""
+        """Attach the backward pre hooks to the gradients of the result; return the result under its new names."""
         ...
 
 
 def call(moves: Moves[_Given, _Result], cell: Any, slots: FilledSlots, given: _Given) -> _Result:
-    """Call a cell with its hooks, and return what the caller gets."""
+    """Call a cell with its hooks, and return the result for the caller.
+
+    moves  does the steps
+    slots  the kinds of hooks that the cell may have
+    given  the arguments of the call
+    """
     if slots.forward_pre:
         given = moves.forward_pre(cell, given)
     try:
@@ -83,14 +88,14 @@ def call(moves: Moves[_Given, _Result], cell: Any, slots: FilledSlots, given: _G
 
 
 class Eager:
-    """The moves of a call that runs now; `given` is (positional arguments, keyword arguments)."""
+    """Does the steps of a call that runs now; `given` is (positional arguments, keyword arguments)."""
 
     forward_pre = staticmethod(fire_forward_pre)
     forward = staticmethod(fire_forward)
 
     @staticmethod
     def construct(cell: Callee, given: CallArguments) -> Any:
-        """Run construct; if the thread has a tape, as a region of it: arguments and results get new names.
+        """Run construct; on a tape it is a region of its own, in which arguments, and after which results, have new names.
 
         RuntimeError if a cell with a `bprop` writes one of its arguments in place.
         """

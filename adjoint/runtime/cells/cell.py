@@ -29,37 +29,38 @@ _UNSET = object()
 
 
 class Cell(CellValues):
-    """The base of every layer and network: subclass it, make sub-cells and parameters in `__init__`, write `construct`.
+    """The base class of every layer and network: subclass it, make sub-cells and Parameters in `__init__`, write `construct`.
 
-    auto_prefix  whether parameters of sub-cells get the attribute's name in front: `conv1.weight`
+    auto_prefix  True if Parameters of sub-cells get the attribute's name in front: `conv1.weight`
+    flags        attributes to set, as `add_flags` does
     """
 
     _hooks: CellHooks | None = None
     title: str = ""
-    """The cell's path in its network, `block.relu`; the class's name for the outermost cell."""
+    """The cell's path in its network, such as `block.relu`; for the outermost cell the name of its class."""
 
     bprop: Callable[..., Any] | None = None
 
     takes_absent: bool = False
-    """True if `bprop` is given None where no cotangent flows, instead of zeros."""
+    """True if `bprop` gets None, instead of zeros, for a result without a cotangent."""
 
     _inputs: Any = None
-    """The inputs that `set_inputs` declared."""
+    """The inputs that `set_inputs` has declared; None if it has not been called."""
 
     keeps_parameters: bool = False
-    """True if construct casts the parameters itself when `to_float` asks for another type."""
+    """True if construct itself casts the Parameters when `to_float` asks for another type."""
 
     _result: DType | None = None
-    """The float type that construct's results are cast to when `to_float` asks for another one inside; None: no cast."""
+    """The float type to which construct's results are cast if `to_float` asks for another one inside; None: no cast."""
 
     _called: bool = False
     """True after the first call, which checks the names of the parameters."""
 
     _direct: bool = False
-    """Fast path: True if an eager call only needs to call construct: not the first call, no hooks, no `to_float`."""
+    """Fast path: True if an eager call need only call construct: not the first call, no hooks, no `to_float`."""
 
     _watched: frozenset[str] = frozenset()
-    """The names of the attributes that graphs depend on: the epoch moves when one of them changes."""
+    """The names of the attributes that graphs depend on: a change of one of them moves the epoch."""
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -92,7 +93,10 @@ class Cell(CellValues):
             epoch.log(self, name)
 
     def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
-        """Return whether graphs that depend on attributes of some names, and on what the cell holds, may depend on this one."""
+        """Return True if graphs may depend on an attribute to which `value` is assigned.
+
+        watched  the names of attributes that graphs depend on; they also depend on all Parameters, sub-cells and buffers
+        """
         own = self.__dict__
         return name in watched or name.startswith("__") or isinstance(value, (Cell, Parameter, ParameterTuple)) \
             or name in own.get("_cells", ()) or name in own.get("_params", ()) or name in self._buffers
@@ -122,7 +126,7 @@ class Cell(CellValues):
             object.__setattr__(self, name, value)
 
     def _give_up(self, name: str, value: Any) -> None:
-        """Replace a parameter or a sub-cell by None; TypeError for any other value, since the name would then mean two things."""
+        """Remove a Parameter or a sub-cell whose name is set to None; TypeError for any other value."""
         for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
             if name in self.__dict__[table]:
                 if value is not None:
@@ -131,7 +135,7 @@ class Cell(CellValues):
                 del self.__dict__[table][name]
 
     def _adopt_cell(self, name: str, value: Cell) -> None:
-        """Hold a sub-cell under a name; its parameters keep theirs."""
+        """Add a sub-cell under a name, without renaming its Parameters."""
         self._need_init("_cells", name)
         own = self.__dict__
         if name in own["_params"]:
@@ -154,9 +158,10 @@ class Cell(CellValues):
             own.pop(name, None)
 
     def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
-        """Register the Parameters of a tuple under their own names; those without a name become `Parameter$1`, `Parameter$2`, ...
+        """Register the Parameters of a tuple under their own names; unnamed ones become `Parameter$1`, `Parameter$2`, ...
 
-        If another parameter of the cell has the name already, the key is the position in the tuple, `scales[0]`; the name is kept.
+        If another Parameter of the cell has the name already, the key is the position in the tuple, `scales[0]`; the Parameter keeps its
+        name.
         """
         self._need_init("_params", name)
         parameters = self.__dict__["_params"]
@@ -212,7 +217,7 @@ class Cell(CellValues):
         return call(EAGER, self, hooks, (args, kwargs)) if hooks else EAGER.construct(self, (args, kwargs))
 
     def _begin_calls(self) -> None:
-        """Do what the first call does: see that the cell has been initialised, and that no two of its Parameters have one name."""
+        """Prepare for the first call: check that the cell has been initialised, and rename Parameters if two of them have one name."""
         if "_params" not in self.__dict__:
             raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
         self._name_apart()
@@ -227,7 +232,7 @@ class Cell(CellValues):
         return self._hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
-        """Call `hook_fn(cell, args)` before construct; what it returns, if not None, becomes the arguments."""
+        """Call `hook_fn(cell, args)` before construct; a result other than None becomes the arguments."""
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
             check_flag("register_forward_pre_hook", name, flag)
         return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
@@ -235,7 +240,7 @@ class Cell(CellValues):
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
-        """Call `hook_fn(cell, args, output)` after construct; what it returns, if not None, becomes the output."""
+        """Call `hook_fn(cell, args, output)` after construct; a result other than None becomes the output."""
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
             check_flag("register_forward_hook", name, flag)
         return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
@@ -271,7 +276,7 @@ class Cell(CellValues):
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
-        """Return the parameters by their names; RuntimeError when two have one name."""
+        """Return the Parameters by their names; RuntimeError if two have one name."""
         check_flag("parameters_dict", "recurse", recurse)
         return OrderedDict(by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse))))
 
@@ -282,7 +287,9 @@ class Cell(CellValues):
         return OrderedDict(self._cells)
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """Yield this cell and all below it once, with their paths; skip those in `cells`, and add the ones visited to it."""
+        """Yield this cell and all cells below it once, with their paths; cells in `cells` are skipped, and visited cells are added
+        to it.
+        """
         seen = cells if cells is not None else set()
         if self in seen:
             return
@@ -292,7 +299,7 @@ class Cell(CellValues):
             yield from child.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""
+        """Add a sub-cell under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Cell."""
         if not isinstance(child_name, str):
             raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, "
                             f"but got {child_name!r} of type {type(child_name).__name__}.")
@@ -306,7 +313,7 @@ class Cell(CellValues):
         epoch.move(self)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
-        """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
+        """Add a Parameter under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Parameter."""
         if not isinstance(param_name, str):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
                             f"but got {param_name!r} of type {type(param_name).__name__}.")
@@ -321,7 +328,7 @@ class Cell(CellValues):
         epoch.move(self)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name all parameters by `prefix` and their paths of attributes; one registered by its position in a tuple keeps its name."""
+        """Name all Parameters by `prefix` and their paths of attributes, except those registered by their position in a tuple."""
         check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
@@ -330,7 +337,7 @@ class Cell(CellValues):
                 parameter.name = prefix + path
 
     def _name_apart(self) -> None:
-        """Name the parameters by their paths if two of them share a name."""
+        """Name the Parameters by their paths if two of them share a name."""
         names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
         if len(set(names)) < len(names):
             self.update_parameters_name()
@@ -345,7 +352,7 @@ class Cell(CellValues):
             seen.add(parameter.name)
 
     def check_names_and_refresh_name(self) -> None:
-        """Name the parameters by their paths if two share a name, as the first call does; ValueError if two still share one."""
+        """Name the Parameters by their paths if two share a name, as the first call does; ValueError if two still share one."""
         self._name_apart()
         self.check_names()
 
@@ -363,12 +370,12 @@ class Cell(CellValues):
         return type(self).__name__
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
-        """Return a mapping from each parameter to itself: parameters hold their data from the start."""
+        """Return a mapping from each Parameter to itself: Parameters hold their data from the start."""
         return {p: p for p in self.get_parameters()}
 
     # -- modes ------------------------------------------------------------------------------------------------------
     def set_train(self, mode: bool = True) -> Cell:
-        """Set `training` here and below."""
+        """Set `training` on this cell and all cells below it."""
         if not isinstance(mode, (bool, int)) or mode not in (True, False):
             raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
         phase = "train" if mode else "predict"
@@ -393,7 +400,7 @@ class Cell(CellValues):
         return self
 
     def recompute(self, /, **kwargs: Any) -> None:
-        """Accept and check MindSpore's options; nothing is recomputed: forward values are kept, and construct and its hooks run once.
+        """Accept and check MindSpore's options.  Nothing is recomputed: forward values are kept, and construct and its hooks run once.
 
         ValueError for options that MindSpore does not know.
         """
@@ -403,14 +410,14 @@ class Cell(CellValues):
                                  f"{', '.join(map(repr, _RECOMPUTE_OPTIONS))}.")
 
     def add_flags(self, /, **flags: Any) -> Cell:
-        """Set attributes of these names, which `get_flags` returns."""
+        """Set attributes, by name and value; `get_flags` returns them."""
         for name, value in flags.items():
             setattr(self, name, value)
         self._flags = {**self.get_flags(), **flags}
         return self
 
     def add_flags_recursive(self, /, **flags: Any) -> Cell:
-        """Set attributes of these names here and below."""
+        """Set attributes, by name and value, on this cell and all cells below it."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
         return self
@@ -420,10 +427,10 @@ class Cell(CellValues):
         return dict(self.__dict__.get("_flags", {}))
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Do nothing; accepted for MindSpore's scripts: a graph is made at the first call."""
+        """Do nothing; the method exists for MindSpore's scripts.  A graph is made at the first call."""
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
-        """Call `fn` on every cell below and on this one."""
+        """Call `fn` on every cell below this one, and then on this one."""
         if not callable(fn):
             raise TypeError(f"For 'apply', the argument 'fn' must be a function, but got {fn!r} of type {type(fn).__name__}.")
         for child in self.cells():
@@ -432,9 +439,9 @@ class Cell(CellValues):
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
-        """Compute here and below in `dst_type`: floating inputs and parameters are cast to it inside of construct.
+        """Compute this cell and all cells below it in `dst_type`: floating inputs and Parameters are cast to it inside of construct.
 
-        Hooks see the arguments and results without the cast.  A write to a parameter in construct changes the parameter itself.
+        Hooks see the arguments and results without the cast.  A write to a Parameter in construct changes the Parameter itself.
         """
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
@@ -500,7 +507,7 @@ class Cell(CellValues):
     def __getstate__(self) -> dict[str, Any]:
         if self._hooks is not None:
             self._hooks.check_pickling(self)
-        return {name: value for name, value in self.__dict__.items() if name != "_watched"}  # no graph depends on a copy
+        return {name: value for name, value in self.__dict__.items() if name != "_watched"}  # no graph depends on the copy
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         self.__dict__.update(state_)

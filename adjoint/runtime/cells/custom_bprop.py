@@ -26,7 +26,7 @@ __all__ = ["Rule", "WithBprop"]
 
 
 class WithBprop(Hooked, Protocol):
-    """The members of a Cell that its custom `bprop` needs."""
+    """The members of a Cell that its `bprop` needs."""
 
     takes_absent: bool
 
@@ -39,12 +39,11 @@ class WithBprop(Hooked, Protocol):
 class Rule:
     """One call of a cell with its own `bprop`, which computes the gradients of all tensors in the arguments, nested ones too.
 
-    `bprop` is called with the arguments of construct in the order of its parameters (defaults filled in), then with construct's
-    result, then with the cotangent of the result, in the same structure: zeros where nothing flows, 0 for a number, None for
-    anything else.
+    `bprop` is called with the arguments of construct in the order of its parameters (defaults filled in), then with construct's result,
+    then with the cotangent of the result, in the same structure: zeros where nothing flows, 0 for a number, None for any other value.
 
     shown          the indices of the tensors among the arguments that backward hooks see
-    shown_results  the same for the result; empty before `returned`
+    shown_results  the same for the result; empty before `returned` is called
     """
 
     shown_results: Sequence[int] = ()
@@ -55,11 +54,16 @@ class Rule:
         self._output: Any = None
 
     def returned(self, output: Any) -> None:
-        """Construct has returned `output`."""
+        """Record the result of construct."""
         self._output, self.shown_results = emptied(output, Tensor), shown(output)
 
     def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
-        """Return the gradients of the tensors in the arguments, of `types`; `given` are the operands of `bprop!`."""
+        """Call `bprop`, and return the gradients of the tensors in the arguments.
+
+        given  the operands of the node `bprop!`: arguments, results, cotangents
+        types  the types of the gradients
+        loc    the location of the cell's call, for messages
+        """
         inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
         cotangents = iter(given[op.inputs + op.outputs :])
         absent = self.cell.takes_absent
@@ -81,7 +85,7 @@ class Rule:
 
 
 class _TooFewParameters(TypeError, RuntimeError):
-    """A bprop takes no output and cotangent: a TypeError, as Python raises, and a RuntimeError, as MindSpore's graphs raise."""
+    """Raised if a bprop takes no output and cotangent: a TypeError, as Python raises, and a RuntimeError, as MindSpore's graphs raise."""
 
 
 _TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qualname__ = "builtins", "TypeError", "TypeError"
@@ -115,10 +119,10 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
-    """Return the gradient that bprop returned for each tensor of the arguments, by the number of the tensor.
+    """Return the gradient that bprop returned for each tensor of the arguments, by the index of the tensor.
 
-    bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.
-    A single entry needs no tuple, and surplus entries are ignored.
+    bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor. A single
+    entry needs no tuple, and surplus entries are ignored.
 
     TypeError for None and for another structure, RuntimeError for an empty tuple, ValueError for another number of entries.
     """
@@ -126,7 +130,7 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, 
         raise TypeError(f"The python function output is none. ({where})")
     entries = returned if isinstance(returned, (tuple, list)) else (returned,)
     if len(entries) >= len(arguments) and arguments == GAPS[: len(arguments)] and are_tensors(entries):
-        return dict(enumerate(entries))  # fast path: tensors alone
+        return dict(enumerate(entries))  # fast path: only tensors
     places, holding = leaves(arguments, Gap), [x for x in arguments if leaves(x, Gap)]
     if not len(entries) and places:
         raise RuntimeError(f"Hook fn grad output is empty! ({where})")
@@ -147,6 +151,8 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
     """Return a gradient that bprop returned, converted to the input's type.
 
     None becomes zeros.  A larger gradient is summed over the axes along which the input broadcasts to it; a smaller one is broadcast.
+
+    TypeError if it is not a tensor or a number, RuntimeError if the shapes do not broadcast.
     """
     if entry is None:
         return zeros(type_)

@@ -51,7 +51,7 @@ def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: di
 
 
 def check_call(construct: Callable[..., Any], said: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Check the arguments of a call against the declared inputs; raise ValueError or TypeError if they do not fit."""
+    """Check the arguments of a call against the declared inputs `said`; raise ValueError or TypeError if they do not fit."""
     try:
         bound = inspect.signature(construct).bind(*args, **kwargs)
     except TypeError:

@@ -1,7 +1,8 @@
-"""Attributes of cells that one thread finds in place of those that the cells have.
+"""Attributes of cells that one thread sees instead of the cells' own ones.
 
-While a function is lowered, parsed code writes attributes of cells for itself alone (`adjoint.frontend.changes.workspace`). The library's
-code is not parsed: it reads the cells, and has to find what parsed code has written. No other thread does.
+While a function is lowered, its parsed code writes attributes of cells in a workspace that no other thread sees
+(`adjoint.frontend.changes.workspace`). The library's own code is not parsed: it reads the cells directly, but has to find the written
+values.
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ __all__ = ["KeptAttributes"]
 
 
 class KeptAttributes:
-    """The attributes that the thread that makes this object finds in cells, until `end`.  Only one such object is in use at a time."""
+    """The attributes that one thread sees in cells, until `end`.
+
+    The thread is the one that makes this object.  Only one such object is in use at a time.
+    """
 
     def __init__(self) -> None:
         self._thread, self._of = get_ident(), dict[int, tuple[Cell, dict[str, Any]]]()
 
     def add(self, cell: Cell, values: dict[str, Any]) -> None:
-        """Let a cell have these attributes; MISSING stands for that of its class."""
+        """Make the thread see these attributes in a cell; the value MISSING means the attribute of the cell's class."""
         if not self._of:
-            # Reading an attribute takes longer while the class has this method: it is there only where parsed code writes one.
+            # This method slows down each read of an attribute, so the class has it only once parsed code has written one.
             setattr(Cell, "__getattribute__", _reading(self._thread, self._of))  # noqa: B010 - the class declares no such method
         self._of[id(cell)] = cell, values
 
     def end(self) -> None:
-        """Let cells have their own attributes."""
+        """Make the thread see the cells' own attributes again."""
         if self._of:
             delattr(Cell, "__getattribute__")
             self._of.clear()

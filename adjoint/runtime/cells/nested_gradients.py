@@ -1,4 +1,4 @@
-"""Gradients of nested structures: build them, and pair each with its tensor."""
+"""Gradients of nested structures: build them, and pair each tensor with its gradient."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Unlike", "gradients_like", "paired"]
 
 
 def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...] = CONTAINERS) -> Any:
-    """Return the gradient of a structure: `gradients` in order for its tensors, 0 for a number, None for anything else.
+    """Return the gradient of a structure: `gradients` in order for its tensors, 0 for a number, None for any other value.
 
-    within  the classes of its containers
+    within  the classes of containers whose items are visited
 
-    It has the containers of the structure; containers marked by `mutable` become plain tuples, lists and dicts.
+    The result has the containers of the structure; containers marked by `mutable` become plain tuples, lists and dicts.
     """
     left = iter(gradients)
     if isinstance(value, Tensor):
@@ -28,7 +28,7 @@ def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...
 
 
 def _constant_gradient(leaf: Any) -> Any:
-    """Return the entry for a leaf that is no tensor."""
+    """Return the gradient entry for a leaf that is not a tensor."""
     if getattr(leaf, "is_run_time_number", False):
         return _ZEROS[leaf.category]
     for zero in _ZEROS.values():
@@ -38,13 +38,13 @@ def _constant_gradient(leaf: Any) -> Any:
 
 
 _ZEROS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
-"""The gradient of a Python number, by its type: a bool is an int, so it comes first."""
+"""The gradient of a Python number, by its type.  A bool is an int, so "bool" comes first."""
 
 
 class Unlike(Exception):
-    """A gradient does not have the structure of its value.
+    """Raised if a gradient does not have the structure of its value.
 
-    expected, got  the two parts that do not fit, in words
+    expected, got  the two parts that do not fit, as text
     """
 
     def __init__(self, expected: str, got: Any):
@@ -55,8 +55,8 @@ class Unlike(Exception):
 def paired(value: Any, gradient: Any, of: type) -> Iterator[tuple[Any, Any]]:
     """Yield each leaf of the class `of` with its entry in `gradient`; None at any level means no gradient below it.
 
-    A tuple matches a list and the reverse; of a dict every key that holds such a leaf must be present.  Entries for other leaves
-    are ignored.  Raises Unlike if the structures do not match.
+    A tuple matches a list and the reverse; a gradient of a dict must have every key whose value holds such a leaf.  Entries for other
+    leaves are ignored.  Unlike is raised if the structures do not match.
     """
     if gradient is None:
         yield from ((leaf, None) for leaf in leaves(value, of))

@@ -3,9 +3,9 @@
     with computing(cell, cell._compute) as cast:
         output = cell.construct(*map(cast, args))
 
-Inputs and parameters are cast when construct begins.  Only the thread that runs construct sees the cast parameters, and only while it
-runs; all other threads see the parameters themselves.  What construct writes to a cast parameter is written to the parameter when
-construct ends.
+Inputs and Parameters are cast when construct begins.  Only the thread that runs construct sees the cast Parameters, and only while
+construct runs; all other threads see the Parameters themselves.  Values that construct writes to a cast Parameter are written to the
+Parameter when construct ends.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class WithPrecision(WithParameters, Protocol):
 
 
 def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
-    """Return the parameter in the float type in which this thread runs the cell's construct; None if it is not cast."""
+    """Return the Parameter cast to the float type in which this thread runs the cell's construct; None if it is not cast."""
     run = state.computing.get(id(cell))
     return None if run is None else run.parameters.get(name)
 
 
 def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
-    """Perform `cell.name = value` if that parameter is cast, and return True; otherwise return False."""
+    """Perform `cell.name = value` on the cast Parameter and return True; return False if it is not cast, or the shapes differ."""
     parameter = cast_parameter(cell, name)
     if parameter is None or value.shape != parameter.shape:
         return False

@@ -17,7 +17,7 @@ __all__ = ["CellValues"]
 
 
 class IncompatibleKeys(NamedTuple):
-    """The paths that a cell has and a dict of values lacks, and those that only the dict has, as `load_state_dict` returns them."""
+    """The result of `load_state_dict`: the paths that the cell has and the dict of values lacks, and the paths that only the dict has."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,22 +31,22 @@ class IncompatibleKeys(NamedTuple):
 
 
 class CellValues:
-    """The part of `Cell` that manages values by their paths."""
+    """The part of `Cell` that manages buffers, and values by their paths."""
 
     _buffers: Mapping[str, bool] = {}
-    """For each buffer, the attribute's name and whether `state_dict` includes it."""
+    """For each buffer, by the attribute's name, True if `state_dict` includes it."""
 
     _cells: dict[str, Any]
     _params: dict[str, Parameter]
 
     # -- buffers ----------------------------------------------------------------------------------------------------
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that belongs to the cell's state but is no Parameter, such as a running mean.
+        """Register a tensor that belongs to the cell's state but is not a Parameter, such as a running mean.
 
-        persistent  whether `state_dict` includes it
+        persistent  True if `state_dict` includes it
 
-        Write to it with `ops.assign`; the attribute itself can only be replaced by None.  TypeError for a name that is no str and for
-        a value that is neither Tensor nor None, KeyError for a name that is empty, has a dot, or is taken.
+        Write to it with `ops.assign`; the attribute itself can only be replaced by None.  TypeError for a name that is not a str, and for a
+        value that is neither Tensor nor None; KeyError for a name that is empty, has a dot, or is taken.
         """
         if not isinstance(name, str):
             raise TypeError(f"For 'register_buffer', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
@@ -70,7 +70,7 @@ class CellValues:
                             f"{type(value).__name__}. Write into it with `ops.assign(self.{name}, value)`.")
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Yield the buffers here and below with their paths; each buffer once, unless `remove_duplicate` is False."""
+        """Yield the buffers of this cell and all cells below it with their paths; each buffer once, unless `remove_duplicate` is False."""
         seen: set[int] = set()
         for path, cell in self._paths(prefix) if recurse else [(prefix, self)]:
             for name in cell._buffers:
@@ -80,12 +80,12 @@ class CellValues:
                     yield (f"{path}.{name}" if path else name), value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield the buffers here and below."""
+        """Yield the buffers of this cell and, if `recurse` is True, of all cells below it."""
         for _, value in self.named_buffers(recurse=recurse):
             yield value
 
     def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer at a path, `block.mean`; AttributeError if there is none."""
+        """Return the buffer at a path such as `block.mean`; AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         cell: Any = self
         for part in filter(None, path.split(".")):
@@ -97,7 +97,7 @@ class CellValues:
         return cell.__dict__[name]
 
     def _paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
-        """Yield this cell and those below with their paths; a cell used in several places appears at each."""
+        """Yield this cell and all cells below it with their paths; a cell used in several places appears at each."""
         yield path, self
         for name, child in self._cells.items():
             yield from child._paths(f"{path}.{name}" if path else name)
@@ -125,8 +125,8 @@ class CellValues:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set Parameters and buffers to the values at their paths; each keeps its dtype.
 
-        Returns the paths missing from `state_dict`, and the unexpected ones in it.  TypeError if it is no dict.  RuntimeError for a
-        value that is no Tensor or has another shape, and with `strict` for missing or unexpected paths; then nothing is changed.
+        Return the paths missing from `state_dict`, and the unexpected ones in it.  TypeError if it is not a dict.  RuntimeError for a value
+        that is not a Tensor or has another shape, and with `strict` for missing or unexpected paths; then nothing is changed.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "
@@ -150,7 +150,7 @@ class CellValues:
         return keys
 
     def to(self, /, *args: Any, **kwargs: Any) -> Self:
-        """Convert the floating Parameters and buffers here and below to another dtype: `to(ms.float16)`, `to("CPU", ms.float16)`.
+        """Convert the floating Parameters and buffers of this cell and all cells below it: `to(ms.float16)`, `to("CPU", ms.float16)`.
 
         A device is checked as `set_device` checks it.  TypeError for another argument, and for a dtype that is not floating.
         """

@@ -1,7 +1,7 @@
 """Gradient functions of the public API: `grad`, `value_and_grad`, `GradOperation`, `get_grad`.
 
-All of them run the function once on the tape, close the region it recorded, and run its adjoint (see `tape`,
-`program`).  What a result is differentiated with respect to are its *leaves*: arguments by position, and parameters.
+All of them run the function once on the tape, close the region that it recorded, and run its adjoint (see `tape`, `adjoints`).
+The *leaves* are what a gradient is taken with respect to: arguments by position, and Parameters.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def function_identity(fn: Any) -> Any:
 
 
 class _Leaf:
-    """An argument to differentiate by: the argument with its tensors replaced, and their slots in its structure."""
+    """An argument to differentiate by: a copy with new tensors in it, and the tape's slots of these tensors."""
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
         self.copy: ArgumentCopy | None = None
         self.given = value
         self.flat = type(value) if type(value) in (tuple, list) and are_tensors(value) else None
-        """The class of the argument if it is a flat tuple or list of tensors."""
+        """The class of the argument if it is a flat tuple or list of tensors; else None."""
         if isinstance(value, Tensor):
             self.value = self._named(tape, value)
         elif self.flat is tuple:  # immutable
@@ -91,9 +91,11 @@ def differentiate(
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint; return its result, the gradients of the arguments at `positions`, and those of the weights.
 
-    positions  in the order of the call: keyword arguments come after positional ones
+    positions  the positions of arguments, counted in the order of the call: keyword arguments come after positional ones
+    weights    the Parameters to differentiate by
     sens       cotangents of the results, in their structure; None: ones
-    sens_of    computes them from the result instead
+    sens_of    computes the cotangents from the result instead
+    has_aux    True if only the first item of the result is differentiated
     valued     False if the result is not needed; it may then be None
     """
     check_gradients()
@@ -130,9 +132,9 @@ def differentiate(
 class Recorded:
     """A function that has run on the tape, before its adjoint runs.
 
-    start   where its steps begin
-    result  what it returned
-    wanted  the slots of its leaves
+    start   the step at which its recording begins
+    result  the value that it returned
+    wanted  the tape's slots of its leaves
     """
 
     __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")
@@ -146,7 +148,10 @@ class Recorded:
         self.result: Any = None
 
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """Return the gradients of the arguments, each in its structure, and those of the weights, from gradients by slot."""
+        """Return the gradients of the arguments, each in the structure of its argument, and those of the weights.
+
+        found  the gradients by slot of the tape
+        """
         by_position = [leaf.structured(found) for leaf in self.leaves]
         by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
         return by_position, by_weight
@@ -185,9 +190,11 @@ def recorded(
 
 
 def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
-    """Return the tensors of a result to differentiate: those in tuples, lists and dicts, nested in any way, as in MindSpore.
+    """Return the tensors in a result that are differentiated: those in tuples, lists and dicts at any depth, as in MindSpore.
 
-    ValueError if `has_aux` needs more values, TypeError if there are no tensors.
+    has_aux  True if only the first item of the result is differentiated
+
+    ValueError if `has_aux` is True and the result is not a tuple of several values; TypeError if there are no tensors.
     """
     if has_aux:
         if not isinstance(result, tuple) or len(result) < 2:
@@ -204,8 +211,8 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
 def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
     """Return the sensitivities of the differentiated outputs, each with its output's dtype and shape; dicts are matched by key.
 
-    TypeError if one is no tensor, ValueError for another number of them, for a key that the result does not have, and for a shape
-    that does not broadcast.
+    TypeError if one is not a tensor; ValueError if their number is wrong, for a key that the result does not have, and for a shape that
+    does not broadcast.
     """
     tensors = differentiated(result, has_aux)
     try:
@@ -221,7 +228,7 @@ def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
 
 
 def _like(x: Tensor, sens: Tensor) -> Tensor:
-    """Return a sensitivity in the dtype and the shape of its output."""
+    """Return a sensitivity converted to the dtype and the shape of its output."""
     brought = sens.astype(x.dtype, copy=False)
     try:
         return brought if brought.shape == x.shape else apply(made(Broadcast, x.type), brought)
@@ -230,7 +237,7 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Return the slots of the results that depend on a leaf, and their cotangents."""
+    """Return the tape's slots of the results that depend on a leaf, and their cotangents."""
     tensors = differentiated(result, has_aux)
     given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
     slots: list[int] = []
@@ -251,7 +258,7 @@ def ones(x: Tensor) -> Tensor:
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """Return the weights as a tuple, empty for None, and True if a single one was given."""
+    """Return the weights as a tuple, which is empty for None, and True if a single one was passed."""
     if weights is None:
         return (), False
     if isinstance(weights, Parameter):
@@ -308,7 +315,7 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """Split the arguments of a call from the cotangent in them, which is `sens` or the last positional argument."""
+    """Take the cotangent out of the arguments of a call; it is `sens` or the last positional argument."""
     if "sens" in kwargs:
         return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
     if not args:
@@ -355,16 +362,16 @@ def grad(
     """Return the function that computes the gradient of `fn`.
 
     fn             a function or Cell
-    grad_position  the arguments: an int, or a tuple of one, for a single gradient; several for a tuple of gradients; None for the
-                   weights only.  Keyword arguments are counted after positional ones, in the order of the call
+    grad_position  the arguments: an int, or a tuple of one, for a single gradient; several for a tuple of gradients; None for the weights
+                   only.  Keyword arguments are counted after positional ones, in the order of the call
     weights        a Parameter (one gradient), or several (a tuple of gradients)
     has_aux        `fn` returns (output to differentiate, aux ...); the gradient function returns (gradient, (aux ...))
     return_ids     each gradient is returned as (position or parameter name, gradient)
-    sens_param     the gradient function takes the cotangent of the output as its last argument, or as `sens=`; it is converted to
-                   the dtype and the shape of the output
+    sens_param     the gradient function takes the cotangent of the output as its last argument, or as `sens=`; it is converted to the dtype
+                   and the shape of the output
 
-    The gradient of a tuple, list or dict, nested in any way, has the same structure: 0 for a number, None for anything else that is
-    no tensor.
+    The gradient of a tuple, list or dict, nested in any way, has the same structure: 0 for a number, None for any other value that is not a
+    tensor.
 
     With both arguments and weights the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad
     arguments.

@@ -1,11 +1,11 @@
-"""`_no_grad`: results computed inside are constant for every gradient.
+"""`_no_grad`: no gradient flows through results computed inside.
 
     with _no_grad():
         z = x * 3          z has the values of x * 3, and no gradient
         y.add_(1)          y has new values, its gradient flows as before
 
-While a gradient is being taken, a `PausedTape` replaces the tape.  While a function is made into a graph, values that ops use from
-outside of the region pass through a `no_grad` node.
+While a gradient is being taken, a `PausedTape` replaces the tape.  While a function is made into a graph, values from outside of the region
+pass through a `no_grad` node where ops in it use them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["PausedTape", "no_grad"]
 
 
 class no_grad:  # read as a statement: `with no_grad():`
-    """Switch gradients off for what is computed inside; as a context manager, or as a decorator `@no_grad()`.
+    """Switch gradients off for everything that is computed inside; as a context manager, or as a decorator `@no_grad()`.
 
     Values are computed as usual.  A tensor made inside is constant: no gradient flows through it, and hooks on it do not run.  A tensor
-    from outside stays differentiable under any name.  One that is written in place gets the new values, and its gradient flows as if it
-    had not been written; parameters are updated in this way.  Cells run without their backward hooks and their `bprop`.
+    from outside stays differentiable under any name.  A tensor from outside that is written in place gets the new values, but its gradient
+    flows as if it had not been written; Parameters are updated in this way.  Cells run without their backward hooks and their `bprop`.
 
     It may be nested, and one object may be entered several times, by several threads.
 
@@ -69,11 +69,11 @@ no_grad.__name__ = no_grad.__qualname__ = "_no_grad"
 
 
 class PausedTape:
-    """Replaces a tape and records nothing; it passes on only writes to tensors that the tape knows already."""
+    """Takes the place of a tape and records nothing, except writes to tensors that the tape knows already."""
 
     emits: Literal[False] = False
     adjoint_of: int | None = None
-    """The attribute of a tape; unused, since nothing is recorded."""
+    """Exists because a tape has it; unused, since nothing is recorded."""
 
     def __init__(self, tape: Any):
         self._tape = tape
@@ -103,14 +103,14 @@ class PausedTape:
         """Ignore a piece that has run."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Prepare for `x` to be overwritten by `value`: its gradient flows as before."""
+        """Prepare for `x` to be overwritten by `value`: the gradient of `x` flows as before."""
         new = wrap(value.type, value.memory)
         if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
             self._tape.record(StraightThrough(), (x, wrap(value.type, value.memory)), (new,))
         self._tape.overwritten(x, new)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return the results of a `HookBackward` or `InsertGradientOf` of `operands`: constants."""
+        """Return constants equal to `operands`, as the results of a `HookBackward` or `InsertGradientOf`."""
         return tuple([wrap(x.type, x.memory) for x in operands])
 
     def outputs(self, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:

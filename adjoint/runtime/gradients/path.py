@@ -1,4 +1,4 @@
-"""A path of the trie: what its steps define, and how the next step is made from it."""
+"""A path of the trie: the values that its steps define, and how the next step is made."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Path"]
 
 
 class Path:
-    """The steps from the root of the trie to `end`.
+    """The steps from the root of the trie to the step `end`.
 
     values  slot -> value
-    hosts   position among the tape's hosts -> symbol
-    cells   the cells that are entered and not left, outermost first
+    hosts   index among the tape's hosts -> symbol
+    cells   the cells that have been entered and not left, outermost first
     """
 
     def __init__(self, end: TrieStep):
@@ -39,7 +39,7 @@ class Path:
             self.append(step)
 
     def append(self, step: TrieStep) -> None:
-        """Go on to a child of the last step."""
+        """Continue to a child of the last step."""
         self.end = step
         self.values += step.values
         self.hosts += step.hosts
@@ -51,7 +51,7 @@ class Path:
             self.cells.pop()
 
     def nodes(self, start: TrieStep) -> list[Node]:
-        """Return the nodes of the steps after `start`, in order; those inside of a cell are in its region."""
+        """Return the nodes of the steps after `start`, in order; nodes inside of a cell are in the cell's region."""
         found: list[Node] = []
         at = self.end
         while at is not start:
@@ -66,7 +66,7 @@ class Path:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def hint(self, base: str) -> str:
-        """Return a hint for a value that no other value of the path has: a cotangent is named after its value."""
+        """Return a hint that no other value of the path has, so that a cotangent can be named after its value."""
         if not self._hints:
             for value in self.values:
                 stem, _, number = value.hint.rpartition(".")
@@ -79,7 +79,7 @@ class Path:
 
     def symbol(self, title: str) -> str:
         """Return a symbol for a host that no other host of the path has."""
-        # The host has the function's location; its symbol is its name.
+        # The location of the host tells where the function is defined, so the symbol is the name only.
         base = symbol_like(title.partition(" at ")[0], "hook")
         if base not in self._symbols:
             return base
@@ -91,15 +91,15 @@ class Path:
 
     # -- the next step ----------------------------------------------------------------------------------------------
     def leaf(self, type_: Type, name: str) -> TrieStep:
-        """Return the step of a value that nothing on the path defines."""
+        """Return the step of a value that no step of the path defines."""
         return TrieStep(self.end, values=(Value(type_, self.hint(name)),))
 
     def operation(self, op: Op, operands: Sequence[int], outside: Sequence[Type], hint: str, loc: Loc, owner: Any,
                   hosts: tuple[str, ...] = ()) -> TrieStep:
         """Return the step of an op.
 
-        operands  their slots
-        outside   the types of those operands that get the next slots, since nothing on the path defines them
+        operands  the slots of its operands
+        outside   the types of operands that get the next slots, since no step of the path defines them
         """
         free = tuple([Value(type_, self.hint("x")) for type_ in outside])
         known, count = self.values, len(self.values)
@@ -108,14 +108,18 @@ class Path:
         return TrieStep(self.end, node, (*free, *node.results), hosts, owner)
 
     def entered(self, title: str, operands: Sequence[int], hooked: bool, ruled: bool, loc: Loc, owner: Any) -> EnterStep:
-        """Return the step at which a cell is entered, with backward hooks or a `bprop` of its own."""
+        """Return the step that enters a cell.
+
+        hooked  True if the cell has backward hooks
+        ruled   True if it has a `bprop` of its own
+        """
         arguments = tuple([self.values[slot] for slot in operands])
         params = tuple([Value(x.type, self.hint(x.hint.partition(".")[0])) for x in arguments])
         op = Cell(title, self.symbol(title) if hooked else "", self.symbol(f"{title}.bprop") if ruled else "")
         return EnterStep(self.end, op, arguments, params, tuple(filter(None, (op.symbol, op.rule))), loc, owner)
 
     def left(self, operands: Sequence[int]) -> LeaveStep:
-        """Return the step at which the innermost cell is left, with results in the slots `operands`."""
+        """Return the step that leaves the innermost cell, whose results are in the slots `operands`."""
         cell = self.cells[-1]
         region = Region(cell.values, tuple(self.nodes(cell)), tuple([self.values[slot] for slot in operands]))
         node = Builder(cell.loc).emit_node(cell.op, cell.arguments, regions=(region,), hint=self.hint(_last_part(cell.op.title)))

@@ -3,7 +3,7 @@
     y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
     y, dy = jvp(f, x, dx)       pull is linear, so its own pullback maps dx to dy
 
-The pullback keeps the tape of the forward run: the adjoint uses the values of that run, and hooks run each time it runs.
+The pullback keeps the tape of the forward run: the adjoint uses the values of that run, and hooks run at each call of the pullback.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = ["Pullback", "jvp", "vjp"]
 
 
 class Pullback:
-    """The adjoint of the part of a tape since `start`.
+    """The adjoint of the part of a tape after `start`.
 
     It may run any number of times; inside another gradient it is recorded.
 
     outputs  the tensors to differentiate
-    wanted   the slots to differentiate by
+    wanted   the tape's slots to differentiate by
     own      True if the tape was started for this pullback alone
     """
 
@@ -81,7 +81,12 @@ def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
 
 
 def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[type, ...]) -> list[Tensor]:
-    """Return the tensors in `vectors`, a structure with these classes of containers, in the order of `wanted`; dicts are matched by key."""
+    """Return the tensors in `vectors` in the order of `wanted`; dicts are matched by key.
+
+    within  the classes of containers that are searched
+
+    ValueError if the structures differ.
+    """
     try:
         return leaves(arranged(vectors, wanted), Tensor, within)
     except ValueError as wrong:
@@ -89,7 +94,10 @@ def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[typ
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Split a result into the part to differentiate and, with `has_aux`, the auxiliary part: one value, or a tuple of several."""
+    """Split a result into the part to differentiate and a tuple of the auxiliary part.
+
+    The tuple is empty without `has_aux`; otherwise it holds one value, or a tuple of several values.
+    """
     if not has_aux:
         return result, ()
     return result[0], (result[1] if len(result) == 2 else tuple(result[1:]),)
@@ -102,7 +110,7 @@ _Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], _Pull]:
-    """Return the result of `fn`, its tensors that are differentiated, and the pullback."""
+    """Run `fn`; return its result, the tensors in it that are differentiated, and the pullback."""
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.record(fn, args, positions, weights, has_aux)
@@ -128,12 +136,12 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     inputs   Tensors, or tuples, lists or dicts of them
     weights  a Parameter (one gradient) or several (a tuple): the gradients are then (of the inputs, of the weights)
     has_aux  `fn` returns (output to differentiate, aux ...)
-    result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the
-             outputs, in their structure or as separate arguments, and returns a tuple with one gradient for each input, in the
-             input's structure.  It may be called any number of times; backward hooks run at each call.
+    result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the outputs, in
+             their structure or as separate arguments, and returns a tuple with one gradient for each input, in the input's structure.  It
+             may be called any number of times; backward hooks run at each call.
 
-    TypeError if an input or cotangent is no Tensor, or a cotangent has another dtype than its output; ValueError if it has another
-    shape or key; RuntimeError for another number of cotangents.
+    TypeError if an input or cotangent is not a Tensor, or a cotangent has another dtype than its output; ValueError if it has another shape
+    or key; RuntimeError for another number of cotangents.
     """
     _check_function("vjp", fn)
     _check_tensors("vjp", "inputs", inputs)
@@ -167,7 +175,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     has_aux  `fn` returns (output to differentiate, aux ...)
     result   (outputs, derivative), the latter in the structure of the outputs; with `has_aux` (outputs, derivative, aux)
 
-    TypeError if an input or vector is no Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
+    TypeError if an input or vector is not a Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
     """
     _check_function("jvp", fn)
     check_flag("jvp", "has_aux", has_aux)

@@ -1,17 +1,16 @@
 """The tape: the recording of eager mode while a gradient is being taken.
 
-A tape is a region that is still open.  Every recorded event (an op, a cell entered or left, a hook attached) takes one
-step in a *trie*, from a node to the child with its key.  A training loop walks the same path every time, and finds at
-its end the adjoint that was built the first time: no graph is built and no pass runs twice for one program.
+A tape is a region that is still open.  Every recorded event (an op, a cell entered or left, a hook attached) takes one step in a *trie*,
+from a node to the child with its key.  A training loop walks the same path every time, and finds at its end the adjoint that was built the
+first time: no graph is built and no pass runs twice for one program.
 
-The key of a step holds everything that an adjoint depends on: the op with its attributes; the source of each operand (the
-*slot* of a value the tape knows, or the type of any other); cells entered and left; hook slots filled or empty; and the
-location of an op, a cell or a hook, which is the instruction of the user's program or the node of a graph, so that no
-error names the line of another path.  Values of tensors are not in it: a decaying learning rate walks the same path.
-Hooks and custom bprops are looked up in each run.
+The key of a step holds everything that an adjoint depends on: the op with its attributes; the source of each operand (the *slot* of a value
+that the tape knows, or the type of any other value); cells entered and left; whether hook slots are filled; and the location of an op, a
+cell or a hook, which is the instruction of the user's program or the node of a graph, so that no error names the line of another path.
+Values of tensors are not in the key: a decaying learning rate walks the same path. Hooks and custom bprops are looked up in each run.
 
-A gradient taken inside another (second order) records on the same tape: its region is the part between its begin and its
-end, and its adjoint is recorded too.
+A gradient taken inside another one (second order) records on the same tape: its region is the part between its begin and its end, and its
+adjoint is recorded too.
 """
 
 from __future__ import annotations
@@ -52,22 +51,22 @@ _RUNS_CONSTRUCT = Eager.construct.__code__
 class Tape:
     """The recording of one thread from the begin of the outermost gradient to its end.
 
-    values  slot -> its tensor (for a parameter an alias, since the parameter's memory may be replaced)
-    names   id of a tensor -> all tensor objects that are one tensor to the program, such as a cell's argument inside and
-            outside of the cell; a write to one of them is a write to all
-    named   pairs (new name, tensor) added since the last write
-    owners  slot -> the parameter
-    keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id
-            is not reused
-    frozen  id -> the slot that a parameter had until its `requires_grad` became False
-    thawed  id -> the slot that one has had since it became True
+    values  slot -> its tensor (for a Parameter an alias, since the Parameter's memory may be replaced)
+    names   id of a tensor -> all tensor objects that are one tensor to the program, such as a cell's argument inside and outside of the
+            cell; a write to one of them writes all
+    named   pairs (new name, tensor) added since `names` was last brought up to date
+    owners  slot -> the Parameter
+    keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id is not
+            reused
+    frozen  id -> the slot that a Parameter had until its `requires_grad` became False
+    thawed  id -> the slot that a Parameter has had since its `requires_grad` became True
     hosts   cells and hook functions in order of first use
-    extended  the pieces recorded by one call of which a result was not kept; in `values` stands None in its place
+    extended  the pieces recorded by one call some of whose results were not kept; `values` has None in place of these
     depth   the number of nested gradients being taken
-    site    the graph node that the next event belongs to, used in keys and locations in place of the line of Python; None
-            outside of graphs, and while a graph runs the user's Python code
-    adjoint_of  the instruction of the user's program that requested the adjoint whose ops are being recorded; None if there is
-            none, and while the adjoint runs the user's Python code
+    site    the graph node that the next event belongs to, used in keys and locations in place of the line of Python; None outside of
+            graphs, and while a graph runs the user's Python code
+    adjoint_of  the instruction of the user's program that requested the adjoint whose ops are being recorded; None if there is none, and
+                while the adjoint runs the user's Python code
     """
 
     emits: Literal[False] = False
@@ -107,11 +106,11 @@ class Tape:
         return slot
 
     def slot_of(self, x: Tensor) -> int | None:
-        """Return the slot of a tensor, None if this tape does not know it."""
+        """Return the slot of a tensor; None if this tape does not know it."""
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
-        """Return another object for `x` that the program treats as `x` itself; with `asked` its gradient is requested."""
+        """Return another object for `x` that the program treats as `x` itself; `asked` is True if its gradient is requested."""
         alias = wrap(x.type, x.memory)
         if not x._takes_gradient and not asked:
             alias._takes_gradient = False
@@ -119,7 +118,7 @@ class Tape:
         return alias
 
     def _renamed(self, x: Tensor) -> Tensor:
-        """Return a new name for `x`, which has the next slot.  Written out, since every argument and result of a Cell gets one."""
+        """Return a new name for `x`, in the next slot.  Not a call of `_name`, for speed: every argument and result of a Cell gets one."""
         alias = _new(Tensor)
         alias.type, alias.memory = x.type, x.memory
         if not x._takes_gradient:
@@ -130,18 +129,18 @@ class Tape:
         return alias
 
     def _names(self, x: Tensor) -> list[Tensor]:
-        """Return all names of `x` that are still reachable."""
+        """Return all names of `x` that the program can still reach."""
         self._gather_names()
         names = self.names.get(id(x))
         if names is None:
             return [x]
         for name in [name for name in names if name is not x and sys.getrefcount(name) <= OF_VARIABLE + 1 + self._held(name)]:
-            del self.names[id(name)]  # besides this tape the variable and the list hold it: it can never be read again
+            del self.names[id(name)]  # only this tape, this variable and the list refer to it: it can never be read again
         names[:] = [name for name in names if id(name) in self.names]
         return names
 
     def identity(self, x: Tensor) -> int:
-        """Return a number that is equal for all tensor objects that are one tensor to the program; it is valid until the next name."""
+        """Return a number that is equal for all tensor objects that are one tensor to the program; it is valid until a new name is made."""
         self._gather_names()
         names = self.names.get(id(x))
         return id(x) if names is None else id(names[0])
@@ -157,12 +156,12 @@ class Tape:
         self.named.clear()
 
     def _held(self, name: Tensor) -> int:
-        """Return how often this tape holds a tensor, besides the list of its names."""
+        """Return how often this tape refers to a tensor, besides the list of its names."""
         slot = self.slots.get(id(name))
         return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Prepare for `x` to be overwritten by `value`: recorded steps keep the old memory, and the hooks on it."""
+        """Prepare for `x` to be overwritten by `value`: recorded steps keep the old memory and the hooks on the old value."""
         new = self.slots.get(id(value))
         for name in self._names(x):
             self._overwritten(name, new)
@@ -187,7 +186,7 @@ class Tape:
         return self.at.children.get(key)
 
     def _instruction(self, frame: FrameType | None) -> int | None:
-        """Return the instruction of the user's program that runs in `frame` or above, as a number; None if there is none.
+        """Return a number for the instruction of the user's program that runs in `frame` or in one of its callers; None if there is none.
 
         The number is an address inside the code object, unique among living code objects. A step keeps its code alive.
 
@@ -203,18 +202,18 @@ class Tape:
         return None
 
     def instruction_above(self) -> int | None:
-        """Return the instruction of the user's program that is running."""
+        """Return the number of the instruction of the user's program that is running; None if there is none."""
         return self._instruction(sys._getframe(1))
 
     def path(self) -> Path:
-        """Return the path on which this tape is."""
+        """Return the path that this tape has taken."""
         path = self._path
         if path is None or path.end is not self.at:
             path = self._path = Path(self.at)
         return path
 
     def _grow(self, key: tuple[Any, ...], step: TrieStep) -> None:
-        """Go on to a step that is recorded for the first time."""
+        """Continue to a step that is recorded for the first time."""
         path = self.path()
         self.at.children[key] = step
         self.at = step
@@ -222,14 +221,14 @@ class Tape:
         budget.charge(STEP_BYTES)
 
     def _line(self) -> tuple[Loc, CodeType | None]:
-        """Return the location of the event that is being recorded, and the user's code object that runs."""
+        """Return the location of the event that is being recorded, and the code object of the user's that runs, if any."""
         if self.site is not None:
             return self.site.loc, None
         frame = user_frame()
         return user_location(), frame and frame.f_code
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Record an op that has run.  If no operand is known here, nothing is recorded: the results are constants."""
+        """Record an op that has run.  If this tape knows none of the operands, nothing is recorded: the results are constants."""
         slots, values, place = self.slots, self.values, self.site
         first, count = len(values), len(operands)
         # One and two operands are handled without lists and calls: most ops have as many.
@@ -269,7 +268,7 @@ class Tape:
             values.append(x)
 
     def _sources(self, operands: Sequence[Tensor]) -> tuple[int | TensorType, ...] | None:
-        """Return the slot of each operand, or its type if it gets one now; None if none is known."""
+        """Return for each operand its slot, or its type if it gets a slot only now; None if this tape knows none of them."""
         slots = self.slots
         sources: list[Any] = [slots.get(id(x)) for x in operands]
         if None in sources:
@@ -277,7 +276,7 @@ class Tape:
                 return None
             for i, x in enumerate(operands):
                 if sources[i] is None:
-                    # The same tensor twice is another path than two tensors of one type.
+                    # Using one tensor twice is another path than using two tensors of one type.
                     sources[i] = slots.get(id(x))
                     if sources[i] is None:
                         self._place(x)
@@ -286,12 +285,12 @@ class Tape:
 
     # -- whole pieces -----------------------------------------------------------------------------------------------
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> Extended | None:
-        """Record all ops of a piece that has run: the steps are those that recording one op after the other takes.
+        """Record all ops of a piece that has run; the steps are the same as if the ops were recorded one after the other.
 
-        Return the piece if values of it were not kept.
+        Return the record of the piece if some of its values were not kept, else None.
 
         operands  the values from outside, in the order of the recording
-        made      the results of the ops in order; None for one that nothing has kept, which is computed anew if an adjoint reads it
+        made      the results of the ops in order; None for one that was not kept, which is computed again if an adjoint reads it
         """
         slots, values = self.slots, self.values
         sources = tuple([x.type if (slot := slots.get(id(x))) is None else slot for x in operands])
@@ -320,7 +319,7 @@ class Tape:
         return extended
 
     def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
-        """Go on by one step for each op of a recording, and return the shortcut over these steps."""
+        """Continue by one step for each op of a recording, and return the shortcut over these steps."""
         recording, place, sources = key
         start, around, first = self.at, self.site, len(self.values)
         slots = [source if isinstance(source, int) else None for source in sources]
@@ -360,7 +359,7 @@ class Tape:
     def _go(
         self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],
     ) -> None:
-        """Go on by the step of an op: `operands` are its slots, `outside` the types of those that are new."""
+        """Continue by the step of an op: `operands` are its slots, `outside` the types of operands whose slots are new."""
         key = (op, place, sources)
         step = self.at.children.get(key)
         if step is None:
@@ -370,7 +369,7 @@ class Tape:
             self.at = step
 
     def fill(self, slots: Sequence[int]) -> None:
-        """Compute the values of these slots that no run has kept."""
+        """Compute the values in these slots that no run has kept."""
         values = self.values
         for slot in [slot for slot in slots if values[slot] is None]:
             extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
@@ -379,7 +378,7 @@ class Tape:
                 self.fill_piece(extended)
 
     def fill_piece(self, extended: Extended) -> None:
-        """Compute the values of a piece that no run has kept."""
+        """Compute all values of a piece that no run has kept."""
         values = self.values
         for filled, x in extended.values():
             if values[filled] is None:
@@ -387,7 +386,7 @@ class Tape:
                 self.slots[id(x)] = filled
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
-        """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""
+        """Begin a gradient of the function identified by `key`, and return the step; `owner` is kept alive so that the key stays unique."""
         step = self._step(("begin", key))
         if step is None:
             self._grow(("begin", key), TrieStep(self.at, owner=owner))
@@ -397,22 +396,22 @@ class Tape:
         return self.at
 
     def leaf(self, x: Tensor) -> Tensor:
-        """Return a new tensor that represents `x` in this pass; hooks registered on `x` are attached to it."""
+        """Return a new tensor that represents `x` as a leaf of this gradient; hooks registered on `x` are attached to it."""
         alias = self._name(x, asked=True)
         known = self.slots.get(id(x))
         if known is not None:
-            # Inside another gradient: the alias is x there, so that the outer gradient flows to x.
+            # Inside another gradient the alias is another name of x, so that the outer gradient flows to x.
             self._alias("leaf", "", (known,), [alias])
         else:
             self._leaf(alias)
         if x._hooks:
-            # Hooks that the function registers on its argument belong to this pass.
+            # Hooks that the function registers on its argument are called in this gradient only.
             alias._hooks = TensorHooks(outside=x._hooks)
             self.attach(alias)
         return alias
 
     def watch(self, parameter: Tensor) -> int:
-        """Return the slot of a parameter whose gradient is requested."""
+        """Return the slot of a Parameter whose gradient is requested."""
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
@@ -421,7 +420,7 @@ class Tape:
         return slot
 
     def trains(self, parameter: Tensor, requires_grad: bool) -> None:
-        """Record that later uses of a parameter take part in gradients, or do not: its `requires_grad` has changed in the middle."""
+        """Record that `requires_grad` of a Parameter has changed while the function runs: later uses take part in gradients, or do not."""
         if not requires_grad:
             slot = self.slots.pop(id(parameter), None)
             if slot is not None:
@@ -434,9 +433,9 @@ class Tape:
             self.thawed[id(parameter)] = self.watch(parameter)
 
     def trained(self, parameters: Sequence[Any], watched: Sequence[int | None]) -> list[int | None]:
-        """Return the slots of parameters after a function has run in which `requires_grad` of some has changed; None where it is False.
+        """Return the slots of Parameters after a function has run that changed `requires_grad` of some; None where it is False now.
 
-        watched  their slots before
+        watched  their slots before the function ran
         """
         slots = zip(parameters, watched, strict=True)
         return [(slot if slot is not None else self.thawed.get(id(p))) if p.requires_grad else None for p, slot in slots]
@@ -475,7 +474,11 @@ class Tape:
             self._alias("attach", getattr(x, "name", ""), (slot,), (), x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return the results of a `HookBackward` ("value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`."""
+        """Return the results of a `HookBackward` (kind "value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`.
+
+        host   the hook function
+        title  names the hook in the recording
+        """
         results = [wrap(x.type, x.memory) for x in operands]
         if not any(id(x) in self.slots for x in operands):
             return tuple(results)
@@ -486,7 +489,7 @@ class Tape:
         return tuple(results)
 
     def outputs(self, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
-        """Return new names for a cell's results, for its backward pre hooks."""
+        """Return new names for a cell's results, to whose gradients its backward pre hooks are attached."""
         known = [i for i, x in enumerate(results) if id(x) in self.slots]
         made = list(results)
         if known:
@@ -500,7 +503,8 @@ class Tape:
     def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Rule | None) -> list[Tensor]:
         """Enter a cell; return new names for its tensor arguments, used inside.
 
-        hooked  True if it has backward hooks; `rule` is the call of its `bprop`, if it has one
+        hooked  True if it has backward hooks
+        rule    the call of its `bprop`; None if it has none
         """
         slots = self.slots
         if rule is not None:
@@ -532,7 +536,7 @@ class Tape:
         return inside
 
     def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
-        """Leave the cell entered last; return new names for its tensor results, used outside; `rule` as for `enter`."""
+        """Leave the cell entered last; return new names for its tensor results, used outside.  For `rule` see `enter`."""
         slots = self.slots
         if rule is not None:
             for x in results:
@@ -557,7 +561,7 @@ class Tape:
 
 
 def _alias_op(kind: str, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
-    """Return the op of a step whose results are new names, and a name for them."""
+    """Return the op of a step whose results are new names, and a hint for these."""
     match kind:
         case "leaf":
             return Identity(), "x"

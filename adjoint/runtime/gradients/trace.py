@@ -2,8 +2,8 @@
 
     func @f(x: f32[32, 1, 28, 28]) -> f32[] { w = read @conv1.weight ... }
 
-Parameters become module parameters; Python numbers become literals; other tensors from outside become extra parameters
-of the function.  Hook slots become hosts that name the functions in them.
+Parameters become module parameters; Python numbers become literals; other tensors from outside become extra parameters of the function.
+Filled hook slots become hosts that name the hook functions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Traced", "host_text", "trace"]
 class Traced:
     """The recording of one run of a function.
 
-    module      one function, with the parameters it reads and the hosts it names
+    module      the IR: one function, with the parameters that it reads and the hosts that it names
     symbol      the function's symbol
     parameters  symbol -> its Parameter
     """
@@ -49,10 +49,10 @@ class Traced:
 
 
 def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:
-    """Run `fn` on `arguments` and return the ops it ran as IR.
+    """Run `fn` on `arguments` and return the ops that it ran as IR.
 
-    Every tensor among the arguments and every Parameter is known from the start, so every op that depends on one is
-    recorded.  TypeError if the function returns no tensor.
+    Every tensor among the arguments and every Parameter is known to the tape from the start, so every op that depends on one is recorded.
+    TypeError if the function returns no tensor.
     """
     return _Tracer(fn, arguments, symbol or _symbol_of(fn)).run()
 
@@ -138,7 +138,7 @@ class _Tracer:
 
 
 def host_text(tape: Tape, position: int) -> str:
-    """Return text that names the function a host of a tape calls."""
+    """Return text that names the functions that a host of a tape calls."""
     host = tape.hosts[position]
     match host:
         case TensorHooks():
@@ -159,7 +159,7 @@ def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:
 
 
 def _argument_names(fn: Any, count: int) -> list[str]:
-    """Return names for the function's arguments, from its signature."""
+    """Return a name for each argument of a function, from its signature."""
     function = fn.construct if isinstance(fn, Cell) else fn
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     names: list[str] = []

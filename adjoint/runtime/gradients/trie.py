@@ -22,14 +22,14 @@ _CHAIN_BYTES = 600
 
 
 class TrieStep:
-    """A node of the trie: one recorded event, with the IR that it stands for.
+    """A node of the trie: one recorded event, with the IR that represents it.
 
     node      the node that it adds; None for the begin of a gradient, a new leaf, and a cell that is entered
-    values    the values that get the next slots, in order: operands that nothing on the path defines, then results
-    hosts     the symbols of the hooks and pullbacks that get the next positions among a tape's hosts
-    owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function
-              whose gradient begins
-    programs  the adjoints that end here, as `gradients.adjoints.Program`
+    values    the values that get the next slots, in order: operands that no step of the path defines, then results
+    hosts     the symbols of hosts (hooks and bprops) that get the next indices among a tape's hosts
+    owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function whose
+              gradient begins
+    programs  the adjoints of paths that end here, as `gradients.adjoints.Program`
     chains    shortcuts over the steps of whole recordings that begin here
     used      the period of the budget in which it was made, or an adjoint was found here or below
     """
@@ -46,7 +46,7 @@ class TrieStep:
 
 
 class EnterStep(TrieStep):
-    """A cell that is entered; its values are the parameters of the cell's region."""
+    """The step that enters a cell; its values are the parameters of the cell's region."""
 
     __slots__ = ("arguments", "loc", "op")
 
@@ -57,9 +57,9 @@ class EnterStep(TrieStep):
 
 
 class LeaveStep(TrieStep):
-    """A cell that is left; `node` is the cell with all that was recorded inside.
+    """The step that leaves a cell; `node` is the cell with everything that was recorded inside.
 
-    entered  the step at which it was entered
+    entered  the step that entered it
     """
 
     __slots__ = ("entered",)
@@ -70,10 +70,10 @@ class LeaveStep(TrieStep):
 
 
 class Chain:
-    """The steps that a recording takes, as one.
+    """A shortcut over the steps that a recording takes.
 
-    end     the last of them
-    values  for each slot that they fill, the number of a value of the recording
+    end     the last of these steps
+    values  for each slot that they fill, the number of the value in the recording
     """
 
     __slots__ = ("end", "nbytes", "values")
@@ -86,8 +86,8 @@ class Chain:
 class Trie(Cache):
     """The root of all paths of this process.
 
-    Evicting a step only removes it from its parent: a tape that has reached it continues, since it holds its step, and steps
-    hold their parents.
+    Evicting a step only removes it from its parent.  A tape that has reached the step can continue, since it refers to its step, and steps
+    refer to their parents.
     """
 
     def __init__(self) -> None:
@@ -131,14 +131,14 @@ trie = Trie()
 
 
 class CellCall:
-    """One call of a hooked cell in one run.
+    """One call of a cell with hooks, in one run.
 
     cell         the cell
     inputs       for each tensor argument, True if the tape knows it
     outputs      the same for each tensor result
-    shown        the indices of the arguments, and of the results, that hooks see; None for all of both
+    shown        the indices of the arguments, and of the results, that hooks see; None if they see all
     latest       the id of the last hook handle at the time of the call
-    instruction  the instruction of the user's program that called it; None in a graph
+    instruction  the instruction of the user's program that called the cell; None in a graph
     """
 
     __slots__ = ("cell", "inputs", "instruction", "latest", "outputs", "shown")

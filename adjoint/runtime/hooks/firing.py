@@ -1,6 +1,6 @@
-"""Run hooks: pass the arguments of each kind, check its result, and add a note to an exception.
+"""Run hooks: call each kind with its arguments, check its result, and add a note to an exception.
 
-The meaning of every kind is in docs/hooks.md.
+docs/hooks.md says what each kind of hook means.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 _Tensor = Any
-"""The tensors that hooks are given.  The class is defined in a later package; only `type` and `memory` are used here."""
+"""The tensors that hooks get.  The class is defined in a later package; only `type` and `memory` are used here."""
 
 
 def _where(hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> str:
@@ -54,9 +54,9 @@ def _note(raised: BaseException, hook_fn: Any, subject: str | Hooked, loc: Loc |
 
 
 def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
-    """Run hooks as a graph does, for a function under `jit` that runs eagerly: functions and Cells that they call run as graphs.
+    """Run hooks for a function under `jit` that runs eagerly, as its graph would: functions and Cells that the hooks call run as graphs.
 
-    What `asnumpy` gives them of the tensors that they are given is a copy, since a graph holds these, too.
+    `asnumpy` returns copies for the tensors that the hooks get, since a graph would hold their memory, too.
     """
     held: list[Any] = []
     _hold(given, held)
@@ -67,7 +67,7 @@ def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
 
 
 def _hold(x: Any, held: list[Any]) -> None:
-    """Append the memory of the tensors in arguments."""
+    """Append the memory of each tensor in `x`, an argument or a nested structure of arguments."""
     if isinstance(x, (tuple, list)):
         for item in x:
             _hold(item, held)
@@ -87,7 +87,7 @@ CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def fire_forward_pre(cell: Hooked, given: CallArguments) -> CallArguments:
-    """Run the forward pre hooks on a call's arguments, and return those that construct is called with."""
+    """Run the forward pre hooks on a call's arguments, and return the arguments for construct."""
     hooks = cell._hooks
     if hooks is None:
         return given
@@ -135,7 +135,7 @@ def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
 
 
 def fire_always(cell: Hooked, given: CallArguments) -> None:
-    """Run the forward hooks with `always_call` after construct has raised, with output None."""
+    """Run the forward hooks with `always_call` after construct has raised; their output argument is None."""
     hooks = cell._hooks
     if hooks is None:
         return
@@ -154,7 +154,7 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
 
 # -- on gradients -----------------------------------------------------------------------------------------------------
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
-    """Return the gradients and their memory before a hook runs; the reference to the memory makes an in-place change copy it."""
+    """Return the type, memory and slot of each gradient before a hook runs; holding the memory makes an in-place change copy it."""
     tape = state.tracer
     if tape is None or tape.emits is True:
         return [None if g is None else (g.type, g.memory, None) for g in gradients]
@@ -162,7 +162,9 @@ def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] |
 
 
 def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
-    """Return the gradients as they were: an in-place change by a hook affects only its own tensor; only its result counts."""
+    """Return the gradients as they were before a hook: an in-place change affects only the hook's own tensor, and only its
+    result counts.
+    """
     for g, before in zip(gradients, held):
         if before is not None and g.memory is not before[1]:
             break
@@ -173,7 +175,7 @@ def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None]
 
 
 def _again(changed: _Tensor, type_: TensorType, memory: Any, slot: int | None) -> _Tensor:
-    """Return a new tensor of the class of `changed` with its original contents."""
+    """Return a new tensor of the class of `changed` with the contents that it had before."""
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory
     tape = state.tracer
@@ -201,7 +203,7 @@ def fire_tensor(hooks: TensorHooks, gradient: _Tensor, subject: str, loc: Loc | 
 
 
 def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc: Loc | None) -> Sequence[_Tensor]:
-    """Run the function of a `HookBackward` on the gradients of its results: always a tuple."""
+    """Run the function of a `HookBackward` on the gradients of its results, which it gets as a tuple; return the new gradients."""
     where = _where(hook_fn, "HookBackward", loc)
     held = _held(gradients)
     with noting(hook_fn, "HookBackward", loc):
@@ -223,7 +225,7 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc:
 
 
 def fire_gradient(hook_fn: Callable[[Any], Any], gradient: _Tensor, loc: Loc | None) -> _Tensor:
-    """Run the function of an `InsertGradientOf` on the bare gradient."""
+    """Run the function of an `InsertGradientOf` on the gradient, not in a tuple; return the new gradient."""
     where = _where(hook_fn, "InsertGradientOf", loc)
     held = _held((gradient,))
     with noting(hook_fn, "InsertGradientOf", loc):
@@ -239,9 +241,9 @@ _Gradients = tuple[Any, ...]
 
 
 def fire_backward_pre(cell: Hooked, gradients: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
-    """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none.
+    """Run a cell's backward pre hooks on the gradients of its outputs (None for an output without one); return the new gradients.
 
-    latest  the last handle id at the time of the cell's call: hooks registered later run from its next call on
+    latest  the last handle id at the time of the cell's call: hooks registered later run only from its next call on
     """
     for hook in _slot(cell, "backward_pre", latest):
         held = _held(gradients)
@@ -253,7 +255,7 @@ def fire_backward_pre(cell: Hooked, gradients: _Gradients, loc: Loc | None, late
 
 
 def fire_backward(cell: Hooked, inputs: _Gradients, outputs: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
-    """Run a cell's backward hooks on the gradients of its arguments and outputs; return those of the arguments."""
+    """Run a cell's backward hooks on the gradients of its arguments and outputs; return the new gradients of the arguments."""
     for hook in _slot(cell, "backward", latest):
         gradients = (*inputs, *outputs)
         held = _held(gradients)
@@ -261,7 +263,7 @@ def fire_backward(cell: Hooked, inputs: _Gradients, outputs: _Gradients, loc: Lo
             if context.hook_signature() == "cell":
                 returned = hook.function(cell, inputs, outputs)
             else:
-                # In the older manual grad_input is the gradient that enters the cell in the backward pass.
+                # In the older manual `grad_input` is the gradient that enters the cell in the backward pass.
                 returned = hook.function(_argument(cell), outputs, inputs)
         except BaseException as raised:
             _note(raised, hook.function, cell, loc)

@@ -1,6 +1,6 @@
 """Hooks and their handles: functions in the order in which they run, and handles that remove them.
 
-The meaning of every kind is in docs/hooks.md; `firing` runs them.
+docs/hooks.md says what each kind of hook means; `firing` runs them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ __all__ = [
 
 
 class _Ids:
-    """The source of handle ids, which increase over all hooks."""
+    """The source of the ids of handles, which increase over all hooks of the process.
+
+    last  the id made last
+    """
 
     def __init__(self) -> None:
         self._count = itertools.count()
@@ -46,7 +49,7 @@ def check_hook(hook_fn: object) -> None:
 
 
 class HookHandle:
-    """Removes a hook by `remove()`, which may be called more than once, or as a context manager."""
+    """The handle of a hook, with which a program removes it: by `remove()`, which may be called more than once, or as a context manager."""
 
     def __init__(self, functions: dict[int, Any]):
         graph = emitter()
@@ -76,7 +79,7 @@ class TensorHookHandle(HookHandle):
 
 
 class HookList(dict[int, Any]):
-    """Hooks by handle id, in the order in which they run."""
+    """Hook functions by the ids of their handles, in the order in which they run."""
 
     __slots__ = ("__weakref__",)
 
@@ -94,9 +97,9 @@ class HookList(dict[int, Any]):
         return tuple(self.values())
 
     def firing(self, latest: int | None = None) -> Iterator[Any]:
-        """Yield the hooks registered now, except those removed while they fire.
+        """Yield the hooks registered now, except those that are removed while they fire.
 
-        latest  the last handle id to run: hooks registered later are skipped
+        latest  the last handle id that may run: hooks registered later are skipped; None: all run
         """
         if len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
@@ -109,7 +112,7 @@ class HookList(dict[int, Any]):
 
 
 class CellSlot(HookList):
-    """One slot of a cell: the epoch moves when it becomes filled or empty, since graphs depend on that."""
+    """The hooks of one kind of a cell.  The epoch moves when it becomes filled or empty, since graphs depend on that."""
 
     __slots__ = ()
 
@@ -134,13 +137,16 @@ class CellSlot(HookList):
 
 
 class TensorHooks:
-    """The backward hooks of one value."""
+    """The backward hooks of one tensor.
+
+    outside  hooks registered on the tensor outside of the gradient that is being taken; they run first
+    """
 
     def __init__(self, outside: TensorHooks | None = None) -> None:
         self.functions, self.outside = HookList(), outside
 
     def firing(self) -> Iterator[Any]:
-        """Yield the hooks in order: those registered outside of the pass first."""
+        """Yield the hooks in the order in which they run."""
         return self.functions.firing() if self.outside is None else itertools.chain(self.outside.firing(), self.functions.firing())
 
     def __bool__(self) -> bool:
@@ -172,7 +178,7 @@ class Hooked(Protocol):
 
 
 class CellHooks:
-    """The four slots of a cell."""
+    """The hooks of a cell, in four slots by kind."""
 
     __slots__ = ("backward", "backward_pre", "forward", "forward_pre")
 
@@ -180,12 +186,12 @@ class CellHooks:
         self.forward_pre, self.forward, self.backward_pre, self.backward = CellSlot(), CellSlot(), CellSlot(), CellSlot()
 
     def __bool__(self) -> bool:
-        """Return True if a slot is filled."""
+        """Return True if the cell has any hook."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     @property
     def always_called(self) -> bool:
-        """True if a forward hook runs after construct has raised, too."""
+        """True if a forward hook is to run even if construct raises."""
         return any(hook.always_call for hook in self.forward.registered())
 
     def forward_functions(self) -> list[Any]:
@@ -215,7 +221,13 @@ class CellHooks:
 
 
 def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: bool) -> HookHandle:
-    """Put a function into a cell's slot."""
+    """Add a function to a cell's slot, and return the handle.
+
+    prepend  True: before the hooks that are there, not after them
+    options  the other fields of CellHook
+
+    TypeError if `hook_fn` is not callable, or is a jitted function.
+    """
     check_hook(hook_fn)
     handle = HookHandle(slot)
     slot.add(CellHook(hook_fn, **options), handle, prepend)
@@ -224,7 +236,7 @@ def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: boo
 
 # -- names of hooks and cells in messages ------------------------------------------------------------------------------------
 def described(hook_fn: Any) -> str:
-    """Return a description of a hook function for messages, `clip at train.py:12`."""
+    """Return a description of a hook function for messages, such as `clip at train.py:12`."""
     name = _name(hook_fn)
     inner = hook_fn
     while isinstance(inner, functools.partial):
@@ -238,5 +250,5 @@ def _name(hook_fn: Any) -> str:
 
 
 def subject_of(cell: Hooked) -> str:
-    """Return a description of a cell for messages, `cell 'fc1' (Dense)`."""
+    """Return a description of a cell for messages, such as `cell 'fc1' (Dense)`."""
     return f"cell '{cell.title}' ({type(cell).__name__})"

@@ -1,7 +1,7 @@
-"""The user's context: mode and settings, as `set_context` knows them.
+"""The user's context: mode and settings, as `set_context` takes them.
 
-Supported settings take effect.  MindSpore's other settings have no effect here and are accepted with one warning.  An unknown
-name is a ValueError that suggests the closest one.
+Supported settings take effect.  MindSpore's other settings have no effect here and are accepted with one warning.  An unknown name is a
+ValueError that suggests the closest one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ACCEPTED: dict[str, Any] = {
 _settings: dict[str, Any] = dict(_KNOWN)
 _accepted: dict[str, Any] = dict(_ACCEPTED)
 _given: set[str] = set()
-"""The settings that `set_context` was called with."""
+"""The names of the settings that `set_context` was called with."""
 _warned: set[str] = set()
 
 
@@ -125,12 +125,12 @@ _followers: dict[str, Callable[[Any], None]] = {}
 
 
 def on_change(name: str, follow: Callable[[Any], None]) -> None:
-    """Call `follow` with the value of a setting whenever it is set."""
+    """Call `follow` with the value of a setting whenever `set_context` sets it; one function for each setting."""
     _followers[name] = follow
 
 
 def share_processors(own: int) -> None:
-    """Let kernels use `own` threads, the number of this process's processors, unless the number of threads is set."""
+    """Make kernels use `own` threads, the number of this process's processors, unless the number of threads is set."""
     set_share(own)
     if _settings["num_threads"] is None:
         _followers["num_threads"](default_threads())
@@ -199,7 +199,7 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def get_context(attr_key: str) -> Any:
-    """Return the value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    """Return the value of a setting; ValueError for an unknown name, TypeError for a name that is not a str."""
     if not isinstance(attr_key, str):
         raise TypeError(f"For 'get_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
                         f"of type {type(attr_key).__name__}.")
@@ -236,18 +236,20 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def check_device(target: str) -> None:
-    """Check the name of a device as `set_context` does, ValueError for an unknown one, and warn once that there is only the CPU."""
+    """Check the name of a device as `set_context` does: ValueError for an unknown one, one warning that there is only the CPU
+    for others.
+    """
     if _checked("device_target", target) != "CPU":
         _warn("device_target", f"device_target={target!r}: there is no such device here, everything runs on the CPU.")
 
 
 def get_current_device() -> tuple[str, int]:
-    """Return the device's target and number, as set."""
+    """Return the device's target and number, as they were set."""
     return _settings["device_target"], _settings["device_id"]
 
 
 def launch_blocking() -> None:
-    """Do nothing; accepted for MindSpore's scripts: an operator has always finished when it returns."""
+    """Do nothing; the function exists for MindSpore's scripts.  An operator has always finished when it returns."""
 
 
 def in_force() -> list[tuple[Setting, Any, str]]:
@@ -270,7 +272,10 @@ def in_force() -> list[tuple[Setting, Any, str]]:
 
 
 def background_compile() -> bool | str:
-    """Return True, False, "wait" or "plain"; ValueError if ADJOINT_BACKGROUND_COMPILE is none of 1, 0, wait and plain."""
+    """Return the setting `background_compile`: True, False, "wait" or "plain".
+
+    ValueError if the environment variable ADJOINT_BACKGROUND_COMPILE is used and is none of 1, 0, wait and plain.
+    """
     chosen = _settings["background_compile"]
     if chosen is None:
         text = os.environ.get("ADJOINT_BACKGROUND_COMPILE") or "1"

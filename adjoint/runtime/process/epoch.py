@@ -1,7 +1,7 @@
-"""The epoch: a number that moves when a cell, a hook slot or the type of a tensor changes.
+"""The epoch: a number that changes ("moves") whenever a cell, a hook slot or the type of a tensor changes.
 
-Graphs depend on the state of cells at the time of lowering.  While the epoch stands still none of it has changed, so one comparison
-suffices; when it has moved, the guards are checked (`adjoint.runtime.graphs.guards.guards`).
+Graphs depend on the state of cells at the time of lowering.  As long as the epoch is the same, none of that state has changed, so one
+comparison suffices; when it has moved, the guards are checked (`adjoint.runtime.graphs.guards.guards`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ class _Life(Protocol):
 
 
 class _Epoch:
-    """now  the current number; no number occurs twice, even with several threads
-    log  while a function is lowered and other threads run, is called with what each move is about, and with each other change of a cell's
-         attribute; None otherwise
+    """The epoch of this process.
 
-    The methods call nothing else: CPython lets no other thread run in the middle of one.
+    now  the present number; no number occurs twice, even with several threads
+    log  a function while a function is lowered and other threads run, else None; called with the object and attribute of each move, and of
+         each other change of a cell's attribute
+
+    The methods call no other Python function while they change `now`: CPython lets no other thread run in the middle.
     """
 
     __slots__ = ("log", "now")
@@ -31,17 +33,20 @@ class _Epoch:
         self.log: Callable[[object, str | None], None] | None = None
 
     def move(self, changed: object = None, name: str | None = None) -> None:
-        """Move the epoch; to be called after a change, so that whoever has seen the old number checks again.
+        """Move the epoch.  Call this after a change, so that guards checked against the old number are checked again.
 
         changed  the cell, its `__dict__`, its slot of hooks or the tensor that has changed; None for a setting
-        name     the attribute that has changed; None for any
+        name     the attribute that has changed; None if it may be any
         """
         self.now += 1
         if self.log is not None:
             self.log(changed, name)
 
     def move_with(self, life: _Life) -> None:
-        """Move the epoch after a change that guards are known to allow: if they held up to it, they hold."""
+        """Move the epoch after a change that some guards are known to allow.
+
+        life  the life of these guards' snapshot: if they held before the change, they are marked as holding at the new epoch
+        """
         now = self.now
         if life.epoch == now:
             life.epoch = now + 1

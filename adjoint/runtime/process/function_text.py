@@ -1,11 +1,11 @@
-"""Write Python functions as text: for one graph, a function of a few statements is quicker than code that looks at each graph.
+"""Write Python functions as text: a function of a few statements for one graph is faster than general code that looks at each graph.
 
     conditions = PythonText("x")
     body = [f"return a is {conditions.object(weight)}"]
     function_of("holds(a)", body, conditions.objects, __file__)         def holds(a): return a is x0
 
-The text contains numbered variables.  What the user wrote, such as names of attributes, keys and constants, is passed as objects:
-none of it is compiled, and functions of one text share their code.
+The text contains numbered variables.  Everything that the user wrote, such as names of attributes, keys and constants, is passed as
+objects: none of it is compiled, and functions with the same text share their code.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["PythonText", "function_of"]
 
 
 class PythonText:
-    """The objects of a text while it is written.
+    """The objects that a text refers to, while it is written.
 
-    objects  what its variables stand for, those that it assigns left out; each is kept alive
+    objects  the values of the variables that the text does not assign; each is kept alive
     """
 
     def __init__(self, prefix: str, objects: dict[str, Any] | None = None):
@@ -32,7 +32,7 @@ class PythonText:
         self._variables: dict[int, str] = {}
 
     def object(self, value: Any) -> str:
-        """Return the variable that stands for an object: the prefix and a number."""
+        """Return the variable for an object, made at the first request: the prefix and a number."""
         name = self._variables.get(id(value))
         if name is None:
             name = self._variables[id(value)] = f"{self._prefix}{len(self._variables)}"
@@ -43,11 +43,12 @@ class PythonText:
 def function_of(
     header: str, body: Sequence[str], objects: dict[str, Any], file: str, *, closed: bool = False
 ) -> Callable[..., Any]:
-    """Return the function of a header such as `f(x)` and the statements of its body.
+    """Compile a function from its header, such as `f(x)`, and the statements of its body, and return it.
 
-    objects  what its variables stand for that are not assigned; they become its global names
-    file     the file of this package that it counts as part of (`process.location` tells the user's functions by their files)
-    closed   True: they become variables of an enclosing function, which are read faster if functions of the same text take turns
+    objects  the values of variables that the text does not assign; they become its global names
+    file     the file of this package to which it is said to belong (`process.location` recognises the user's functions by their files)
+    closed   True: the objects become variables of an enclosing function instead, which are faster to read if functions with the same text
+             run alternately
     """
     name, lines = header.partition("(")[0], [f"def {header}:", *(f"    {line}" for line in body or ["pass"])]
     if closed:
@@ -56,11 +57,11 @@ def function_of(
         exec(_code("\n".join(maker), file), space)
         return space.pop("closed")(*objects.values())
     exec(_code("\n".join(lines), file), objects)
-    return objects.pop(name)  # a function that its own names contain would be freed only by the garbage collector
+    return objects.pop(name)  # a function among its own global names would be a cycle, freed only by the garbage collector
 
 
 @functools.lru_cache(maxsize=256)
 def _code(text: str, file: str) -> CodeType:
-    """Return the code of a text."""
+    """Return the compiled code of a text; memoised."""
     count("texts")
     return compile(text, file, "exec")

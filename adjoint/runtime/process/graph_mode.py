@@ -14,8 +14,9 @@ from adjoint.runtime.process.tracer import state
 __all__ = ["gradient", "mode", "of_function", "run_cell", "set_mode", "set_runner"]
 
 mode = False
-"""True in GRAPH_MODE: a cell that is called is parsed, and so is a function whose gradient is taken, unless the thread runs eagerly
-(`tracer.state.eager`)."""
+"""True in GRAPH_MODE: a cell that is called, or a function whose gradient is taken, is parsed, unless the thread runs eagerly
+(`tracer.state.eager`).
+"""
 
 
 def set_mode(on: bool) -> None:
@@ -40,12 +41,16 @@ gradient: Callable[..., Any] = _nobody
 
 def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
                of_function: Callable[[Callable[..., Any]], Callable[..., Any]], of_gradient: Callable[..., Any]) -> None:
-    """Register the functions that run graphs: `of_cell` becomes `run_cell`, `of_gradient` `gradient`; `of_function` returns a function
-    as a graph."""
+    """Register the functions that run graphs.
+
+    of_cell      becomes `run_cell`
+    of_function  returns a function that runs another one as a graph
+    of_gradient  becomes `gradient`
+    """
     global run_cell, gradient, _as_graph
     run_cell, gradient, _as_graph = of_cell, of_gradient, of_function
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function as a graph in graph mode, else itself.  Cells need no conversion."""
+    """Return a function that runs `function` as a graph, in graph mode; otherwise return `function` itself.  Cells need no conversion."""
     return _as_graph(function) if mode and not state.eager else function

@@ -1,6 +1,7 @@
-"""Functions that run as graphs: `jit` marks those that it makes, and whoever is given a function can find the one that was written.
+"""Functions that run as graphs: `jit` marks the functions that it makes, so that the function that the user wrote can be found.
 
-A decorator copies the attributes of the function that it wraps.  So a mark names the function that it belongs to, weakly.
+A decorator copies the attributes of the function that it wraps, including a mark.  So a mark has a weak reference to the function that it
+belongs to.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from typing import Any, Protocol
 __all__ = ["MARK", "graphs_of", "mark", "parsed_function"]
 
 MARK = "__adjoint_jit__"
-"""The attribute; a bound method and a decorated function have it as well, but are no marked functions."""
+"""The attribute that holds the mark; a bound method and a decorated function have it as well, although they are not marked."""
 
 
 class JittedGraphs(Protocol):
-    """The graphs that a function runs as; `function` is what they are made from, a function or a Cell."""
+    """The graphs of a marked function; `function` is the function or Cell that they are made from."""
 
     function: Any
 
 
 def mark(function: Callable[..., Any], graphs: JittedGraphs) -> None:
-    """Mark a function that runs as the graphs `graphs`."""
+    """Mark a function that runs as graphs."""
     setattr(function, MARK, (weakref.ref(function), graphs))
 
 
 def graphs_of(function: object) -> Any:
-    """Return the graphs that a marked function runs as; None for any other object, a bound method of a marked function too."""
+    """Return the graphs of a marked function; None for any other object, even for a bound method of a marked function."""
     marked = getattr(function, MARK, None)
     return marked[1] if type(marked) is tuple and marked[0]() is function else None
 
 
 def parsed_function(function: Any) -> Any:
-    """Return the function or the Cell that `jit` was given, for a function that it has made; any other object itself."""
+    """Return the function or Cell from which `jit` has made a function; return any other object unchanged."""
     while hasattr(function, MARK) and (graphs := graphs_of(function)) is not None:
         function = graphs.function
     return function

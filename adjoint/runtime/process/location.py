@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 
 
 class _Running(threading.local):
-    """The nodes of graphs that call Python in this thread.
+    """The nodes of graphs that are calling Python in this thread.
 
     mark  the calling frame, the location of its node, and the mark of the enclosing call; None outside of graphs
     """
@@ -33,14 +33,15 @@ class _Running(threading.local):
 _running = _Running()
 
 WRITTEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "execution", "<the call of a graph>")
-"""The file that functions are named after whose text is written for a graph.  Of a line that calls Python for a node `lines`, a global of
-theirs, holds the node's location: as in `called_at` this is the running line then."""
+"""The file name of functions that are generated for a graph.  Their global `lines` has the location of the node for each line that calls
+Python for a node; as in `called_at`, this location is then the running line.
+"""
 
 
 def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """Call a function for a node of a graph: the running line is the node's, unless user code runs in the call.
+    """Call a function for a node of a graph: while it runs, the running line is the node's, except in user code that it calls.
 
-    node  a node with a location; None: the line that runs the graph
+    node  a node with a location; None if the running line is the one that runs the graph
     """
     if node is None:
         return function(*args, **kwargs)
@@ -61,7 +62,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> Loc:
-    """Return the running line of the user's program: of the innermost frame outside of this library, or of the node that called Python."""
+    """Return the running line of the user's program: in the innermost frame outside of this library, or of the node that called Python."""
     frame, mark = sys._getframe(1), _running.mark
     while frame is not None:
         if mark is not None and frame is mark[0]:
@@ -83,15 +84,15 @@ def definition(function: Any) -> Loc:
 
 
 def site_of(node: Node, around: Node | None) -> Node | None:
-    """Return the node whose location the events of `node` are recorded with: itself, or the enclosing one if it has no location.
+    """Return the node with whose location the events of `node` are recorded: itself, or the enclosing one if it has no location.
 
-    None if neither has one, as in a library cell run as a graph: then it is the line that runs the graph.
+    None if neither has one, as in a library cell run as a graph: then the events have the line that runs the graph.
     """
     return node if user_place(node.loc) is not None else around
 
 
 def receiver(loc: Loc) -> str:
-    """Return the variable that a method is called on, `h` of `h.register_hook(f)`; empty if it is no plain name."""
+    """Return the variable whose `register_hook` is called on a line, such as `h` in `h.register_hook(f)`; "" if it is not a plain name."""
     if not isinstance(loc, At):
         return ""
     called = re.match(r"([^\W\d]\w*)\.register_hook\b", linecache.getline(loc.file, loc.line)[loc.column - 1 :])

@@ -43,7 +43,7 @@ _CHOICES = {"parallel_mode": tuple(ParallelMode.MODE_LIST), "search_mode": _SEAR
 _settings: dict[str, Any] = {}
 """The settings that the program has changed."""
 _processes = {"device_num": 1, "global_rank": 0}
-"""The rank and number of the processes, used for settings that the program has not changed."""
+"""This process's number and the number of processes, used for settings that the program has not changed."""
 
 
 def set_auto_parallel_context(**settings: Any) -> None:
@@ -83,7 +83,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """Return a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    """Return the value of a setting; ValueError for an unknown name, TypeError for a name that is not a str."""
     if not isinstance(attr_key, str):
         raise TypeError(f"For 'get_auto_parallel_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
                         f"of type {type(attr_key).__name__}.")
@@ -105,15 +105,15 @@ def device_count_is_set() -> bool:
 
 
 def set_processes(rank: int, count: int) -> None:
-    """Set `global_rank` and `device_num` to those of the actual processes, unless the program has set them."""
+    """Set the defaults of `global_rank` and `device_num` to the numbers of the actual processes."""
     _processes.update(global_rank=rank, device_num=count)
 
 
 def is_data_parallel() -> bool:
-    """Return whether gradients are reduced over the processes."""
+    """Return True if gradients are reduced over the processes."""
     return get_auto_parallel_context("parallel_mode") in (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 
 def parameters_are_broadcast() -> bool:
-    """Return whether training begins with the parameters of the first process: by default in a data parallel program."""
+    """Return True if training begins with the Parameters of the first process: by default in a data parallel program."""
     return is_data_parallel() and _settings.get("parameter_broadcast", True)

@@ -8,7 +8,10 @@ __all__ = ["default_threads", "set_share"]
 
 
 def default_threads() -> int:
-    """Return ADJOINT_NUM_THREADS, or the number of CPUs this process may use: its share after `communication.init`."""
+    """Return the default number of threads: ADJOINT_NUM_THREADS, this process's share of the processors, or the CPUs that it may use.
+
+    The share exists after `communication.init`.  ValueError if the environment variable is not a positive number.
+    """
     text = os.environ.get("ADJOINT_NUM_THREADS", "")
     if text:
         if not text.isdigit() or int(text) < 1:
@@ -20,10 +23,10 @@ def default_threads() -> int:
 
 
 _share: int | None = None
-"""The number of this process's processors, if several processes share the machine."""
+"""The number of this process's processors, if several processes share the machine; else None."""
 
 
 def set_share(processors: int) -> None:
-    """Set the number of processors that `default_threads` counts, in place of all of the machine."""
+    """Set the number of processors that belong to this process, for `default_threads`."""
     global _share
     _share = processors

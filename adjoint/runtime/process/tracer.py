@@ -1,4 +1,4 @@
-"""The state of a thread: the tracer of its ops, if any, and the cells it runs in another float type.
+"""The state of a thread: the tracer of its ops, if any, and the cells that it runs in another float type.
 
 An op that is run looks up the tracer of its thread here.  Without one, the op is only computed.  A `Recorder`, the tape of a gradient,
 records the op after it is computed.  An `Emitter`, a graph that is being made, adds it as a node, and nothing is computed.
@@ -23,7 +23,7 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """The interface of a tape for code that runs ops and cells: `gradients.tape.Tape`."""
+    """The interface of a tape, as code that runs ops and cells uses it; implemented by `gradients.tape.Tape`."""
 
     emits: Literal[False]
     site: Any
@@ -32,7 +32,7 @@ class Recorder(Protocol):
     keep: dict[int, Any]
 
     def trains(self, parameter: Any, requires_grad: bool, /) -> None:
-        """Record that later uses of a parameter take part in gradients, or do not."""
+        """Record that `requires_grad` of a Parameter has changed: later uses take part in gradients, or do not."""
         ...
 
     def slot_of(self, x: Any, /) -> int | None: ...
@@ -49,7 +49,9 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """The interface of a graph being made, for code that runs ops and cells: `graphs.lowering.lowering.Lowering`."""
+    """The interface of a graph that is being made, as code that runs ops and cells uses it; implemented by
+    `graphs.lowering.lowering.Lowering`.
+    """
 
     emits: Literal[True]
     frontend: Any
@@ -89,9 +91,9 @@ class Emitter(Protocol):
 
 
 class Computing(Protocol):
-    """A cell that runs in another float type: `cells.precision.computing`.
+    """The state of a cell that runs in another float type; implemented by `cells.precision.computing`.
 
-    parameters  the cast parameters by name
+    parameters  the cast Parameters by name
     """
 
     @property
@@ -102,8 +104,8 @@ class _State(threading.local):
     """The state of a thread, which ops read before they compute.
 
     tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
-    eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly: what it calls does, too
-    computing cells that run in another float type, by their ids: see `precision`
+    eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too
+    computing the cells that run in another float type, by their ids: see `precision`
     no_grad   for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
     """
 
@@ -127,14 +129,15 @@ class _State(threading.local):
 
 
 tracing: dict[int, None] = {}
-"""The threads that have a tracer or run a function eagerly.  If it is empty, an op need not look up its own thread's state, which takes
-longer."""
+"""The threads that have a tracer or run a function eagerly.  If it is empty, an op need not look up the state of its own thread, which is
+slower.
+"""
 
 state = _State()
 
 
 def emitter() -> Emitter | None:
-    """Return the graph that this thread is making, or None."""
+    """Return the graph that this thread is making; None if it makes none."""
     tracer = state.tracer
     return tracer if tracer is not None and tracer.emits is True else None
 
@@ -147,12 +150,13 @@ def check_gradients() -> None:
 
 
 set_tracer, _set_eager = functools.partial(_set, state, "tracer"), functools.partial(_set, state, "eager")
-"""Set the thread's tracer, or `eager`, atomically with respect to Ctrl-C.  Called first in a `finally`, where a Ctrl-C arrives at the first
-call of a Python function at the earliest; `state.tracer = ...` follows, to update `tracing`."""
+"""Set the thread's tracer, or `eager`, without a Python function call, so that a Ctrl-C cannot interrupt it.  For use at the beginning of a
+`finally`; `state.tracer = ...` then follows, to update `tracing`.
+"""
 
 
 def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function that is under `jit`, or a Cell in GRAPH_MODE, eagerly, with all that it calls."""
+    """Call a function that is under `jit`, or a Cell in GRAPH_MODE, eagerly; functions and Cells that it calls run eagerly, too."""
     before = state.eager
     try:
         state.eager = True
@@ -163,7 +167,9 @@ def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call what a function that runs eagerly calls as a graph would: a hook, whose own calls may be graphs."""
+    """Call a function on behalf of code that runs eagerly, but so that functions under `jit` that it calls run as graphs; used
+    for hooks.
+    """
     _set_eager(False)  # `tracing` keeps its entry
     try:
         return function(*args, **kwargs)
@@ -172,7 +178,7 @@ def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> A
 
 
 def _in_child() -> None:
-    """Drop the tracers of other threads, which do not exist in a forked process."""
+    """Drop the tracers of other threads, since a forked process does not have these threads."""
     tracing.clear()
     if state.tracer is not None or state.eager:
         tracing[get_ident()] = None
@@ -184,9 +190,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """Run ops without recording them: their results are constants for every enclosing gradient.
+    """Run ops without recording them: no enclosing gradient flows through their results.
 
-    While a function is made into a graph they still become nodes of it.
+    While a function is made into a graph, the ops still become nodes of it.
     """
     before = state.tracer
     if before is None or before.emits is False:

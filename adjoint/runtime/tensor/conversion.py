@@ -1,7 +1,7 @@
 """Convert the user's data and dtypes to arrays and dtypes.
 
     numbers, nested lists, arrays     array_from     an array in storage form, and its dtype
-    one Python number                 number_array   the same, of a dtype that is given
+    one Python number                 number_array   the same, for a given dtype
     names, classes, NumPy's dtypes    dtype_argument, dtype_of_array, numpy_dtype
 """
 
@@ -49,13 +49,13 @@ def dtype_argument(dtype: Any) -> DType:
         if not isinstance(dtype, (str, type, np.dtype)):
             raise TypeError
         return dtype_of_array(np.empty(0, np.dtype(dtype)))
-    except (TypeError, ValueError, SyntaxError):  # NumPy's, for texts: a character that is none, a text that is no list of fields
+    except (TypeError, ValueError, SyntaxError):  # NumPy's errors for texts that name no dtype
         raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "
                         f"but got {dtype!r} of type {type(dtype).__name__}.") from None
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the argument of `__array__` as a NumPy dtype; TypeError if it is none."""
+    """Return the argument of `__array__` as a NumPy dtype; TypeError if it is not one."""
     try:
         return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
     except (TypeError, ValueError, SyntaxError):
@@ -64,7 +64,12 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
-    """Return the data as a NumPy array in storage form, and its dtype."""
+    """Return the data as a NumPy array in storage form, and its dtype.
+
+    dtype  the wanted dtype; None: the one that follows from the data
+
+    TypeError for data that are not numbers, ValueError for ragged lists, RuntimeError for an integer out of range.
+    """
     if isinstance(data, (str, bytes)) or data is None:
         raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
                         f"but got {data!r} of type {type(data).__name__}.")
@@ -114,7 +119,7 @@ def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
 
 
 def _cut(number: float, dtype: DType) -> int:
-    """Return a float for storage in an integer dtype as an int: truncated and clamped to 64 bits, 0 for NaN."""
+    """Return a float as the int to store in an integer dtype: truncated and clamped to 64 bits, 0 for NaN."""
     if dtype is BOOL:
         return number != 0
     lowest, highest = -(2**63), (2**64 if dtype is U64 else 2**63) - 1
@@ -143,7 +148,7 @@ def _without_tensors(data: Any, depth: int = 0) -> Any:
 def _of_large_integers(data: Any, array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     """Convert lists of numbers, some of them integers of more than 64 bits, to a float dtype.
 
-    TypeError that names the first item which is no number; RuntimeError for an integer that is too large.
+    TypeError that names the first item that is not a number; RuntimeError for an integer that is too large.
     """
     items = [*_items(data)]
     for item in items:
@@ -176,7 +181,7 @@ def _has_float64(data: Any) -> bool:
 def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
     """Return a Python number as a 0-d array in storage form; an integer keeps the low bits that fit `dtype`.
 
-    RuntimeError for an integer of more than 64 bits; TypeError for a float where `dtype` is of integers.
+    RuntimeError for an integer of more than 64 bits; TypeError for a float if `dtype` is an integer dtype.
     """
     if dtype.is_float:
         try:

@@ -14,9 +14,9 @@ _ANY_RANK = -2
 
 
 class Description(Tensor):
-    """`Tensor(shape=[3, None], dtype=float32)`: describes a tensor and holds no values.
+    """A Tensor with unknown sizes, such as `Tensor(shape=[3, None], dtype=float32)`; it describes tensors and has no values.
 
-    An unknown size is shown as -1, a shape of None, for any number of axes, as (-2,).
+    Its `shape` has -1 for an unknown size, and is (-2,) for any number of axes.
     """
 
     def __init__(self, dtype: DType, sizes: Sequence[int | None] | None):
@@ -25,7 +25,7 @@ class Description(Tensor):
 
     @staticmethod
     def fits(expected: Tensor, shape: Sequence[Any]) -> bool:
-        """Return True if a tensor of this shape is one that `expected`, a description or a tensor, describes."""
+        """Return True if a tensor of this shape fits `expected`, which is a description or a tensor."""
         if not isinstance(expected, Description):
             return tuple(shape) == expected.shape
         if expected.shape == (_ANY_RANK,):

@@ -1,8 +1,8 @@
-"""Tensors as text, as MindSpore writes them: `str` is NumPy's, `repr` has rules of its own.
+"""Tensors as text, as MindSpore writes them: `str` is NumPy's, `repr` has its own rules.
 
-In a `repr` every number has the width of the widest that is shown; floats are `%.8e` (`%.4e` in float16) with a blank for the
-sign, bfloat16 is `%g`.  A vector breaks after every 12 floats or bools or 24 integers, after its last element too, and leaves
-out its middle above 1000 elements; with more dimensions every dimension above 6 leaves out its middle.
+In a `repr` every number has the width of the widest that is shown; floats are `%.8e` (`%.4e` in float16) with a blank for the sign,
+bfloat16 is `%g`.  A vector has a line break after every 12 floats or bools or 24 integers, after its last element too, and omits its middle
+above 1000 elements; with more dimensions every dimension above 6 omits its middle.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ __all__ = ["represented", "written"]
 Array = np.ndarray[Any, Any]
 
 _EDGE = 3
-"""Elements shown at either end where the middle is left out."""
+"""The number of elements shown at either end if the middle is omitted."""
 
 
 def written(type_: TensorType, array: Array) -> str:
-    """Return `str(tensor)`: the values as NumPy writes them; bfloat16 with six decimals.  `array` is in the compute dtype."""
+    """Return `str(tensor)`: the values as NumPy writes them; bfloat16 with six decimals.
+
+    array  the values, in the compute dtype
+    """
     if type_.dtype is not BF16:
         return str(array.astype(type_.dtype.array, copy=False))
     return np.array2string(array, formatter={"float_kind": lambda v: f"{v:.6f}"}) if type_.rank else f"{array.item():.6f}"
 
 
 def represented(type_: TensorType, array: Array) -> str:
-    """Return `repr(tensor)`: `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
+    """Return `repr(tensor)`, such as `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
     head = f"Tensor(shape=[{', '.join(map(str, type_.shape))}], dtype={type_.dtype.long_name}, value="
     if type_.rank == 0:
         return f"{head} {array.item():g})" if type_.dtype.is_float else f"{head} {array.item()})"
@@ -47,7 +50,7 @@ def represented(type_: TensorType, array: Array) -> str:
     texts = [number(v) for v in shown.reshape(-1).tolist()]
     width = max(map(len, texts))
     if type_.dtype.is_float and type_.dtype is not BF16:
-        # Not a number and infinities are as wide as any number.
+        # NaN and infinities are as wide as any number.
         width = max(width, 11 if type_.dtype is F16 else 15)
     cells = np.array([text.rjust(width) for text in texts], dtype=object).reshape(shown.shape)
     cut = tuple(size > limit for size in array.shape)
@@ -56,7 +59,7 @@ def represented(type_: TensorType, array: Array) -> str:
 
 
 def _number(type_: TensorType) -> Callable[[Any], str]:
-    """Return the function that formats one number."""
+    """Return a function that formats one number."""
     if not type_.dtype.is_float:
         return str
     if type_.dtype is BF16:

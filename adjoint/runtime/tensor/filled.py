@@ -13,15 +13,15 @@ __all__ = ["full", "zeros"]
 
 
 def zeros(type_: TensorType) -> Tensor:
-    """Return a tensor of zeros."""
+    """Return a tensor of this type, filled with zeros."""
     from_zero = constant(False if type_.dtype.kind == "b" else 0, type_.dtype)
     return full(from_zero, type_)
 
 
 def full(value: Tensor, type_: TensorType) -> Tensor:
-    """Return a tensor that has the number of the 0-d tensor `value` in every element."""
+    """Return a tensor of this type, filled with the number of the 0-d tensor `value`."""
     if type_.rank == 0:
-        # A tensor of its own: `value` may be a constant that is kept.
+        # A new tensor object: `value` may be a shared constant.
         return wrap(type_, value.memory)
     plan = plan_for(_broadcast(type_), (value.type,))
     return wrap(type_, plan.run(value.memory))
@@ -29,5 +29,5 @@ def full(value: Tensor, type_: TensorType) -> Tensor:
 
 @functools.lru_cache(256)
 def _broadcast(to: TensorType) -> Broadcast:
-    """The op that fills a tensor; making an op takes longer than running it."""
+    """Return the op that fills a tensor, memoised, since making an op takes longer than running it."""
     return Broadcast(to=to)

@@ -1,15 +1,15 @@
 """Index tensors as in NumPy: `x[1]`, `x[2:, ::-1]`, `x[..., None]`, `x[rows, columns]`, `x[x > 0]`, and write to such parts.
 
-A key is an entry or a tuple of them: ints, slices, `None` (a new axis), `...` (all axes not named), and *arrays*: integer or
-bool Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arrays broadcast together and become one
-`gather`; their contents are read here, on the host, and a mask of bools counts as the places where it is true.  Where arrays
-stand side by side, their axes stay in their place, else they go to the front.
+A key is an entry or a tuple of entries: ints, slices, `None` (a new axis), `...` (all axes not named), and *arrays*: integer or bool
+Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arrays broadcast together and become one `gather`; their contents are
+read here, on the host, and a mask of bools means the positions where it is true.  The axes of adjacent arrays stay in their place; the axes
+of other arrays go to the front.
 
-While a graph is made, Tensors in a key hold no numbers: integer ones are places that the graph computes, and a mask is for
-writing only.
+While a graph is made, Tensors in a key hold no numbers: integer ones are positions that the graph computes, and a mask can only be written
+to.
 
-A write makes a new tensor and puts it in the place of the old: the new elements between the old where ints and slices name a
-block of neighbours, otherwise elements gathered from the old and the new ones.
+A write makes a new tensor, which replaces the old one.  If ints and slices select a contiguous block, it consists of the old elements
+around the new ones; otherwise its elements are gathered from the old and the new ones.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ Array = np.ndarray[Any, Any]
 
 @printed_as(IndexError)
 class MaskMistake(IndexError, ValueError):
-    """A mask does not have the shape of the tensor or axes that it indexes."""
+    """Raised for a mask that does not have the shape of the tensor or axes that it indexes."""
 
 
 def taken(x: Tensor, key: Any) -> Tensor:
     """Return `x[key]`.
 
-    IndexError for an index out of range, for too many of them and for what is no index; TypeError for an int on a tensor
+    IndexError for an index out of range, for too many indices, and for an object that is not an index; TypeError for an int on a tensor
     without dimensions; ValueError for a step of 0; MaskMistake for a mask of another shape.
     """
     if key.__class__ is int and x.type.rank:
@@ -57,13 +57,13 @@ def taken(x: Tensor, key: Any) -> Tensor:
 
 
 def _part(x: Tensor, entries: list[Any]) -> Tensor:
-    """Return the part of `x` that the entries for all axes select."""
+    """Return the part of `x` that these entries, one for each axis, select."""
     part, places = _sliced(x, entries)
     return part if all(array is None for array in places) else _gathered(part, places)
 
 
 def _row(x: Tensor, index: int) -> Tensor:
-    """Return one slice of the first axis."""
+    """Return one slice along the first axis."""
     sizes = x.shape
     place = _checked(index, sizes[0], 0)
     lead = (0,) * (len(sizes) - 1)
@@ -72,7 +72,7 @@ def _row(x: Tensor, index: int) -> Tensor:
 
 
 def iterated(x: Tensor) -> Iterator[Tensor]:
-    """Return the slices of the first axis in order; TypeError for a tensor without dimensions."""
+    """Yield the slices along the first axis in order; TypeError for a tensor without dimensions."""
     if not x.ndim:
         raise TypeError("iteration over a 0-d tensor")
     return (_row(x, i) for i in range(x.shape[0]))
@@ -92,9 +92,9 @@ def _checked(index: int, length: int, axis: int) -> int:
 class _Places:
     """The positions that an array selects along one axis.
 
-    array  Int64, or an integer Tensor
-    size   what the axis must have, for a mask
-    new    the axis is a new one: a single bool has none of its own
+    array  an Int64 array, or an integer Tensor
+    size   the size that the axis must have, for a mask; else None
+    new    True for a new axis: a single bool indexes no axis of the tensor
     """
 
     array: Any
@@ -103,7 +103,7 @@ class _Places:
 
 
 def _entries(x: Tensor, key: Any) -> list[Any]:
-    """Return the key's entries for all axes in order: ints, slices, None and `_Places`."""
+    """Return the key as entries for all axes, in order: ints, slices, None and `_Places`."""
     entries: list[Any] = []
     named, dots = 0, -1
     for entry in key if isinstance(key, tuple) else (key,):
@@ -126,7 +126,7 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
 
 
 def _parsed(entry: Any) -> list[Any]:
-    """Return an int, or the positions of an array: one array of ints, or one for each axis of a mask."""
+    """Return an entry of a key as an int, or as the positions of an array: one array of ints, or one for each axis of a mask."""
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
     if isinstance(entry, Tensor) and entry.dtype is BOOL:
@@ -151,7 +151,7 @@ def _parsed(entry: Any) -> list[Any]:
 
 
 def _symbolic(key: Any) -> Any:
-    """Return the key with run-time numbers, and lists of them, replaced by Tensors."""
+    """Return the key with run-time numbers, and lists of these, replaced by Tensors."""
     if isinstance(key, tuple):
         return tuple(_symbolic(entry) for entry in key)
     if is_run_time_number(key):
@@ -165,7 +165,7 @@ def _symbolic(key: Any) -> Any:
 
 
 def _plain(entry: Any) -> Any:
-    """Return an array, a list, or Tensors in lists in a form that NumPy reads."""
+    """Return an entry of a key in a form that NumPy reads: arrays in place of Tensors, also in lists."""
     if isinstance(entry, Tensor):
         return entry.asnumpy()
     if not isinstance(entry, list):
@@ -181,7 +181,7 @@ def _plain(entry: Any) -> Any:
 
 
 def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Apply ints and slices and insert new axes; return the tensor, and for each axis an array of positions or None.
+    """Apply ints and slices, and insert new axes; return the tensor, and for each of its axes an array of positions or None.
 
     If there are arrays, an int counts as an array too: it takes part in deciding where their axes go.
     """
@@ -234,7 +234,7 @@ def _range(entry: slice, length: int) -> range:
 
 
 def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
-    """Return the elements that arrays select, of a tensor whose other axes are whole."""
+    """Return the elements that arrays select from a tensor; axes with the entry None are kept whole."""
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
         (axis,) = axes
@@ -258,7 +258,12 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
 
 
 def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
-    """Return arrays of coordinates as positions in the flattened axes."""
+    """Return arrays of coordinates as positions in the flattened axes.
+
+    entries  the array for each axis
+    axes     the axes that have arrays
+    sizes    the shape of the tensor
+    """
     arrays = [entries[axis] if isinstance(entries[axis], np.ndarray) else entries[axis].asnumpy() for axis in axes]
     flat: Array = np.zeros(_joint_shape(arrays), np.int64)
     for axis, array in zip(axes, arrays, strict=True):
@@ -275,7 +280,7 @@ def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Tensor:
-    """Return the same as `_flat_places`, computed by ops: a negative index counts from the end."""
+    """Return the result of `_flat_places`, computed by ops; a negative index counts from the end."""
     _joint_shape([entries[axis] for axis in axes])
     flat: Tensor | None = None
     for axis in axes:
@@ -292,7 +297,7 @@ def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]
 
 
 def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
-    """Return a check of indices that raises IndexError for the first out of range."""
+    """Return a check of indices; it raises IndexError for the first one out of range."""
 
     def indices(places: Tensor) -> None:
         _check_range(places.asnumpy(), length, axis)
@@ -322,7 +327,7 @@ def _as_places(places: Array) -> Tensor:
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` with `value`, a number or anything that broadcasts, at `x[key]`, cast to the dtype of `x`.
 
-    Errors as for `taken`; ValueError if the value does not fit.
+    Errors as for `taken`; ValueError if the value does not fit, TypeError if it is not a number, Tensor, array or list.
     """
     if emitting():
         key = _symbolic(key)
@@ -344,7 +349,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
     """Return the positions along each axis that ints and slices select, and the shape of the block.
 
-    None if there are arrays, if the positions are not contiguous, and if they are none or all.
+    None if there are arrays, if the positions are not contiguous, or if none or all elements are selected.
     """
     ranges: list[range] = []
     shape: list[int] = []
@@ -378,14 +383,14 @@ def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
 
 
 def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
-    """Return the slices of an axis from `first` up to but excluding `last`."""
+    """Return the slices of an axis from `first` up to `last`, without `last`."""
     start = tuple(first if a == axis else 0 for a in range(x.ndim))
     stop = tuple(last if a == axis else size for a, size in enumerate(x.shape))
     return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
 def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
-    """Return the value to write into `x`, in its dtype and in the shape of the target part."""
+    """Return the value to write into `x`, in the dtype of `x` and in the shape of the target part."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
@@ -413,7 +418,7 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
-    """Return the elements that `source` selects from those of `x` followed by those of `value`."""
+    """Return the elements at the positions `source` of a list: the elements of `x`, followed by those of `value`."""
     old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
     return apply(made(Gather, 0), apply(made(Concat, 0), old, new), source)
 
@@ -429,7 +434,7 @@ def _at_once() -> Iterator[None]:
 
 
 def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return the same as `replaced` for a key with Tensors whose values are not known."""
+    """Return the result of `replaced` for a key with Tensors whose values are not known."""
     if isinstance(key, Tensor) and key.dtype is BOOL:
         return _masked(x, key, value)
     chosen = taken(_numbered(x), key)
@@ -437,7 +442,7 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     value = _fitting(x, value, chosen.shape)
     places = apply(made(Reshape, tensor(I64, (count,))), chosen)
     news = _as_places(np.arange(x.size, x.size + count))
-    # The source of an element is its own position, or for a written one that of the new element: the difference is added.
+    # The source of a written element is its new element, that of any other one itself: the difference is added.
     if any(isinstance(entry, _Places) and entry.array.size > 1 for entry in _entries(x, key)) and count > 1:
         places, moves = _last_moves(places, news)
     else:
@@ -447,7 +452,7 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the positions in order, and the distance of each to its source: 0 if a later element is written there."""
+    """Return the sorted positions, and the distance of each to its source; 0 if a later element is written to the same position."""
     count = places.size
     ordered, order = apply(made(Sort, False), places)
     following = apply(made(Slice, (1,), (count,), (1,)), ordered)
@@ -457,7 +462,7 @@ def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return `x` with `value`, broadcast to each slice, where the mask over its first axes is true."""
+    """Return `x` with `value`, broadcast to each slice, at the positions where the mask over its first axes is true."""
     if mask.shape != x.shape[: mask.ndim]:
         raise MaskMistake(f"For 'Tensor[...]', a mask has shape {mask.shape} where the tensor has shape {x.shape}.")
     slice_ = x.shape[mask.ndim :]
@@ -470,7 +475,7 @@ def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _numbered(x: Tensor) -> Tensor:
-    """Return a tensor of the shape of `x` whose elements are their own positions."""
+    """Return a tensor of the shape of `x` whose elements are their own positions in the flattened tensor."""
     return _as_places(np.arange(x.size, dtype=np.int64).reshape(x.shape))
 
 

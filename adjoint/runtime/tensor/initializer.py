@@ -1,8 +1,7 @@
-"""Initialisers: initial values of parameters.
+"""Initialisers: initial values of Parameters.
 
-Each draws from a NumPy generator of its own stream (see `random`), so that a seed fixes every parameter whatever the
-number of threads.  fan_in and fan_out of a weight of shape (out, in, *receptive): in * prod(receptive) and
-out * prod(receptive).
+Each draws from a NumPy generator of its own stream (see `random`), so that a seed determines every Parameter whatever the number of
+threads.  fan_in and fan_out of a weight of shape (out, in, *receptive) are in * prod(receptive) and out * prod(receptive).
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 _MOST_DIMENSIONS = 8
 _DRAWN = 8
-"""Bytes of a number that is drawn."""
+"""The number of bytes of a number while it is drawn."""
 
 
 class Initializer:
-    """The base class: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
+    """The base class of initialisers: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
 
     def __init__(self, /, **kwargs: Any):
         self._kwargs = kwargs
@@ -60,7 +59,7 @@ class Initializer:
         return from_compute(values.astype(dtype.compute.array), dtype.compute)
 
     def __call__(self, array: Array) -> None:
-        """Fill a NumPy array; TypeError when it is none."""
+        """Fill a NumPy array in place; TypeError if it is not one."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For '{type(self).__name__}', what is filled must be a NumPy array, but got {array!r} "
                             f"of type {type(array).__name__}.")
@@ -100,21 +99,21 @@ def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
 
 
 class Zero(Initializer):
-    """Zeros."""
+    """Initialise with zeros."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.zeros(shape)
 
 
 class One(Initializer):
-    """Ones."""
+    """Initialise with ones."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.ones(shape)
 
 
 class Constant(Initializer):
-    """One number everywhere."""
+    """Initialise every element with the same number."""
 
     def __init__(self, value: float):
         self.value = _number("Constant", "value", value)
@@ -124,7 +123,7 @@ class Constant(Initializer):
 
 
 class Identity(Initializer):
-    """Ones on the diagonal of a matrix; ValueError for another rank."""
+    """Initialise a matrix with ones on the diagonal, zeros elsewhere; ValueError for another rank."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         if len(shape) != 2:
@@ -133,7 +132,7 @@ class Identity(Initializer):
 
 
 class Uniform(Initializer):
-    """Uniform in [-scale, scale)."""
+    """Initialise with numbers drawn uniformly from [-scale, scale)."""
 
     def __init__(self, scale: float = 0.07):
         self.scale = _spread("Uniform", "scale", scale)
@@ -143,7 +142,7 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """Normal with deviation `sigma` about `mean`."""
+    """Initialise with normal numbers of standard deviation `sigma` around `mean`."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0):
         self.sigma, self.mean = _deviation("Normal", sigma), _number("Normal", "mean", mean)
@@ -153,7 +152,7 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal with deviation `sigma` about `mean`, drawn again until it lies in [a, b]."""
+    """Initialise with normal numbers of standard deviation `sigma` around `mean`; a number outside of [a, b] is drawn again."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         self.sigma, self.mean = _deviation("TruncatedNormal", sigma), _number("TruncatedNormal", "mean", mean)
@@ -168,7 +167,7 @@ class TruncatedNormal(Initializer):
         while outside.any():
             tries += 1
             if tries > 100:
-                # The interval is far out or very narrow: there the density is flat enough.
+                # The interval is far out or very narrow: the density in it is almost constant.
                 values[outside] = generator.uniform(self.a, self.b, int(outside.sum()))
                 break
             values[outside] = generator.normal(self.mean, self.sigma, int(outside.sum()))
@@ -177,7 +176,7 @@ class TruncatedNormal(Initializer):
 
 
 class XavierUniform(Initializer):
-    """Uniform in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Initialise uniformly in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
 
     def __init__(self, gain: float = 1.0):
         self.gain = _spread("XavierUniform", "gain", gain)
@@ -188,7 +187,7 @@ class XavierUniform(Initializer):
 
 
 class XavierNormal(Initializer):
-    """Normal with deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Initialise with normal numbers of deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
 
     def __init__(self, gain: float = 1.0):
         self.gain = _spread("XavierNormal", "gain", gain)
@@ -217,7 +216,7 @@ class _He(Initializer):
 
 
 class HeUniform(_He):
-    """Uniform in +-gain*sqrt(3 / fan) (He et al. 2015); gain sqrt(2 / (1 + slope^2)) for leaky_relu."""
+    """Initialise uniformly in +-gain*sqrt(3 / fan) (He et al. 2015); gain sqrt(2 / (1 + slope^2)) for leaky_relu."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         bound = math.sqrt(3.0) * self.deviation(shape)
@@ -225,16 +224,17 @@ class HeUniform(_He):
 
 
 class HeNormal(_He):
-    """Normal with deviation gain / sqrt(fan) (He et al. 2015); gain as for HeUniform."""
+    """Initialise with normal numbers of deviation gain / sqrt(fan) (He et al. 2015); gain as for HeUniform."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return generator.normal(0.0, self.deviation(shape), shape)
 
 
 class VarianceScaling(Initializer):
-    """Numbers of variance scale / n, with n the fan_in, the fan_out or their mean, `mode` "fan_in", "fan_out" or "fan_avg".
+    """Initialise with numbers of variance scale / n.
 
-    distribution  "uniform"; "untruncated_normal"; "truncated_normal", cut off at twice the deviation that it would have uncut
+    mode          n: "fan_in", "fan_out", or "fan_avg" for their mean
+    distribution  "uniform"; "untruncated_normal"; "truncated_normal": cut off at twice the deviation that it would have uncut
     """
 
     def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
@@ -262,11 +262,11 @@ class VarianceScaling(Initializer):
 
 
 _CUT_DEVIATION = 0.87962566103423978
-"""The deviation of a standard normal number that lies in [-2, 2]."""
+"""The standard deviation of a standard normal number that is conditioned to lie in [-2, 2]."""
 
 
 class Orthogonal(Initializer):
-    """`gain` times a matrix with orthonormal rows or columns, whichever are fewer, of shape (n, rest) (Saxe et al. 2013)."""
+    """Initialise with `gain` times a matrix (n, rest) with orthonormal rows or columns, whichever are fewer (Saxe et al. 2013)."""
 
     def __init__(self, gain: float = 1.0):
         self.gain = _finite("Orthogonal", "gain", gain)
@@ -282,7 +282,10 @@ class Orthogonal(Initializer):
 
 
 class Dirac(Initializer):
-    """Kernels [out, in, ...] of a convolution that gives back its channels, as many as there are, in each of `groups` groups."""
+    """Initialise the kernels [out, in, ...] of a convolution so that it returns its channels unchanged, as far as there are enough.
+
+    groups  the number of groups of channels, each of which is treated so
+    """
 
     def __init__(self, groups: int = 1):
         if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)):
@@ -305,7 +308,7 @@ class Dirac(Initializer):
 
 
 class Sparse(Initializer):
-    """A matrix of normal numbers of deviation `sigma`, with a share `sparsity` of each column 0 (Martens 2010)."""
+    """Initialise a matrix with normal numbers of deviation `sigma`, and set a share `sparsity` of each column to 0 (Martens 2010)."""
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
         if not 0 <= _number("Sparse", "sparsity", sparsity) <= 1:
@@ -330,7 +333,12 @@ _NAMES: dict[str, type[Initializer]] = {
 
 
 def first_values(init: Any, shape: Sequence[int] | int | None, dtype: DType) -> Array:
-    """Return the initial values of a tensor of this shape in the storage of `dtype` (bf16 as float32): see `initializer`."""
+    """Return the initial values of a tensor of this shape in the storage of `dtype` (bf16 as float32).
+
+    init  an Initializer, the name of one, or a number for all elements
+
+    ValueError for a bad shape or an unknown name, TypeError for another `init`.
+    """
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
     if not isinstance(shape, (int, np.integer, Sequence)) or isinstance(shape, (str, bytes)):

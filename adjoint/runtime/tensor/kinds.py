@@ -12,11 +12,11 @@ __all__ = ["KINDS", "NamedKind", "TensorType", "accepts", "named_kind"]
 
 
 class NamedKind:
-    """The values of some Python types.
+    """A kind of values that MindSpore names: the values of some Python types.
 
-    name     as MindSpore's `str` writes it: "Number"
-    written  as its `repr` does, after `mindspore.`
-    types    the types
+    name     the name in MindSpore's `str`, such as "Number"
+    written  the name in its `repr`, after `mindspore.`
+    types    the Python types
     """
 
     __slots__ = ("name", "types", "written")
@@ -36,7 +36,7 @@ class NamedKind:
 
 
 class TensorType(NamedKind):
-    """Tensors of one dtype."""
+    """The kind of tensors of one dtype."""
 
     __slots__ = ("element",)
 
@@ -68,14 +68,14 @@ KINDS = {kind.name: kind for kind in (
     NamedKind("Dictionary", "dict_", (dict,)), NamedKind("RowTensor", "row_tensor", ()), NamedKind("COOTensor", "coo_tensor", ()),
     NamedKind("CSRTensor", "csr_tensor", ()), NamedKind("MapTensor", "map_tensor", ()),
 )}
-"""Kinds by name; a kind without types has no values here."""
+"""The kinds by name; a kind without types has no values here."""
 
 _PYTHON = {bool: BOOL, int: I64, float: F64}
 """The dtypes of Python numbers."""
 
 
 def named_kind(name: str) -> NamedKind | DType | None:
-    """Return the kind or dtype of a name, "Number", "Float32" or "Tensor[Float32]"; None if there is none."""
+    """Return the kind or dtype with a name such as "Number", "Float32" or "Tensor[Float32]"; None if there is none."""
     by_name = {str(dtype): dtype for dtype in DTYPES.values()}
     if name.startswith("Tensor[") and name[7:-1] in by_name:
         return TensorType(by_name[name[7:-1]])
@@ -83,7 +83,7 @@ def named_kind(name: str) -> NamedKind | DType | None:
 
 
 def accepts(kind: Any, value: Any) -> bool:
-    """Return True if a value is of a kind, of a Python type, or a number of a dtype: Python's are Bool, Int64 and Float64."""
+    """Return True if a value belongs to a kind, to a Python type, or to a dtype; Python's numbers are Bool, Int64 and Float64."""
     if isinstance(kind, DType):
         return _PYTHON.get(type(value)) is kind
     return kind.accepts(value) if isinstance(kind, NamedKind) else isinstance(value, kind)

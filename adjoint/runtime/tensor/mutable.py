@@ -1,7 +1,7 @@
-"""`mutable`: numbers, tuples, lists and dicts that are inputs of a graph, not constants.
+"""`mutable`: mark numbers, tuples, lists and dicts as inputs of a graph, so that they are not constants.
 
-Python numbers cannot carry a mark, so `mutable` returns an object of a subclass, equal to its argument.  Arithmetic with it
-returns plain numbers.
+Python numbers cannot carry a mark, so `mutable` returns an object of a subclass, equal to its argument.  Arithmetic with it returns plain
+numbers.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ __all__ = ["MUTABLE", "MutableBool", "MutableDict", "MutableFloat", "MutableInt"
 
 
 class MutableInt(int):
-    """An int that is an input."""
+    """An int marked as an input of graphs."""
 
 
 class MutableFloat(float):
-    """A float that is an input."""
+    """A float marked as an input of graphs."""
 
 
 class MutableBool(int):
-    """A bool that is an input; it is no bool, which cannot be subclassed, but behaves like one."""
+    """A bool marked as an input of graphs.  It is not a subclass of bool, which Python forbids, but behaves like a bool."""
 
     @property
     def __class__(self) -> type[bool]:
@@ -52,33 +52,33 @@ class MutableBool(int):
 
 
 class MutableTuple(tuple[Any, ...]):
-    """A tuple whose numbers are inputs."""
+    """A tuple whose numbers are inputs of graphs."""
 
     dynamic_len: bool = False
 
 
 class MutableList(list[Any]):
-    """A list whose numbers are inputs."""
+    """A list whose numbers are inputs of graphs."""
 
     dynamic_len: bool = False
 
 
 class MutableDict(dict[Any, Any]):
-    """A dict whose numbers are inputs; its keys are constants."""
+    """A dict whose numbers are inputs of graphs; its keys are constants."""
 
 
 MUTABLE = {MutableInt: int, MutableFloat: float, MutableBool: bool, MutableTuple: tuple, MutableList: list, MutableDict: dict}
-"""The marked classes, each with the plain class."""
+"""The classes of marked values, each with the class of the plain value."""
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
-    """Return `input_data`, marked as an input of graphs: a call with another number makes no new graph.
+    """Return `input_data`, marked as an input of graphs: a call with another number then makes no new graph.
 
     input_data   Tensor (which is an input anyway), bool, int, float, or a tuple, list or dict of these, nested
     dynamic_len  True declares that the length of a tuple or list may change from call to call; a new length still makes a new graph
 
-    TypeError if `input_data` is of another type or contains itself, if `dynamic_len` is no bool, and if it is True for
-    a value without a length.
+    TypeError if `input_data` is of another type or contains itself, if `dynamic_len` is not a bool, and if it is True for a value without a
+    length.
     """
     if not _fits(input_data, ()):
         raise TypeError("For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) or their nested "

@@ -1,8 +1,9 @@
-"""Tensors as operands of NumPy: its functions take their numbers, its operators leave the work to the tensor.
+"""Tensors as operands of NumPy: its functions compute with their numbers, but operators are left to the tensor.
 
-`np.exp(x)` and `np.sum(x)` are NumPy's, of the tensor's numbers: the result is an array, and no gradient goes through it.  An
-operator between an array and a tensor, `array + x`, is the tensor's: the result is a tensor, as that of `x + array`.  What writes,
-as `np.put(x, ...)` and `np.add(..., out=x)` do, takes arrays alone: the tensor would not see what is written to a copy of its numbers.
+`np.exp(x)` and `np.sum(x)` compute with NumPy on the tensor's numbers: the result is an array, and no gradient flows through it.  An
+operator between an array and a tensor, `array + x`, is the tensor's operator: the result is a tensor, like that of `x + array`.  NumPy
+functions that write, such as `np.put(x, ...)` and `np.add(..., out=x)`, raise TypeError for a tensor: they would write to a copy of its
+numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 """The ufuncs that Python's operators between an array and a tensor call, and the tensor's operator for each."""
 
 _WRITERS = frozenset((np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask))
-"""Functions that write to their first operand."""
+"""NumPy functions that write to their first operand."""
 
 
 def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:

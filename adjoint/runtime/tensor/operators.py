@@ -1,10 +1,10 @@
 """Python's operators on tensors: two operands become tensors of one dtype (see `promotion`), and an op is run on them.
 
-    binary     on tensors of planned types at once; on all others as `combined`
-    combined   both operands promoted, the op, its result in the dtype that the operands ask for
-    _beside    a number beside a tensor: as a tensor of the dtype that the op is computed in
+    binary     fast path for two tensors whose plan is known; otherwise like `combined`
+    combined   promote both operands, run the op, cast the result to its dtype
+    _beside    a number next to a tensor, as a tensor of the dtype in which the op is computed
 
-While a function is made into a graph a number may be known only when the graph runs: it converts itself (`run_time_promotion`).
+While a function is made into a graph, a number may be known only when the graph runs: it converts itself (`run_time_promotion`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _new = object.__new__
 
 
 def binary(op: Any, a: Any, b: Any) -> Tensor:
-    """Run an op on two operands, tensors or numbers, cast to their common dtype; only an `Elementwise` op takes a number."""
+    """Run an op on two operands, tensors or numbers, cast to their common dtype; only an `Elementwise` op accepts a number."""
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
         return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
@@ -65,10 +65,10 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
 
 
 def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return `compute(first, second)` on both operands as tensors of the dtype that `op` is computed in, cast to the result's dtype.
+    """Return `compute(first, second)`, with both operands as tensors of the dtype in which `op` is computed, cast to the result's dtype.
 
-    `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs.
-    TypeError if one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
+    `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs. TypeError if an operand is
+    neither tensor, number, list of numbers nor array, or if none is a tensor.
     """
     if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
         return _with_run_time_number(op, a, b, compute)
@@ -100,7 +100,7 @@ def _with_run_time_number(op: Elementwise, a: Any, b: Any, compute: Callable[[Te
 
 
 def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Return both operands, whose values are known, as tensors of the dtype that `op` is computed in, as `combined` does."""
+    """Return both operands, whose values are known, as tensors of the dtype in which `op` is computed."""
     if isinstance(a, Tensor):
         if isinstance(b, (float, int)):
             return _beside(op, a, b)
@@ -126,15 +126,15 @@ def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 _numbers: dict[tuple[Any, ...], Tensor] = {}
-"""Numbers as tensors of the dtype that an op is computed in, by op, dtype of the other operand and number."""
+"""Numbers as tensors of the dtype in which an op is computed, by class of the op, dtype of the other operand, and number."""
 _NUMBER = 300
-"""Bytes of an entry, beside those of the constant."""
+"""Bytes of an entry, in addition to those of the constant."""
 
 Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
 
 
 def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
-    """Return a tensor and a number as tensors of the dtype that `op` is computed in."""
+    """Return a tensor and a number as tensors of the dtype in which `op` is computed."""
     key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
     found = _numbers.get(key)
     if found is None:
@@ -163,14 +163,14 @@ def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Te
 
 
 def nearest_in(dtype: DType, number: Any) -> Tensor:
-    """Return an int, also one known only when a graph runs, as a tensor of an integer dtype, clamped to its range."""
+    """Return an int as a tensor of an integer dtype, clamped to its range; the int may be known only when a graph runs."""
     if _is_of_the_run(number):
         return number.nearest_in(dtype)
     return constant(nearest(dtype, number), dtype)
 
 
 def dtype_beside(op: Elementwise, x: Tensor) -> DType:
-    """Return the dtype that a tensor counts as in an op with a number: integers and bools divide as Float32."""
+    """Return the dtype that a tensor counts as in an op with a number: Float32 for integers and bools in a division."""
     dtype = x.type.dtype
     return F32 if isinstance(op, Div) and not dtype.is_float else dtype
 
@@ -189,7 +189,7 @@ def divided(a: Any, b: Any) -> Tensor:
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
-        pass  # what is wrong with the operands is told without this one as its context
+        pass  # the error of `combined` should not show this exception as its context
     else:
         return binary(_DIV, a, b)
     return combined(_DIV, a, b, _quotient)
@@ -200,7 +200,7 @@ def _quotient(a: Tensor, b: Tensor) -> Tensor:
 
 
 def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:
-    """Run the logical op on bools, the bitwise one on integers."""
+    """Run the op `on_bool` on bools, and the bitwise op `on_integers` on integers."""
     return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 
@@ -217,7 +217,7 @@ def _check_number(op: Op, x: Any) -> None:
 
 
 def _of_numbers(op: Op, items: Any) -> Tensor:
-    """Return a list operand as a tensor.  TypeError if it is empty or holds tensors, which would lose their gradient."""
+    """Return a list operand as a tensor.  TypeError if it is empty or holds Tensors, which would lose their gradient."""
     if not items:
         raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
     known = True
@@ -236,14 +236,14 @@ def _comparable(x: object) -> bool:
 
 
 class _Operators:
-    """The methods of Tensor that are operators, which it is given below."""
+    """Holds the operators of Tensor as methods; they are copied to Tensor below."""
 
     def __add__(self: Any, other: Any) -> Tensor:
         if not tracing:
             try:
                 plan = _SUMS[self.type][other.type]
             except (KeyError, AttributeError):
-                pass  # what `binary` raises has nothing to do with this
+                pass  # an error of `binary` should not show this exception as its context
             else:
                 result = _new(Tensor)
                 result.type = plan.type
@@ -259,7 +259,7 @@ class _Operators:
             try:
                 plan = _PRODUCTS[self.type][other.type]
             except (KeyError, AttributeError):
-                pass  # what `binary` raises has nothing to do with this
+                pass  # an error of `binary` should not show this exception as its context
             else:
                 result = _new(Tensor)
                 result.type = plan.type

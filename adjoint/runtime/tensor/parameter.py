@@ -15,7 +15,7 @@ __all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name", "trai
 _GENERATED = "Parameter#"
 _LONGEST_NAME = 1024
 _generated_numbers = itertools.count(2)
-"""Numbers of the generated names. MindSpore's first is 2 too: 0 and 1 are its random generator's."""
+"""The numbers in generated names.  MindSpore's first number is 2, too, since its random generator has 0 and 1."""
 
 
 class _Training:
@@ -31,7 +31,7 @@ training = _Training()
 class Parameter(Tensor):
     """A tensor with a name that takes part in training.
 
-    default_input  its first value: Tensor, number, list, NumPy array
+    default_input  its initial value: Tensor, number, list, NumPy array
     name           its name in checkpoints, optimisers and graphs; by default `Parameter#2`, `Parameter#3`, ..., until it becomes an
                    attribute of a Cell, which names it after the attribute
     requires_grad  True if `trainable_params` includes it and gradients are taken for it
@@ -55,7 +55,7 @@ class Parameter(Tensor):
 
     @property
     def name(self) -> str:
-        """Return its name, without surrounding blanks.
+        """Return the Parameter's name, without surrounding blanks.
 
         Setting None or a blank text generates a name; ValueError for another type than str, and for more than 1024 characters.
         """
@@ -67,10 +67,10 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Return whether gradients are taken for it; TypeError if it is set to a value that is no bool.
+        """Return True if gradients are taken for it.  Setting a value that is not a bool raises TypeError.
 
-        If a function changes it while a gradient is taken, uses of the parameter count that it makes while this is True, and none if it
-        is False when the function returns, as in MindSpore.
+        If a function changes it while a gradient is taken, only uses of the Parameter while it is True contribute to the gradient; if it is
+        False when the function returns, there is no gradient, as in MindSpore.
         """
         return self.__dict__["requires_grad"]
 
@@ -83,7 +83,7 @@ class Parameter(Tensor):
         if own.get("requires_grad", requires_grad) is not requires_grad:
             tape = state.tracer
             if tape is not None and tape.emits is False:
-                tape.trains(self, requires_grad)  # this may record what has run so far: the change comes after that
+                tape.trains(self, requires_grad)  # before the change, since this may record what has run so far
             training.changes += 1
         own["requires_grad"] = requires_grad
 
@@ -94,8 +94,8 @@ class Parameter(Tensor):
     def requires_grad_(self, requires_grad: bool = True) -> None:
         """Set `requires_grad`.
 
-        Raise TypeError for what is not a bool.  Raise RuntimeError in a graph, and for False where a gradient is being taken by this
-        Parameter.
+        TypeError for a value that is not a bool.  RuntimeError in a graph, and for False while a gradient with respect to this Parameter is
+        being taken.
         """
         super().requires_grad_(requires_grad)
         if emitter() is not None:
@@ -116,9 +116,9 @@ class Parameter(Tensor):
         return self.clone()
 
     def clone(self, init: str | Tensor = "same") -> Parameter:
-        """Return a parameter of the same name and options, with the same values ("same") or those of `init`.
+        """Return a Parameter of the same name and options, with the same values ("same") or the values of `init`.
 
-        No gradient flows from the copy to this parameter.  In a graph each run makes a new one.
+        No gradient flows from the copy to this Parameter.  In a graph each run makes a new copy.
         """
         data = self if isinstance(init, str) and init == "same" else (
             init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
@@ -138,7 +138,7 @@ class Parameter(Tensor):
         return self.copy()
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
-        """Return the parameter: it holds its data from the start."""
+        """Return the Parameter itself, since it holds its data from the start."""
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
@@ -183,14 +183,14 @@ def _checked_name(name: Any) -> str:
 
 
 def has_generated_name(parameter: Parameter) -> bool:
-    """Return whether nobody has named the Parameter yet."""
+    """Return True if neither the user nor a Cell has named the Parameter yet."""
     return parameter.name.startswith(_GENERATED)
 
 
 def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return Parameters by their names, given those of a Cell by their paths; RuntimeError where two have one name.
+    """Return Parameters by their names, given those of a Cell by their paths; RuntimeError if two have one name.
 
-    owner  the function that the error names
+    owner  the function that the error message names
     """
     found: dict[str, Parameter] = {}
     paths: dict[str, str] = {}
@@ -206,7 +206,7 @@ def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parame
 
 
 class ParameterTuple(tuple[Parameter, ...]):
-    """Parameters in order, from any iterable; TypeError for an item that is none, ValueError for a name used twice."""
+    """Parameters in order, from any iterable; TypeError for an item that is not a Parameter, ValueError for a name used twice."""
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         if not isinstance(iterable, Iterable) or isinstance(iterable, (Tensor, str)):

@@ -1,15 +1,14 @@
 """Type promotion as in MindSpore 2.10: the common dtype of two operands, and the dtype in which a number keeps its value.
 
-Between tensors: a floating dtype wins over integers and bool, the wider float over the narrower, and float16 with
-bfloat16 gives float32; of two integers of one signedness the wider wins; uint8 with a signed integer gives at least
-int16; an unsigned integer of two bytes or more combines with bool and its own dtype only.  A Python number counts by its kind
-only: the result has the tensor's dtype, unless the number is a float and the tensor is not (float32), or an int and the
-tensor is bool (int64).
+Between tensors: a floating dtype wins over integers and bool, the wider float over the narrower, and float16 with bfloat16 gives float32;
+of two integers of one signedness the wider wins; uint8 with a signed integer gives at least int16; an unsigned integer of two bytes or more
+combines with bool and its own dtype only.  Of a Python number only the kind counts: the result has the tensor's dtype, unless the number is
+a float and the tensor is not (float32), or an int and the tensor is bool (int64).
 
-A number that the dtype of the result cannot hold counts with its own value: the op is computed in a wider dtype and the
-result is brought back, modulo 2**n for an integer of n bits; where an op chooses one of its operands, an integer counts as
-the nearest one that the dtype has.  A number is held by an integer dtype in its range, and by a
-floating one between its least normal number and its largest one, where it is rounded.
+If the dtype of the result cannot hold a number, the op is computed with the number's own value in a wider dtype, and the result is
+converted back, modulo 2**n for an integer of n bits.  In an op that selects one of its operands, an integer counts as the nearest one that
+the dtype has.  An integer dtype holds the numbers in its range; a floating dtype holds numbers between its least normal number and its
+largest one, where they are rounded.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _common: dict[tuple[DType, DType], DType] = {}
 
 
 def common_dtype(a: DType, b: DType) -> DType:
-    """Return the dtype that tensors of dtype `a` and `b` are computed in; TypeError if they do not combine."""
+    """Return the dtype in which tensors of dtype `a` and `b` are computed; TypeError if they do not combine."""
     found = _common.get((a, b))
     if found is None:
         found = _common[a, b] = _combined(a, b)
@@ -66,11 +65,11 @@ _RANGE: Final[dict[DType, tuple[float, float]]] = {
     **{d: (float(np.finfo(d.array).tiny), float(np.finfo(d.array).max)) for d in (F32, F64)},
     **{d: (int(np.iinfo(d.array).min), int(np.iinfo(d.array).max)) for d in DTYPES.values() if d.is_integer},
 }
-"""Of integers the least and the largest; of floats the least normal number above 0 and the largest."""
+"""For integers the least and the largest number; for floats the least normal number above 0 and the largest."""
 
 
 def holds(dtype: DType, number: bool | int | float) -> bool:
-    """True if `dtype` has the number, or for a float one that differs by rounding alone."""
+    """Return True if `dtype` can represent the number, for a float dtype up to rounding."""
     low, high = _RANGE[dtype]
     if dtype.is_float:
         return low <= number <= high or low <= -number <= high or not number or number != number or number in (math.inf, -math.inf)
@@ -89,10 +88,10 @@ def nearest(dtype: DType, number: int) -> int:
 
 
 def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, compares: bool) -> DType:
-    """Return the dtype to compute in, for a tensor of `dtype` and a known number.
+    """Return the dtype in which an op on a tensor of `dtype` and a known number is computed.
 
-    exact     whether an integer counts with its own value; if not, the dtype of the result will do
-    compares  whether the result is a bool
+    exact     True if an integer counts with its own value; if not, the dtype of the result will do
+    compares  True if the result is a bool
     """
     result = scalar_dtype(dtype, number)
     if not result.is_float:
@@ -107,10 +106,10 @@ def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, comp
 
 
 def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | None, *, exact: bool, compares: bool) -> tuple[DType, ...]:
-    """Return the candidate dtypes to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet.
+    """Return the candidate dtypes for an op on a tensor of `dtype` and a number of a kind whose value is not known yet.
 
-    The first one that `holds` the value is the one to take, and the last one if none does.  Whatever an integer is, Int64 gives
-    what a narrower integer dtype gives, modulo 2**n.
+    The first candidate that `holds` the value is to be used, or the last one if none does.  Whatever an integer is, Int64 gives the same
+    result as a narrower integer dtype, modulo 2**n.
 
     bound  an upper bound of an int's absolute value; None if not known
     """

@@ -1,7 +1,7 @@
-"""Seeds and streams.
+"""Seeds and random streams.
 
-Every random op draws from a stream of its own: a key of the global seed and the number of the draw.  The numbers come
-from the counter-based generator in `ir/ops/random.py`, so a draw depends on its key and shape alone, never on threads.
+Every random op draws from a stream of its own, identified by a key: the global seed and the number of the draw.  The numbers come from the
+counter-based generator in `ir/ops/random.py`, so a draw depends on its key and shape alone, never on threads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ __all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seede
 
 
 class _Stream:
-    """seed: None until the user sets one; draws: how many keys were given out since; times: how often one was set."""
+    """The state of the random streams.
+
+    chosen  the seed that the user has set; None if none was set
+    seed    the seed in use
+    draws   the number of keys given out since the seed was set
+    times   how often a seed was set
+    """
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -31,7 +37,7 @@ _stream = _Stream()
 
 
 def set_seed(seed: int) -> None:
-    """Restart all random streams from `seed`, NumPy's global one too; TypeError if it is no int, ValueError for a negative one."""
+    """Restart all random streams from `seed`, and NumPy's global one; TypeError if it is not an int, ValueError if it is negative."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"For 'set_seed', the argument 'seed' must be an int, but got {seed!r} of type {type(seed).__name__}.")
     if not 0 <= seed < 2**63:
@@ -44,7 +50,7 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """Return the seed that was set, or None."""
+    """Return the seed that was set; None if none was."""
     return _stream.chosen
 
 
@@ -54,7 +60,7 @@ def times_seeded() -> int:
 
 
 def streams_state() -> dict[str, int | None]:
-    """Return the state of the random streams as ints: the seed that was set, the seed in force, and the number of draws since."""
+    """Return the state of the random streams as ints: the seed that was set, the seed in use, and the number of draws since."""
     with _stream.lock:
         return {"chosen": _stream.chosen, "seed": _stream.seed, "draws": _stream.draws}
 
@@ -66,7 +72,7 @@ def load_streams(state: dict[str, int | None]) -> None:
 
 
 def key_numbers(seed: int | None = None) -> tuple[int, int]:
-    """Return seed and stream number of the next draw; `seed`, if given and not 0, replaces the global seed."""
+    """Return the seed and the stream number for the next draw; `seed`, if given and not 0, replaces the global seed."""
     with _stream.lock:
         draw = _stream.draws
         _stream.draws += 1
@@ -74,7 +80,7 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 
 
 def next_generator() -> np.random.Generator:
-    """Return a NumPy generator for the next draw.  While a graph is made, drawing from it raises, since each run must draw anew."""
+    """Return a NumPy generator for the next draw.  While a graph is made, drawing from it raises, since each run has to draw again."""
     graph = emitter()
     if graph is not None:
         return graph.undrawn()

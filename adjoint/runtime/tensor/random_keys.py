@@ -16,7 +16,9 @@ _KEY = tensor(U64, (2,))
 
 
 def next_key(seed: int | None = None) -> Tensor:
-    """Return the key of the next draw, u64[2]: seed and number of the draw; `seed`, if not 0, takes the global seed's place."""
+    """Return the key of the next draw, u64[2]: the seed and the number of the draw; `seed`, if given and not 0, replaces the
+    global seed.
+    """
     graph = emitter()
     if graph is not None:
         return graph.draw(seed)

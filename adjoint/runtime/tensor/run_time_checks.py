@@ -1,8 +1,8 @@
-"""Checks of the numbers that tensors hold.
+"""Checks of the numbers in tensors.
 
-Library code runs in two ways: at once, on tensors whose numbers are there, and while a graph is made, on symbolic tensors that
-have none.  A check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.  A check that is
-a condition on ranges is made by a kernel there; Python is called only for the exception.
+Library code runs in two ways: at once, on tensors that have numbers, and while a graph is made, on symbolic tensors without numbers.  A
+check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.  There a kernel makes it if it is
+a condition on ranges; Python is called only to raise the exception.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Result = TypeVar("Result")
 
 
 def emitting() -> bool:
-    """Return True while a graph is being made: ops become nodes, and their results hold no values."""
+    """Return True while this thread makes a graph: ops become nodes, and their results hold no values."""
     return getattr(state.tracer, "emits", False)
 
 
 def is_run_time_number(value: object) -> bool:
-    """Return True for a number that is known only when the graph runs; `value.as_tensor(dtype)` is a tensor of it."""
+    """Return True for a number that is known only when the graph runs; `value.as_tensor(dtype)` returns it as a tensor."""
     return getattr(value, "is_run_time_number", False)
 
 
 class Range(NamedTuple):
     """Bounds of the integers in a tensor, both included.
 
-    low, high  numbers, or one for each column along the last axis
-    ignored    at most one number that is allowed besides
+    low, high  numbers, or one number for each column along the last axis
+    ignored    at most one further number that is allowed
     """
 
     low: int | tuple[int, ...]
@@ -43,13 +43,13 @@ class Range(NamedTuple):
 
 
 TRUE = Range(1, 1)
-"""The range of bools that are all true."""
+"""The range for bools that must all be true."""
 
 
 class RangeCheck:
-    """A check of one tensor of integers, or number, that fails exactly if one of them is outside of a range.
+    """A check of one tensor of integers, or of a number, that fails exactly if one of them is outside of a range.
 
-    explain  raises the exception for a tensor that fails; does nothing for another
+    explain  takes the tensor, and raises the exception if it fails the check; otherwise does nothing
     """
 
     def __init__(self, range_: Range, explain: Callable[[Any], None]):
@@ -75,7 +75,7 @@ def checked_on_host(
 
 
 def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> None:
-    """Call `function(*values)` for its effect, such as a print: now, or wherever the graph that is being made runs."""
+    """Call `function(*values)` for its effect, such as a print: now, or at this point of each run of the graph that is being made."""
     if emitting():
         tracer: Any = state.tracer
         tracer.effect(name, function, values)
@@ -84,7 +84,7 @@ def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> N
 
 
 def called(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-    """Return `function(*arguments, **options)` for a user's function, which is parsed while a graph is made."""
+    """Return `function(*arguments, **options)` for a user's function; while a graph is made, the function is parsed."""
     if emitting():
         tracer: Any = state.tracer
         return tracer.call(function, arguments, options)
@@ -92,7 +92,7 @@ def called(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> 
 
 
 def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:
-    """Return `run()`; if the op rejects its operands' values, `check(*tensors)` raises a more detailed error.
+    """Return `run()`; if the op rejects its operands' values, call `check(*tensors)`, which raises a more detailed error.
 
     In a graph the check runs first.
     """
@@ -107,6 +107,10 @@ def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: T
 
 
 def needs_values(op: str, why: str) -> None:
-    """Raise RuntimeError while a graph is made, for an operator whose result's shape depends on values."""
+    """Raise RuntimeError while a graph is made, for an operator whose result has a shape that depends on values.
+
+    op   the operator's name
+    why  the reason, for the message
+    """
     if emitting():
         raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")
