@@ -40,18 +40,18 @@ def save_checkpoint(
     save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, async_save: bool = False, append_dict: dict[str, Any] | None = None,
     enc_key: None = None, enc_mode: str = "AES-GCM", choice_func: _Chooser | None = None, crc_check: bool = False, format: str = "ckpt",
 ) -> None:
-    """Write parameters to a file, atomically.
+    """Write Parameters to a file, atomically.
 
     save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of Parameters or of dicts {"name": ..., "data": Tensor}
-    ckpt_file_name  its name; the extension of `format`, `.ckpt` or `.safetensors`, is added if missing
+    ckpt_file_name  the file's name; the extension of `format`, `.ckpt` or `.safetensors`, is added if missing
     append_dict     further entries: numbers, bools, texts and Tensors by name
-    choice_func     called with each name, returns whether to write it
+    choice_func     called with each name; returns True if its entry is to be written
     crc_check       add a checksum; ValueError with "safetensors", which has none
     format          "ckpt" or "safetensors"
 
-    `integrated_save` and `async_save` have no effect: the file is always written when the call returns.  Encryption is not supported.
-    ValueError for an `enc_key` other than None and for a name that is given twice.  RuntimeError if two Parameters of a Cell share a
-    name.  OSError, with the name of the file, if it cannot be written, as on a full disk: an older file of that name is unchanged then.
+    `integrated_save` and `async_save` have no effect: the file is always complete when the call returns.  Encryption is not supported.
+    ValueError for an `enc_key` other than None and for a name that occurs twice.  RuntimeError if two Parameters of a Cell share a name.
+    OSError, with the name of the file, if it cannot be written, as on a full disk: an older file of that name is unchanged then.
     """
     owner = "save_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
@@ -88,10 +88,10 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """Return the Parameters (and texts) of a file by name.
 
-    net             load them into this network too, as `load_param_into_net` does with `strict_load`
+    net             also load them into this network, as `load_param_into_net` does with `strict_load`
     filter_prefix   a str or several: skip names that begin with one
     specify_prefix  a str or several: load only names that begin with one
-    choice_func     called with each name, returns whether to load it; ignored if a prefix is given
+    choice_func     called with each name; returns True if its entry is to be loaded; ignored if a prefix is given
     format          "ckpt" or "safetensors": the extension of the name
 
     A checksum in the file is always verified.  ValueError for a file that is missing or damaged, and if the filters leave nothing.
@@ -120,14 +120,13 @@ def load_checkpoint(
 def load_param_into_net(
     net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Copy values into the parameters of a network by name.
+    """Copy values into the Parameters of a network by name.
 
-    strict_load  False: values are cast to the dtype of the network's parameter, floats to floats and integers to integers; and if
-                 names of the network are suffixes of names in the dict, their common prefix there is ignored
+    strict_load  False: values are cast to the dtype of the network's Parameter, floats to floats and integers to integers; and if names of
+                 the network are suffixes of names in the dict, their common prefix in the dict is ignored
 
-    Returns the names in the network, and those in the dict, that have no counterpart; a warning lists the former.  RuntimeError if
-    shapes or dtypes differ or two Parameters of the network share a name, TypeError if `net` is no Cell or the dict does not hold
-    Parameters.
+    Return the names in the network without a counterpart in the dict, and the reverse; a warning lists the former.  RuntimeError if shapes
+    or dtypes differ or two Parameters of the network share a name; TypeError if `net` is not a Cell or the dict does not hold Parameters.
     """
     owner = "load_param_into_net"
     if not isinstance(net, Cell):
@@ -155,7 +154,7 @@ def load_param_into_net(
 
 
 def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return counterparts whose names in the dict have one common prefix."""
+    """Return, for names of the network, their counterparts in the dict if these have one common prefix in addition."""
     beginnings = (name[: -len(end)] for end in missing for name in names if name.endswith(end))
     beginning = next(beginnings, None)
     if beginning is None:
@@ -231,7 +230,7 @@ def _written(name: str, parts: Iterable[bytes]) -> None:
 
 
 def _delete_leftovers(folder: str, name: str) -> None:
-    """Delete temporary files of processes that were killed while they wrote this file."""
+    """Delete temporary files of processes that were killed while they wrote a file of this name."""
     pattern = re.compile(re.escape(name) + r"\.(\d+)\.\d+\.tmp")
     for found in os.listdir(folder):
         match = pattern.fullmatch(found)

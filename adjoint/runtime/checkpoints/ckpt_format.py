@@ -25,10 +25,10 @@ __all__ = ["SavedEntry", "decoded", "elements", "encoded"]
 
 @dataclass(frozen=True)
 class SavedEntry:
-    """A tensor or text by its name.
+    """A named tensor or text of a file.
 
     shape    its dimensions
-    kind     the long name of a dtype, `Float32`; "str" for a text
+    kind     the long name of a dtype, such as `Float32`; "str" for a text
     content  its elements in row-major order, little-endian
     """
 
@@ -41,11 +41,11 @@ class SavedEntry:
 _MARK, _CHECK = b"crc_num", 10
 """The marker before the checksum, and the number of bytes of the checksum."""
 _PIECE = 2**29
-"""Most bytes of a tensor in one Value: a message holds less than 2 GiB."""
+"""Limit of the bytes of a tensor in one Value, since a message must be smaller than 2 GiB."""
 
 
 def encoded(entries: Iterable[SavedEntry], check: bool) -> Iterator[bytes]:
-    """Yield the parts of a file, in order; a checksum follows if `check`."""
+    """Yield the parts of a file, in order, with a checksum at the end if `check` is True."""
     checksum = 0
     for entry in entries:
         for begin in range(0, max(len(entry.content), 1), _PIECE):
@@ -76,7 +76,7 @@ def _varint(value: int) -> bytes:
 
 
 def decoded(data: bytes) -> list[SavedEntry]:
-    """Return the entries of a file; ValueError if it is no checkpoint or its checksum is wrong."""
+    """Return the entries of a file; ValueError if it is not a checkpoint or its checksum is wrong."""
     view = memoryview(data)
     end = len(view) - len(_MARK) - _CHECK
     if end >= 0 and view[end : end + len(_MARK)] == _MARK:
@@ -119,7 +119,7 @@ def _only(content: int | memoryview | None) -> memoryview:
 
 
 def _fields(view: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the fields of a message: the field number, and an int or bytes."""
+    """Yield the fields of a message: each as the field number, and an int or bytes."""
     at = 0
     while at < len(view):
         key, at = _read(view, at)
@@ -141,7 +141,7 @@ def _varints(view: memoryview) -> Iterator[int]:
 
 
 def _read(view: memoryview, at: int) -> tuple[int, int]:
-    """Return a varint, and the position after it."""
+    """Return the varint at a position, and the position after it."""
     value = 0
     for place in range(10):
         if at >= len(view):

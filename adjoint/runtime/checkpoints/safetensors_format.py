@@ -5,8 +5,8 @@
               blanks up to a multiple of 8 bytes
     data      the elements of the tensors, row-major and little-endian; offsets count from here
 
-The tensors cover the data without overlaps, holes and bytes after them, and no name occurs twice: other files are refused, since they may
-mean another thing to another reader.
+The tensors cover the data without overlaps, holes and bytes after them, and no name occurs twice.  Other files are refused, since readers
+may disagree about their meaning.
 
 The tensors with the widest elements come first, so that each is aligned.  The library `safetensors` is not used: it has no BFloat16
 for NumPy, and the format is small.
@@ -30,7 +30,7 @@ _KINDS = {
     "BOOL": "Bool", "U8": "UInt8", "I8": "Int8", "I16": "Int16", "U16": "UInt16", "F16": "Float16", "BF16": "BFloat16", "I32": "Int32",
     "U32": "UInt32", "F32": "Float32", "F64": "Float64", "I64": "Int64", "U64": "UInt64",
 }
-"""The format's names of dtypes with their long names; tensors are written in the reverse of this order."""
+"""The format's names of dtypes, each with the long name; tensors are written in the reverse of this order."""
 _DTYPES = {kind: dtype for dtype, kind in _KINDS.items()}
 _SIZES = {dtype.long_name: dtype.size for dtype in DTYPES.values()}
 _ORDER = {kind: place for place, kind in enumerate(reversed(_KINDS.values()))}
@@ -88,7 +88,7 @@ def decoded(data: bytes) -> list[SavedEntry]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of the header; ValueError for a name that it has twice, or that is no text."""
+    """Return an object of the header as a dict; ValueError for a name that occurs twice, or is not valid text."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
@@ -106,7 +106,7 @@ def _no_number(word: str) -> None:
 
 
 def _place(name: str, about: Any, size: int) -> tuple[int, int]:
-    """Return where a tensor begins and ends in the data; ValueError if its dtype, shape or place cannot be."""
+    """Return the begin and the end of a tensor in the data; ValueError if its dtype, shape or offsets are invalid."""
     match about:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [begin, end]} if type(begin) is int and type(end) is int:
             pass
@@ -124,7 +124,7 @@ def _place(name: str, about: Any, size: int) -> tuple[int, int]:
 
 
 def _check_covered(places: dict[str, tuple[int, int]], size: int) -> None:
-    """Raise ValueError unless the tensors cover the data, each byte once."""
+    """Raise ValueError unless the tensors cover the data, each byte exactly once."""
     covered = 0
     for name, (begin, end) in sorted(places.items(), key=lambda place: place[1]):
         if begin != covered:

@@ -23,13 +23,13 @@ _Array = np.ndarray[Any, Any]
 
 @contextmanager
 def check_finite(*, infinity: bool = True) -> Iterator[None]:
-    """Stop at the first operator in a block whose result has a NaN or an infinity, on this thread.
+    """Check the results of all operators in a `with` block, on this thread; raise at the first one with a NaN or an infinity.
 
-    infinity  False: infinities are allowed, only NaN stops
+    infinity  False: infinities are allowed, only NaN raises
 
-    FloatingPointError at that operator, in eager mode, in gradients and in graphs: it names the operator, how many of its numbers are
-    not finite and where the first is, the range of each operand, and the line of the program.  A graph computes only what its results
-    need: an operator whose result nothing uses is not checked there.
+    FloatingPointError at that operator, in eager mode, in gradients and in graphs.  It names the operator, how many of its numbers are not
+    finite and where the first is, the range of each operand, and the line of the program.  A graph computes only what its results need: an
+    operator whose result is not used is not checked there.
     """
     if not isinstance(infinity, bool):
         raise TypeError(f"For 'check_finite', the 'infinity' must be a bool, but got {type(infinity).__name__}.")
@@ -67,7 +67,7 @@ def _failure(launched: Observation, infinity: bool) -> FloatingPointError:
 
 
 def _in_fused(node: Node, operands: Sequence[_Array], infinity: bool) -> tuple[Node, list[_Array], list[_Array]] | None:
-    """Return the first node in a fused one whose result is not finite, with its operands and result; None if its operands are gone."""
+    """Return the first node inside of a fused node whose result is not finite, with its operands and result; None if there is none."""
     (region,) = node.regions
     known: dict[Any, _Array] = dict(zip(region.params, operands, strict=True))
     for inner in region.nodes:
@@ -95,7 +95,7 @@ def _counted(x: _Array) -> str:
 
 
 def _described(x: _Array) -> str:
-    """Return the range of an operand, its zeros and what is not finite, as text."""
+    """Return a text about an operand: its range, and how many zeros and non-finite numbers it has."""
     shape = f"{x.dtype} of shape {list(x.shape)}" if x.ndim else f"a {x.dtype} number"
     if x.dtype.kind not in "fiu" or not x.size:
         return shape

@@ -3,9 +3,9 @@
     Net_0000_00_parsed.ir   Net_0000_01_optimised.ir       the first graph that was made of Net
     Net.grad_0000_00_adjoint.ir                            an adjoint, when a gradient is taken for the first time
 
-Level 1 writes these; 2 also the IR after each pass, the path that an adjoint was built from, and the C; 3 also pictures,
-`.dot` for Graphviz.  Numbering continues after that of earlier processes: no file is ever overwritten.  A file that
-cannot be written is reported once, and the program continues.
+Level 1 writes these; 2 also the IR after each pass, the path that an adjoint was built from, and the C; 3 also pictures, `.dot` for
+Graphviz.  The numbers continue after those of earlier processes, so that no file is ever overwritten.  A file that cannot be written is
+reported once, and the program continues.
 """
 
 from __future__ import annotations
@@ -33,24 +33,28 @@ __all__ = ["save_adjoint", "save_graph"]
 
 _told: set[str] = set()
 _next: dict[tuple[str, str], int] = {}
-"""The number to try first, by directory and graph."""
+"""The number to try first, by directory and graph name."""
 
 
 def save_graph(level: int, graph: Graph) -> None:
-    """Write a graph's stages."""
+    """Write the stages of a graph to files.
+
+    level  the setting `save_graphs`
+    """
     _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
 
 
 def save_adjoint(level: int, tape: Tape, start: TrieStep, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
-    """Write the adjoint of what was recorded since `start`.
+    """Write the adjoint of the recording since `start` to files.
 
+    level    the setting `save_graphs`
     results  the values of the path that are differentiated
     """
     _saved(f"{_name_of(start.owner)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
 
 
 _Files = list[tuple[str, str, str]]
-"""(stage, extension, text), in order."""
+"""Files to write, in order: (stage, extension, text)."""
 
 
 def _stages_of_graph(module: Module, level: int) -> _Files:
@@ -91,7 +95,7 @@ def _files(parts: Sequence[tuple[str, Module]], level: int, computed: Callable[[
 
 
 def _name_of(owner: Any) -> str:
-    """Return a name for the subject of a gradient: a function's code, a Cell's class, or a node of a graph."""
+    """Return a name for the subject of a gradient, which is a function's code, a Cell's class, or a node of a graph."""
     if isinstance(owner, CodeType):
         return owner.co_name
     if isinstance(owner, type) and not owner.__module__.startswith("adjoint.runtime"):
@@ -141,7 +145,7 @@ def _picture(module: Module) -> str:
 
 
 class _Painter:
-    """Draws regions, each node with its incoming arrows."""
+    """Draws regions for Graphviz, each node with its incoming arrows."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -31,6 +31,6 @@ def _saved_adjoint(*made: Any) -> None:
 
 
 def install() -> None:
-    """Register as an observer of graphs and adjoints."""
+    """Register the functions that save graphs and adjoints as observers."""
     graph_made.add(_saved_graph)
     adjoint_made.add(_saved_adjoint)

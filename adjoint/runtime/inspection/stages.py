@@ -2,7 +2,7 @@
 
     parsed      the graph from the frontend
     optimised   the graph after the passes of `OPTIMISED`, with the same values and effects
-    plan        what runs while no gradient is taken: launches of kernels, calls of Python, control flow, and the slots of values
+    plan        the form that runs while no gradient is taken: launches of kernels, calls of Python, control flow, and the slots of values
     adjoint     the forward copy and the reverse pass, with its hooks
     c           one kernel for each different computation, with the lines that use it
 """
@@ -44,10 +44,10 @@ def plans(module: Module) -> str:
 
 
 def plan_of(lowered: Lowered) -> str:
-    """Return the plan as text by which a graph runs while no gradient is taken of it.
+    """Return, as text, the plan with which a graph runs while no gradient is taken of it.
 
-    It begins with a line that names the way, as docs/how-a-call-runs.md lists them, if that is not a whole call, and says why.  Of a graph
-    in two parts each is shown.  Where the function runs eagerly there is that line alone.
+    If the call does not run whole, the text begins with a line that names the way, as docs/how-a-call-runs.md lists them, and the reason.
+    For a graph in two parts both plans are shown.  If the function runs eagerly, there is only that line.
     """
     graph = lowered.graph
     way, bound = way_of(lowered)
@@ -66,7 +66,10 @@ def plan_of(lowered: Lowered) -> str:
 
 
 def _part(graph: Graph, decided: bool) -> str:
-    """Return the plan of a graph, or of a part of one; `decided` is True if tensors decide what runs in it, or in what it is a part of."""
+    """Return the plan of a graph, or of one of its two parts.
+
+    decided  True if the whole graph has branches or loops that depend on tensors
+    """
     why, observed = reason(graph), observed_form(graph)
     if observed is not None:
         otherwise = PATH.name if decided else EAGERLY.name
@@ -75,7 +78,7 @@ def _part(graph: Graph, decided: bool) -> str:
 
 
 def _text(plan: Plan) -> str:
-    """Return a plan as text; after that of the first runs that with fused nodes, if there are any and fusing is not off."""
+    """Return a plan as text: that of the first runs, then the one with fused nodes, if there are any and fusing is on."""
     text = plan_text(plan) + _own_memory(plan)
     together = FUSED.on(plan.function) if background_compile() else plan.function
     if together is plan.function:
@@ -85,7 +88,7 @@ def _text(plan: Plan) -> str:
 
 
 def _own_memory(plan: Plan) -> str:
-    """Return a line that says how many bytes kernels need for themselves while they run; nothing if none does."""
+    """Return a line that says how many bytes of scratch kernels need while they run; "" if none needs any."""
     most: dict[str, int] = {}
     for launch in plan.certain_launches():
         op, types = kernel_op(launch.node), [x.type for x in (*launch.node.operands, *launch.node.results)]
@@ -110,16 +113,20 @@ def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = Non
 
 @dataclass(frozen=True)
 class Adjoint:
-    """A gradient: the module, and its description."""
+    """The gradient of a function as IR.
+
+    module  the IR
+    notes   remarks for the reader
+    """
 
     module: Module
     notes: tuple[str, ...]
 
 
 def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Sequence[Observer] = ()) -> Adjoint:
-    """Return the gradient of a function by `names`, with dead code removed.
+    """Return the gradient of a function with respect to `names`, with dead code removed.
 
-    A parameter that the function both writes and is differentiated by is lifted: it becomes an argument.
+    A parameter that the function writes and is also differentiated by is lifted: it becomes an argument.
 
     CompileError if there is no such gradient.
     """
@@ -136,7 +143,7 @@ def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Seq
 
 
 def _written(module: Module, symbol: str) -> set[str]:
-    """Return the parameters that a function and its callees write."""
+    """Return the symbols of parameters that a function and the functions that it calls write."""
     found: set[str] = set()
     pending, seen = [symbol], {symbol}
     while pending:
@@ -150,11 +157,11 @@ def _written(module: Module, symbol: str) -> set[str]:
 
 
 def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Return each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it.
+    """Return each different kernel of the modules' nodes, as a dict: its name, its C as a complete file, and the nodes that use it.
 
-    Kernels of fused nodes, with which functions run after some runs, follow the others unless fusing is off.  They have the names of the
-    values that they compute for the first of the nodes that use them.  For the lines of their C, counted from 1, `lines` has the nodes that
-    they compute.
+    Kernels of fused nodes, which functions use after some runs, come after the others unless fusing is off.  A fused kernel is named after
+    the values that it computes for the first node that uses it.  `lines` has the nodes that each line of its C computes, by the number of
+    the line, from 1.
     """
     found: dict[str, dict[str, Any]] = {}
     places: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -189,8 +196,12 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
 
 
 def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> str:
-    """Return one C file for a function and its gradient by `names`, after which the results are named; CompileError unless it is
-    straight-line code.  `plain`: its kernels are simple loops."""
+    """Return one C file with a function and its gradient; CompileError unless they are straight-line code.
+
+    gradient  the module of the gradient; None: the function only
+    names     what the gradient is with respect to; its results are named after these
+    plain     True: the kernels are simple loops
+    """
     results = module.functions[symbol].body.results
     called = [x.hint if isinstance(x, Value) else "result" for x in results]
     entries = [_entry(STANDALONE.run(module), symbol, called)]
@@ -204,18 +215,18 @@ def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunct
 
 
 def _few(lines: list[str]) -> list[str]:
-    """Return at most four of the lines, and how many more there are."""
+    """Return the lines, or the first four with the number of further ones if there are more than four."""
     return lines if len(lines) <= 4 else [*lines[:4], f"and {len(lines) - 4} more"]
 
 
 def _place(node: Node) -> str:
-    """Return a node's location on one line, as the end of a comment of the C, for any file name."""
+    """Return a node's location as the end of a comment line in C; the text has no line break, whatever the file name."""
     place = user_place(node.loc)
     return " at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else ""
 
 
 def _served(node: Node) -> str:
-    """Return a node's types and location on one line, as a comment of the C."""
+    """Return a node's types and location as the text of a comment line in C."""
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
     held = "".join(f" {inner.op.name}" for region in node.regions for inner in region.nodes)

@@ -19,19 +19,19 @@ from adjoint.runtime.process.location import user_location
 __all__ = ["OpTime", "OpTimes", "times"]
 
 _SHOWN = 25
-"""Rows of the table."""
+"""Limit of the rows that the table shows."""
 _WIDTH = 60
-"""Characters of a line of the program in the table."""
+"""Limit of the characters of a line of the program in the table."""
 
 
 @dataclass
 class OpTime:
-    """The time that an operator at one line took in all.
+    """The time that one operator at one line took in all its calls.
 
-    op        its name in the IR; a fused one names all that its kernel computes
-    place     the line of the user's program, of a gradient that of the forward operator; None if it is not known
+    op        its name in the IR; for a fused one with the names of the operators that its kernel computes
+    place     the line of the user's program, in a gradient that of the forward operator; None if it is not known
     calls     how often it ran; 0 for what a loop does between its operators
-    seconds   in kernels
+    seconds   the time in kernels
     """
 
     op: str
@@ -41,7 +41,7 @@ class OpTime:
 
 
 class OpTimes:
-    """What `times` measured; `str()` of it is a table."""
+    """The result of `times`; `str()` shows it as a table."""
 
     def __init__(self) -> None:
         self._begin, self._end = time.perf_counter(), math.nan
@@ -49,17 +49,17 @@ class OpTimes:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds between the begin and the end of the block, or up to now."""
+        """Return the seconds from the begin to the end of the block, or up to now if it has not ended."""
         return (time.perf_counter() if math.isnan(self._end) else self._end) - self._begin
 
     @property
     def rows(self) -> list[OpTime]:
-        """Return a row for each operator and line, the longest time first."""
+        """Return a row for each operator and line, the one with the longest time first."""
         return sorted(self._rows.values(), key=lambda row: -row.seconds)
 
     @property
     def in_kernels(self) -> float:
-        """Return the seconds in kernels."""
+        """Return the sum of the seconds in kernels."""
         return sum(row.seconds for row in self._rows.values())
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class OpTimes:
 
 
 def _name(launched: Observation) -> str:
-    """Return the name of an operator; of a fused one also what its kernel computes."""
+    """Return the name of an operator; for a fused one also the names of the operators that its kernel computes."""
     node = launched.node
     if node is None:
         return "" if launched.op is None else launched.op.name
@@ -96,7 +96,10 @@ def _name(launched: Observation) -> str:
 
 
 def _is_in_a_graph() -> bool:
-    """Return True if a graph runs its nodes one by one, as at first under a tape: the line that runs the graph is not that of a node."""
+    """Return True if a graph is running its nodes one by one, as at first under a tape.
+
+    The line of the program that is running is then the line that runs the graph, not that of the node.
+    """
     frame = sys._getframe(1)
     while frame is not None and is_ours[frame.f_code.co_filename]:
         if frame.f_code in _ONE_BY_ONE:

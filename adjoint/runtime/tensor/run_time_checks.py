@@ -62,10 +62,10 @@ class RangeCheck:
 def checked_on_host(
     check: Callable[..., None], *tensors: Tensor, conditions: Callable[[], Iterable[tuple[Tensor, Range]]] | None = None
 ) -> None:
-    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs.
+    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or at this point of each run of the graph that is being made.
 
-    conditions  yields tensors computed by ops, with ranges; the check fails exactly if a number is outside of its range.  A graph
-                computes them in order, and makes the check by kernels.  A RangeCheck needs none.
+    conditions  returns pairs of a tensor computed by ops and a range; the check fails exactly if a number is outside of its range.
+                A graph computes the pairs in order, and makes the check by kernels.  A RangeCheck does not need them
     """
     if emitting():
         tracer: Any = state.tracer

@@ -1,11 +1,11 @@
-"""Ops on a tensor and a number known only when the graph runs, computed as in eager mode.
+"""Ops on a tensor and a number that is known only when the graph runs, computed as in eager mode.
 
-Eager mode looks at the number: a dtype that holds it is computed in, otherwise a wider one (`runtime/tensor/promotion.py`).  A graph
-chooses when it runs:
+Eager mode computes in a dtype that holds the number, or in a wider one (`runtime/tensor/promotion.py`).  A graph chooses the dtype when it
+runs:
 
     y = x * float(t)         if the dtype holds it { x * narrow(t) } else { narrow(wide(x) * t) }
 
-An `if`, not `select`: the branch that is taken is the one that eager mode takes, in the gradient too.
+The node is an `if`, not a `select`: the branch that is taken is the one that eager mode takes, in the gradient too.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = ["RunTimeNumber", "beside", "is_held", "nearest_in"]
 
 
 class RunTimeNumber(Protocol):
-    """A Python number that is known when the graph runs: `graphs.lowering.graph_values.GraphNumber`.
+    """A Python number that is known only when the graph runs; implemented by `graphs.lowering.graph_values.GraphNumber`.
 
     owner  the graph that is being made
-    bound  no int of it is further from 0 than that, if anything is known
+    bound  an upper bound of the absolute value of an int; None if none is known
     """
 
     @property

@@ -1,4 +1,4 @@
-"""A Python number where a tensor stores it: an element is written, a tensor is filled."""
+"""A Python number converted for storage in a tensor: an element is written, or a tensor is filled."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ __all__ = ["stored_number"]
 
 
 def stored_number(op: str, number: Any, dtype: DType) -> Tensor:
-    """Return a number in a tensor of `dtype` without dimensions: an integer modulo 2**n, a float in an integer dtype cut toward zero.
+    """Return a number as a 0-d tensor of `dtype`: an integer modulo 2**n, a float in an integer dtype truncated.
 
-    ValueError for a float that is not finite in an integer dtype, RuntimeError for an integer of more than 64 bits; for a number
-    that is known only when a graph runs they are raised then.
+    op  the operator, for messages
+
+    ValueError for a float that is not finite in an integer dtype, RuntimeError for an integer of more than 64 bits; for a number that is
+    known only when a graph runs, the run raises the error.
     """
     if is_run_time_number(number):
         if number.python_type is float and dtype.is_integer:

@@ -6,9 +6,8 @@
     emptied((x, 3, [y]), Tensor)               (Gap(0), 3, [Gap(1)])
     refilled((Gap(0), 3, [Gap(1)]), [a, b])    (a, 3, [b])
 
-The containers are tuples, lists, dicts, deques and slices, and their subclasses: a container that is put together again is of the
-same class, with the same keys in the same order.  Everything else is a leaf.  Nothing here knows what a tensor is: this is the one
-place that says how to walk through containers.
+The containers are tuples, lists, dicts, deques and slices, and their subclasses; a rebuilt container has the same class, and the same keys
+in the same order.  Everything else is a leaf.  This module knows nothing of tensors; it is the only one that walks through containers.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ __all__ = [
 
 _ITERATED = (tuple, list, collections.deque)
 CONTAINERS = (*_ITERATED, dict, slice)
-"""Their classes: subclasses are containers too."""
+"""The classes of containers; their subclasses are containers too."""
 RESULTS = (tuple, list, dict)
-"""The containers whose tensors are results of a function that is differentiated; a slice or a deque there is passed on as it is."""
+"""The containers in a function's result whose tensors are differentiated; a slice or a deque is passed on as it is."""
 
 _SAME: Mapping[type, type] = {}
 _PLAIN = frozenset({tuple, list, dict, slice, collections.OrderedDict})
@@ -41,7 +40,7 @@ def is_named(kind: Any) -> bool:
 
 
 def items(value: Any) -> Sequence[Any] | None:
-    """Return what a container holds, in order, without the keys of a dict; None for a leaf."""
+    """Return the items of a container, in order, without the keys of a dict; None for a leaf."""
     kind = type(value)
     if kind is tuple or kind is list:
         return value
@@ -51,7 +50,7 @@ def items(value: Any) -> Sequence[Any] | None:
         return [*(dict if kind is dict else _order_of(kind)).values(value)]
     if kind is slice:
         return value.start, value.stop, value.step
-    # A subclass may iterate over something else than it holds.
+    # A subclass may iterate over other objects than its items.
     return [*next(base for base in _ITERATED if issubclass(kind, base)).__iter__(value)]
 
 
@@ -61,14 +60,14 @@ def keys(value: dict[Any, Any]) -> list[Any]:
 
 
 def _order_of(kind: type) -> type[dict[Any, Any]]:
-    """Return the class whose methods give the order of a dict: an OrderedDict has one of its own, which `move_to_end` changes."""
+    """Return the class whose methods iterate a dict in its order: an OrderedDict has its own order, which `move_to_end` changes."""
     return collections.OrderedDict if issubclass(kind, collections.OrderedDict) else dict
 
 
 def like(value: Any, parts: Iterable[Any]) -> Any:
-    """Return a container of the class of `value`, with its keys, that holds `parts`.
+    """Return a container of the class of `value`, with its keys, whose items are `parts`.
 
-    A class of tuples with `_make`, as named tuples have it, is made by that.  Of other subclasses the attributes are copied.
+    A class with `_make`, such as a named tuple, is made by that method.  Attributes are copied for other subclasses.
     """
     kind = type(value)
     if kind is tuple or kind is list:
@@ -93,9 +92,10 @@ def like(value: Any, parts: Iterable[Any]) -> Any:
 
 
 def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
-    """Return a container that holds `parts`: a tuple, list, dict, OrderedDict or slice, or of a class of tuples with `_make`.
+    """Return a container whose items are `parts`.
 
-    names  the keys of a dict; nothing for the others
+    kind   tuple, list, dict, OrderedDict, slice, or a class of tuples with `_make`
+    names  the keys of a dict; ignored for other classes
     """
     if kind is tuple or kind is list:
         return kind(parts)
@@ -107,9 +107,9 @@ def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
 def leaves(value: Any, of: type | tuple[type, ...] = object, within: tuple[type, ...] = CONTAINERS) -> list[Any]:
     """Return the leaves of a structure that are of the class `of`, in order.
 
-    within  the classes of its containers; objects of others are leaves
+    within  the classes of containers that are searched; objects of other classes are leaves
 
-    ValueError when the structure contains itself.
+    ValueError if the structure contains itself.
     """
     if not issubclass(type(value), within):
         return [value] if isinstance(value, of) else []
@@ -135,14 +135,14 @@ def _gather(value: Any, of: type | tuple[type, ...], found: list[Any], within: t
 
 
 def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME, within: tuple[type, ...] = CONTAINERS) -> Any:
-    """Return the structure with `change(leaf)` in the place of each leaf, in order.
+    """Return the structure with `change(leaf)` in place of each leaf, in order.
 
-    Lists, dicts and deques are new ones; a tuple in which nothing changes is the tuple that was given.
+    Lists, dicts and deques are new objects; a tuple in which nothing changes is the same object.
 
-    classes  for each class of containers that is to become another one, that class: one that `made` makes
-    within   the classes of the structure's containers; objects of others are leaves
+    classes  for each class of containers that is to become another one, that other class, which `made` can make
+    within   the classes of containers that are searched; objects of other classes are leaves
 
-    ValueError when the structure contains itself.
+    ValueError if the structure contains itself.
     """
     kind = type(value)
     if not issubclass(kind, within):
@@ -161,7 +161,7 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
 
 
 def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any:
-    """Return the structure with its leaves of the class `of` replaced by `new`, one after the other."""
+    """Return the structure with its leaves of the class `of` replaced by the items of `new`, in order."""
     left = iter(new)
     if isinstance(value, of):
         return next(left)
@@ -169,9 +169,9 @@ def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any
 
 
 class Gap:
-    """The place of a leaf that was taken out of a structure.
+    """A placeholder for a leaf that was taken out of a structure.
 
-    index  the number of the leaf, in order
+    index  the index of the leaf, in order
     """
 
     __slots__ = ("index",)
@@ -181,11 +181,11 @@ class Gap:
 
 
 GAPS = list(map(Gap, range(16)))
-"""The first gaps, made once."""
+"""The first placeholders, shared by all structures."""
 
 
 def emptied(value: Any, of: type) -> Any:
-    """Return a copy of the structure with a `Gap` in the place of each leaf of the class `of`, in order."""
+    """Return a copy of the structure with a `Gap` in place of each leaf of the class `of`, in order."""
     if isinstance(value, of):
         return GAPS[0]
     if type(value) is tuple and len(value) <= len(GAPS):
@@ -198,16 +198,16 @@ def emptied(value: Any, of: type) -> Any:
 
 
 def refilled(value: Any, parts: Sequence[Any]) -> Any:
-    """Return the structure with `parts[gap.index]` in the place of each `Gap`."""
+    """Return the structure with `parts[gap.index]` in place of each `Gap`."""
     if type(value) is Gap:
         return parts[value.index]
     return mapped(value, lambda leaf: parts[leaf.index] if type(leaf) is Gap else leaf)
 
 
 def arranged(value: Any, pattern: Any) -> Any:
-    """Return the structure with its dicts in the order of the keys of those that stand at the same places of `pattern`.
+    """Return the structure with each dict in the key order of the dict at the same position in `pattern`.
 
-    ValueError when a dict has a key that the dict of the pattern has not.
+    ValueError if a dict has a key that the dict in the pattern does not have.
     """
     parts, wanted = items(value), items(pattern)
     if parts is None or wanted is None:

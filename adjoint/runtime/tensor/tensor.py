@@ -1,11 +1,10 @@
 """Tensor: dtype, shape and memory; and `apply` and `update`, which run an op at once, and record it when a gradient is being taken.
 
-A tensor's memory is contiguous, row-major and its own or shared with tensors that hold the same numbers (`reshape`
+A tensor's memory is contiguous and row-major.  It belongs to the tensor, or is shared with tensors that hold the same numbers (`reshape`
 shares).  A write never changes memory that another holder can see: see `overwrite`.
 
-`asnumpy()` returns a view of the memory, without a copy, if this tensor is its only owner; shared memory (with a reshaped
-tensor, a gradient that is returned twice, a running tape) is copied.  A later assignment to the tensor does not change the
-view.
+`asnumpy()` returns a view of the memory, without a copy, if this tensor is its only owner; shared memory (with a reshaped tensor, a
+gradient that is returned twice, a running tape) is copied.  A later assignment to the tensor does not change the view.
 """
 
 from __future__ import annotations
@@ -45,14 +44,13 @@ class Tensor(Methods):
 
     input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
     dtype       element type; default: that of the data (Python floats are Float32, ints Int64)
-    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one it holds zeros, and with a
-                size of None it describes an input for `Cell.set_inputs` or `enable_dynamic`; one of any rank with a shape of None
+    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one the tensor holds zeros.  With a
+                size of None it describes an input for `Cell.set_inputs` or `enable_dynamic`; with a shape of None an input of any rank
 
-    Gradients flow to the Tensor that it is made of, unless that is a Parameter: `Tensor(p)` is a constant, and so is a tensor made of
-    a list of Tensors.  `p.value()`, `x.copy()` and `ops.stack` let them through.
+    If `input_data` is a Tensor, gradients flow to it, unless it is a Parameter: `Tensor(p)` is a constant, and so is a tensor made from a
+    list of Tensors.  Gradients flow through `p.value()`, `x.copy()` and `ops.stack`.
 
-    Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
-    dimensions.
+    TypeError for data that is not a number, list, array or tensor; ValueError for ragged lists or more than 8 dimensions.
     """
 
     __slots__ = ("__dict__", "__weakref__", "memory", "type")
@@ -64,7 +62,7 @@ class Tensor(Methods):
     """True for a Parameter, whose module imports this one."""
 
     described_by: ClassVar[Any]
-    """The class of a tensor with a size of None, a kind of Tensor of the same layout: set by its module."""
+    """The class of tensors with a size of None, `description.Description`, which has the same layout; its module sets this."""
 
     type: TensorType
     memory: Memory
@@ -118,14 +116,14 @@ class Tensor(Methods):
 
     @staticmethod
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-        """A tensor over the memory of an array: what is written into one, by an index or by `assign`, is seen in the other.
+        """Return a tensor that shares the memory of an array: what is written to one, by an index or by `assign`, is seen in the other.
 
-        The tensor gets memory of its own when an operator that works in place (`add_`) or a graph writes it, and when another tensor
-        holds its numbers too.  `Tensor(x)` and `Parameter(x)` copy; `x.reshape(...)` is over the array, too.  An array that is not
-        contiguous, not aligned, empty or read-only is copied.  Whoever writes into the array between a call and its gradient changes
-        the numbers that the gradient is computed with.
+        The tensor gets memory of its own when an operator that works in place (`add_`) or a graph writes it, and when another tensor holds
+        its numbers too.  `Tensor(x)` and `Parameter(x)` copy; `x.reshape(...)` shares the array's memory, too.  An array that is not
+        contiguous, not aligned, empty or read-only is copied.  A write to the array between a call and its gradient changes the numbers
+        that the gradient is computed with.
 
-        TypeError for what is no array, and for a dtype that no tensor has.
+        TypeError for an object that is not an array, and for a dtype that tensors do not have.
         """
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'Tensor.from_numpy', the argument 'array' must be a NumPy array, but got {array!r} "
@@ -136,7 +134,7 @@ class Tensor(Methods):
         type_ = tensor(dtype_of_array(array), array.shape)
         check_fits("Tensor.from_numpy", type_)
         made = wrap(type_, ffi.from_buffer("char[]", array, True))
-        # A second reference: no write takes the array's memory for one that a tensor alone holds.
+        # A second reference, so that no write takes the memory for one that only a tensor holds.
         made.__dict__["_shared"] = made.memory
         if tracing and (tracer := state.tracer) is not None and tracer.emits is True:
             tracer.made(made)
@@ -170,7 +168,7 @@ class Tensor(Methods):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Return the bytes from one element to the next, for each axis."""
+        """Return, for each axis, the number of bytes from one element to the next."""
         return np.empty(self.shape, np.int8).strides if self.itemsize == 1 else tuple(
             s * self.itemsize for s in np.empty(self.shape, np.int8).strides)
 
@@ -192,7 +190,7 @@ class Tensor(Methods):
         array = array_of(self.memory, self.type)
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
-        # The tensor and the buffer of the view hold the memory.  A running tape needs the values as they were.
+        # The tensor and the buffer of the view hold the memory. A running tape needs the present values.
         tracer = state.tracer
         if tracer is None and not state.eager and sys.getrefcount(self.memory) <= OF_ATTRIBUTE + 1:
             return array
@@ -291,7 +289,7 @@ class Tensor(Methods):
         return _rebuilt, (self.dtype.name, array_of(self.memory, self.type).copy())
 
     def __copy__(self) -> Tensor:
-        """Return a copy that is a constant: `copy.copy(x)` lets no gradient through, `x.copy()` and `copy.deepcopy(x)` do."""
+        """Return a copy that is a constant: no gradient flows through `copy.copy(x)`, but gradients flow through `x.copy()`."""
         tracer = state.tracer
         if tracer is not None and tracer.emits is True:
             return tracer.emit(_NO_GRAD, (self.copy() if "_shared" in self.__dict__ else self,))
@@ -302,12 +300,12 @@ class Tensor(Methods):
 
     @property
     def has_init(self) -> bool:
-        """Return False: an initialiser's values are computed at once."""
+        """Return False: the values of an initialiser are computed at once."""
         return False
 
     def copy(self) -> Tensor:
         """Return a copy; gradients flow through it."""
-        # An array that owns the memory may be written: the numbers are copied at once.
+        # The array that owns the memory may be written later, so the numbers are copied now.
         return apply(_ANEW, self, self) if "_shared" in self.__dict__ else apply(_IDENTITY, self)
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
@@ -317,9 +315,11 @@ class Tensor(Methods):
 
     # -- writing ----------------------------------------------------------------------------------------------------
     def overwrite(self, value: Tensor) -> None:
-        """Replace the values of this tensor by those of `value`, of the same type.
+        """Replace the values of this tensor by the values of `value`, which must have the same type.
 
         The memory is written in place only if it has no other owner (another tensor, a tape, a NumPy view).
+
+        TypeError if `value` is not a Tensor, ValueError if it has another type.
         """
         if not isinstance(value, Tensor):
             raise TypeError(f"For 'Tensor.overwrite', the argument 'value' must be a Tensor, but got {value!r} "
@@ -334,14 +334,14 @@ class Tensor(Methods):
                 return
             tracer.overwritten(self, value)
         holders = sys.getrefcount(self.memory)
-        # A tensor over the memory of an array holds it twice.
+        # A tensor that shares the memory of an array refers to it twice.
         if holders <= OF_ATTRIBUTE or (holders == OF_ATTRIBUTE + 1 and self.__dict__.get("_shared") is self.memory):
             ffi.memmove(self.memory, value.memory, self.type.nbytes)
         else:
             self.memory = memory_of(array_of(value.memory, value.type))
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
-        """Take over dtype, shape and values of `data`; TypeError if it is no Tensor, ValueError for another type in a graph."""
+        """Take over dtype, shape and values of `data`; TypeError if it is not a Tensor, ValueError in a graph if its type differs."""
         if not isinstance(data, Tensor):
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
         tracer = state.tracer
@@ -360,7 +360,7 @@ class Tensor(Methods):
         return self
 
     def assign_value(self, value: Tensor) -> Tensor:
-        """Same as `set_data`."""
+        """Do the same as `set_data`."""
         return self.set_data(value)
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
@@ -371,8 +371,7 @@ class Tensor(Methods):
     def register_hook(self, hook: Callable[[Tensor], Any]) -> TensorHookHandle:
         """Call `hook(gradient)` with the total gradient of this value; see docs/hooks.md.
 
-        Returns a handle with `remove()`.  TypeError when `hook` cannot be called; RuntimeError when this tensor
-        takes no gradient.
+        Return a handle with `remove()`.  TypeError if `hook` is not callable; RuntimeError if this tensor takes no gradient.
         """
         self._check_takes_gradient()
         tracer = state.tracer
@@ -394,13 +393,13 @@ class Tensor(Methods):
         return list(self._hooks.firing()) if self._hooks else []
 
     _takes_gradient: bool = True
-    """True if a gradient can reach it: not for results of `stop_gradient` and Parameters with `requires_grad=False`."""
+    """True if a gradient can reach the tensor: not for results of `stop_gradient`, nor for Parameters with `requires_grad=False`."""
 
     def requires_grad_(self, requires_grad: bool = True) -> None:
-        """Leave the tensor as it is: gradients are taken by the arguments and weights that `grad` is given, not by marked tensors.
+        """Check the argument, and change nothing: the arguments and weights given to `grad` select the gradients, not marks on tensors.
 
-        Raise TypeError for what is not a bool.  Raise RuntimeError for False where a gradient is being taken through the tensor, and for
-        each tensor that a graph computes or is given, whose gradient may be taken later.
+        TypeError for a value that is not a bool.  RuntimeError for False if a gradient is being taken through the tensor, or if it belongs
+        to a graph, where its gradient may be taken later.
         """
         if not isinstance(requires_grad, bool):
             raise TypeError(f"For 'Tensor.requires_grad_', the argument 'requires_grad' must be a bool, "
@@ -411,13 +410,13 @@ class Tensor(Methods):
                                "and a Parameter out of 'weights'.")
 
     def _may_be_differentiated(self) -> bool:
-        """Return whether a gradient is being taken through the tensor."""
+        """Return True if a gradient is being taken through the tensor."""
         tracer = state.tracer
         return tracer is not None and tracer.emits is False and tracer.slot_of(self) is not None
 
-    # -- set by others --------------------------------------------------------------------------------------------------
+    # -- set by other modules ---------------------------------------------------------------------------------------------
     if TYPE_CHECKING:
-        # `operators` gives Tensor those of Python.
+        # `operators` sets Python's operators.
         def __add__(self, other: Any) -> Tensor: ...
 
         __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __add__
@@ -431,7 +430,7 @@ class Tensor(Methods):
         def __eq__(self, other: object) -> Any: ...
         def __ne__(self, other: object) -> Any: ...
 
-        # `adjoint.ops` gives it indexing, `@` and the methods that stand for operators; `methods.pyi` has those that are one op each.
+        # `adjoint.ops` sets indexing, `@` and methods for operators; `methods.pyi` has the methods that are one op each.
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...
@@ -439,7 +438,7 @@ class Tensor(Methods):
         def __getattr__(self, name: str) -> Any: ...
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """Return the argument `shape` of Tensor as a tuple; TypeError if it holds anything but ints."""
+    """Return the argument `shape` of Tensor as a tuple; TypeError if it holds anything but ints, ValueError for negative sizes."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes):
         raise TypeError(f"For 'Tensor', the argument 'shape' must be an int or a tuple of ints, but got {shape!r} "
@@ -450,7 +449,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def unshared(x: Tensor) -> Memory:
-    """Return the memory of a tensor for a copy of it: a copy of the memory if a NumPy array owns it, which may be written."""
+    """Return memory for a copy of a tensor: the tensor's own, or a copy of it if a NumPy array owns it and may write it."""
     _seen(x)
     return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
 
@@ -467,7 +466,7 @@ def wrap(type_: TensorType, memory: Memory) -> Tensor:
 
 
 def apply(op: Op, *operands: Tensor) -> Any:
-    """Run an op eagerly and record it if a gradient is being taken; return a Tensor, or a tuple of them.
+    """Run an op eagerly, and record it if a gradient is being taken; return a Tensor, or a tuple of Tensors.
 
     While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
     """
@@ -515,7 +514,7 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
 
 _constants: dict[tuple[Any, ...], Tensor] = {}
 _CONSTANT = 500
-"""Bytes."""
+"""Estimated bytes of a constant."""
 
 Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
 
@@ -536,7 +535,7 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 
 def _seen(x: Tensor) -> None:
-    """Report that Python reads the values of a tensor: a graph that is being made depends on them."""
+    """Report that Python reads the values of a tensor, so that a graph that is being made depends on them."""
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         tracer.read_numbers(x)
@@ -559,7 +558,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
-    """Return `value` as a tensor: itself if it is one."""
+    """Return `value` as a tensor of `dtype` (None: any); a tensor that fits is returned itself."""
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else value.astype(dtype)
     return Tensor(value, dtype)
