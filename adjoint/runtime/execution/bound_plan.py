@@ -396,7 +396,7 @@ class _Binder:
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
         """Bind a straight piece whose values are tensors.
 
-        For a run with a log there is a step for each launch; for other runs one step does all launches in a row.
+        For a run that replays a log there is a step for each launch; for other runs one step does all launches in a row.
         """
         row = _Row(len(block.steps))
         last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
@@ -518,8 +518,9 @@ def _range(slots: Listed[int]) -> range:
 
 
 def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
-    """Append a step that frees the values in these slots; if not `every`, only to the list of steps that a logging block runs with
-    a log.
+    """Append a step that frees the values in these slots.
+
+    every  False: in a logging block only to its own list of steps, which replays use, not to `joined`
     """
     if not slots:
         return

@@ -35,8 +35,8 @@ _new = object.__new__
 def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
     """Append a step that is made when it is first reached, and that then replaces itself in the block.
 
-    In a logging block it is appended only to the list that runs with a log.  As long as kernels may still be replaced by better ones, the
-    step is made again whenever some have been.
+    In a logging block it is appended only to the block's own list, which replays use, not to `joined`.  As long as kernels may still be
+    replaced by better ones, the step is made again whenever some have been.
 
     make  makes the step
     """

@@ -89,9 +89,9 @@ class BoundGraph:
 
     # -- before a run ----------------------------------------------------------------------------------------------------
     def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
-        """Raise CompileError if a tensor that is written in place is passed twice, or is also read from outside the function.
+        """Raise CompileError if a tensor that is written in place has two names in the graph, which would treat it as two tensors.
 
-        The graph would treat its two names as two tensors.
+        The two names may be two arguments, or an argument and a tensor from outside.
 
         named    the function, for the message
         tensors  the tensors among the arguments

@@ -149,7 +149,7 @@ def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], na
 
 
 def _is_taken_apart(value: Any) -> bool:
-    """Return whether a value is the tuple that `_around` puts in place of a function; only that module can make such a tuple."""
+    """Return whether a value is the tuple that `_around` puts in place of a function; no other module makes such a tuple."""
     return type(value) is tuple and len(value) == 3 and type(value[0]) is types.FunctionType and hasattr(value[0], _PATTERN)
 
 
