@@ -96,7 +96,8 @@ _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, t
 def _is_of_program(place: Place) -> bool:
     """Return True for a name that hooks are trusted not to change.
 
-    Such names are attributes of functions, names of modules and built-in functions, and names of functions and classes in installed packages.
+    Such names are attributes of functions, names of modules and built-in functions, and names of functions and
+    classes in installed packages.
 
     Everything else that a class or a module holds is compared, since a hook may replace a method.
     """
