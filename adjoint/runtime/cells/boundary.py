@@ -46,7 +46,7 @@ def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
 
 # -- the values that cross; `ruled` is True if the cell has a `bprop` -----------------------------------------------------
 def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values among a call's arguments that get new names inside."""
+    """Return the values among a call's arguments that cross the boundary: inside of the cell they get new names."""
     if not ruled:
         return top_level(args)
     return args if not kwargs and are_tensors(args) else leaves((args, kwargs), of)
@@ -61,7 +61,7 @@ def call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any],
 
 
 def outputs(output: Any, ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values in a result that get new names outside."""
+    """Return the values in a result that cross the boundary: outside of the cell they get new names."""
     return leaves(output, of) if ruled else top_level(output)
 
 

@@ -106,7 +106,10 @@ def _no_number(word: str) -> None:
 
 
 def _place(name: str, about: Any, size: int) -> tuple[int, int]:
-    """Return the begin and the end of a tensor in the data; ValueError if its dtype, shape or offsets are invalid."""
+    """Return the offset of a tensor in the data, and the offset of its end.
+
+    ValueError if its dtype, shape or offsets are invalid.
+    """
     match about:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [begin, end]} if type(begin) is int and type(end) is int:
             pass

@@ -1,7 +1,7 @@
 """Batches: decide which consecutive launches of a table run as one.
 
 The threads share the units of all launches of a batch.  So many small launches, such as the steps of an optimiser, start the threads once.
-Launched one by one they would start them never, or many times.
+Launched one by one they would not use the threads at all, or start them again for each launch.
 """
 
 from __future__ import annotations

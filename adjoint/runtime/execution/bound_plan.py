@@ -492,7 +492,7 @@ class _Binder:
 
 
 class _Row:
-    """Consecutive launches in a straight piece; `begin` is the index of the step of the first one."""
+    """Consecutive launches that run as one step; `begin` is the index of the step of the first one."""
 
     def __init__(self, begin: int):
         self.begin = begin

@@ -22,7 +22,7 @@ __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "pass
 
 @dataclass(frozen=True)
 class Turn:
-    """What happens to the blocks of memory of carried values at the end of a round.
+    """The moves of carried values at the end of a round of a loop: which are copied, and which blocks of memory change places.
 
     direct   for each slot that the body computes for the next round, the index of that carried value
     copied   for each carried value that is copied, by its index, the slot that the body yields
@@ -102,7 +102,7 @@ def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def turn_of(loop: Control) -> Turn:
-    """Return what happens to the blocks of memory at the end of a round of a loop."""
+    """Return the moves of the values that a loop carries, at the end of each round."""
     body = loop.blocks[-1]
     _, params = carried_by(loop)
     direct, copied = passed(body)

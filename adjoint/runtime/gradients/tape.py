@@ -49,7 +49,7 @@ _RUNS_CONSTRUCT = Eager.construct.__code__
 
 
 class Tape:
-    """The recording of one thread from the begin of the outermost gradient to its end.
+    """The recording of one thread from the beginning of the outermost gradient to its end.
 
     values  slot -> its tensor (for a Parameter an alias, since the Parameter's memory may be replaced)
     names   id of a tensor -> all tensor objects that are one tensor to the program, such as a cell's argument inside and outside of the
@@ -477,7 +477,7 @@ class Tape:
         """Return the results of a `HookBackward` (kind "value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`.
 
         host   the hook function
-        title  names the hook in the recording
+        title  a description of the hook function, from which its name in the IR is made
         """
         results = [wrap(x.type, x.memory) for x in operands]
         if not any(id(x) in self.slots for x in operands):

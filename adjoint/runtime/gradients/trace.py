@@ -116,7 +116,7 @@ class _Tracer:
         return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom:
-        """Return the atom of a slot: an argument, the read of a parameter, a literal, or an extra parameter of the function."""
+        """Return the value in the IR for a slot: an argument, the read of a parameter, a literal, or an extra parameter of the function."""
         if slot in self.params:
             return self.params[slot]
         owner = self.tape.owners.get(slot)

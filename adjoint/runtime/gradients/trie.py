@@ -24,7 +24,7 @@ _CHAIN_BYTES = 600
 class TrieStep:
     """A node of the trie: one recorded event, with the IR that represents it.
 
-    node      the node that it adds; None for the begin of a gradient, a new leaf, and a cell that is entered
+    node      the node that it adds; None for the beginning of a gradient, a new leaf, and a cell that is entered
     values    the values that get the next slots, in order: operands that no step of the path defines, then results
     hosts     the symbols of hosts (hooks and bprops) that get the next indices among a tape's hosts
     owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function whose

@@ -42,8 +42,8 @@ __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "
 
 
 _Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]
-"""What `_run` takes: the graphs to search, the function or Cell, the arguments for the graphs (positional, keyword), and the positional
-arguments for a call of the function or Cell itself.
+"""The arguments of `_run`: the graphs to search, the function or Cell, the arguments for the graphs (positional, keyword), and the
+positional arguments for a call of the function or Cell itself.
 """
 
 
@@ -371,10 +371,11 @@ def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.Function
 # -- gradients ---------------------------------------------------------------------------------------------------------------
 def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
              has_aux: bool, valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return what `gradients.grad.differentiate` returns, computed by a graph; None if a tape is needed (`joint_gradients`).
+    """Compute a gradient by a graph: take and return the same as `gradients.grad.differentiate`.
 
-    The arguments are those of `differentiate`.  The caller has made sure that no tape or graph records this thread.  The result of the
-    function is None in the answer if `valued` is False.
+    Return None if a tape is needed, see `joint_gradients`.  The caller has made sure that no tape or graph records this thread.
+
+    valued  False if the result of the function is not needed; None is then returned in its place
     """
     count = len(args)
     if type(function) is types.MethodType:
@@ -463,7 +464,7 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
     whole; sizes that change need no parsing, with `dynamic` or without it, unless Python needs to know them; kernels are compiled once for
     all shapes.
 
-    TypeError if the argument is no function; ValueError and TypeError for values that an option does not accept.
+    TypeError if the argument is not a function; ValueError and TypeError for values that an option does not accept.
     """
     checked_options(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:

@@ -112,7 +112,7 @@ class HookList(dict[int, Any]):
 
 
 class CellSlot(HookList):
-    """The hooks of one kind of a cell.  The epoch moves when it becomes filled or empty, since graphs depend on that."""
+    """A cell's hooks of one kind.  The epoch moves when it becomes filled or empty, since graphs depend on that."""
 
     __slots__ = ()
 

@@ -49,7 +49,7 @@ class OpTimes:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds from the begin to the end of the block, or up to now if it has not ended."""
+        """Return the seconds from the beginning to the end of the block, or up to now if it has not ended."""
         return (time.perf_counter() if math.isnan(self._end) else self._end) - self._begin
 
     @property

@@ -30,7 +30,7 @@ _STOPPED = 0x7F000000
 
 
 class _Kernel(NamedTuple):
-    """What a bound kernel computes.
+    """The description of the op that a bound kernel computes.
 
     last  True for the last kernel of its op, after which the results are complete
     node  the node that the kernel is launched for; None if it serves any

@@ -49,7 +49,7 @@ _MOST_SIZES = 512
 
 
 class _Seen:
-    """What is remembered of calls whose arguments differ in their sizes only.
+    """The record of calls whose arguments differ in their sizes only.
 
     last     the types of the arguments for which a graph was asked last
     graphs   the graphs for any size, the newest first

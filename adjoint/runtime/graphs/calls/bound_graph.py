@@ -131,7 +131,7 @@ class BoundGraph:
 
     # -- after it --------------------------------------------------------------------------------------------------------
     def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
-        """Return what the function returns, and write the arguments that it writes in place.
+        """Return the result of the function, after writing the arguments that the function writes in place.
 
         results  the tensors that the graph has computed
         tensors  the tensors among the arguments
@@ -146,7 +146,10 @@ class BoundGraph:
         return filled(lowered.outline, leaves)
 
     def changed_by(self, symbol: str) -> Why:
-        """Return the reason for a run having left the graph at the forward hooks of a cell, whose node has this symbol."""
+        """Return the reason why a run left the graph at the forward hooks of a cell.
+
+        symbol  the symbol of the node of these hooks
+        """
         host = self.lowered.graph.hosts.get(symbol)
         cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
         if cell is None or cell._hooks is None:

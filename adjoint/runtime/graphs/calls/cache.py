@@ -96,7 +96,7 @@ class Graphs(dict[Template, _Entries]):
         self.quick: Callable[..., Any] | None = None
         """Fastest path: runs the graph used last, or returns NOT_RUN if another graph is needed (`BoundPlan.call_function`)."""
         self.recorded: Callable[..., Any] | None = None
-        """The same for calls that are recorded on a tape."""
+        """Like `quick`, for calls that are recorded on a tape."""
         self.others: dict[int, Callable[..., Any]] = {}
         """The functions of the graphs used last with some other kinds of arguments, by the hashes of the templates."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}

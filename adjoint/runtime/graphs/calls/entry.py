@@ -164,7 +164,7 @@ def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, s
 
 
 def subject_for(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
-    """Return what a lowering needs to know of a function or a Cell.
+    """Return the description of a function or a Cell from which a lowering makes a graph.
 
     call      runs the function on a lowering
     template  the template of the arguments
@@ -287,7 +287,7 @@ class Looking:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a run can be continued where a hook has done more than look."""
+        """True if a run can be continued after a hook has done more than look."""
         return self._observed is not None
 
     def run(self, call: Call) -> Any:

@@ -149,7 +149,7 @@ def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], na
 
 
 def _is_taken_apart(value: Any) -> bool:
-    """Return whether a value is the tuple that `_around` puts in place of a function; no other module makes such a tuple."""
+    """Return True for the tuple that `_around` puts in place of a function; no other module makes such a tuple."""
     return type(value) is tuple and len(value) == 3 and type(value[0]) is types.FunctionType and hasattr(value[0], _PATTERN)
 
 
@@ -182,7 +182,7 @@ def _names(function: types.FunctionType) -> tuple[str, str]:
 def _pattern_of(function: types.FunctionType) -> types.FunctionType | None:
     """Return the pattern of a function's code; None if the code and the enclosing variables do not identify the function.
 
-    A function with defaults or attributes is an example.
+    Examples are functions with default values or attributes, and functions whose enclosing variables are assigned.
     """
     known = _code_of(function)
     is_plain = not (function.__defaults__ or function.__kwdefaults__ or vars(function).keys() - {"__wrapped__"})
@@ -204,7 +204,7 @@ def _code_of(function: types.FunctionType) -> _Code:
 def shared_graphs(function: Any) -> SharedGraphs | None:
     """Return the graphs that a function shares with others of its code; None if it has graphs of its own.
 
-    Each call counts as the news that the program has made this function.
+    Call this once for each function that the program makes: the call decides whether the function shares graphs.
     """
     if type(function) is not types.FunctionType or vars(function):
         return None
@@ -213,7 +213,7 @@ def shared_graphs(function: Any) -> SharedGraphs | None:
 
 
 def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
-    """Return whether a code, or the code of a function inside of it, assigns one of these variables of enclosing functions."""
+    """Return True if a code, or the code of a function inside of it, assigns one of these variables of enclosing functions."""
     if not names:
         return False
     if any(each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in names for each in dis.get_instructions(code)):

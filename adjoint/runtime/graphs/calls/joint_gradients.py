@@ -44,11 +44,11 @@ __all__ = ["GradientOf", "JointGradient", "joint_gradient"]
 
 
 class GradientOf(NamedTuple):
-    """What a gradient is asked for.
+    """The request for a gradient: what to differentiate, and what to return.
 
     leaves   the arguments to differentiate by, as indices among the tensors of the call
     weights  the Parameters to differentiate by
-    trained  for each Parameter, whether it requires a gradient
+    trained  for each Parameter, True if it requires a gradient
     has_aux  True if only the first item of the result is differentiated
     valued   True if the result of the function is asked for, besides the gradients
     """

@@ -114,7 +114,7 @@ def _attempted(
 
 
 def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
-    """Return a graph with its optimised form if it is specialised from one for any size, otherwise with None.
+    """Return a new graph, and its optimised form if the graph is specialised from one for any size; otherwise None in its place.
 
     NotShared if the graphs are shared and lowering fails.
     """

@@ -112,7 +112,7 @@ def _is_of_program(place: Place) -> bool:
 
 
 def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str, bool]:
-    """See `Guards.changed`."""
+    """Describe a changed place that is read after `after`; the bool is True if it is also read up to `before`: see `Guards.changed`."""
     for each in reads:
         if each.last > after and _is_steady(each.place) and (found := each.place.difference()):
             return found, each.first <= before
@@ -120,7 +120,7 @@ def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str
 
 
 def difference_before(reads: Sequence[ReadPlace], before: float) -> str:
-    """See `Guards.changed_before`."""
+    """Describe a changed place that is read up to `before`; "" if there is none."""
     return next((found for each in reads if each.first <= before and _is_steady(each.place) and (found := each.place.difference())), "")
 
 

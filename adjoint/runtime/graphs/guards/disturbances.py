@@ -83,7 +83,7 @@ class Disturbances:
         return None in names or getattr(place, "name", None) in names
 
     def has(self, cell: Cell, name: str) -> bool:
-        """Return True if another thread may have changed an attribute of a cell, for an attribute that differs from what it was.
+        """Return True if another thread may have changed an attribute of a cell; call this only for an attribute that has changed.
 
         A change is reported after it is made. By now this thread has reported its changes, but another thread may not have.  So an
         unreported change counts as another thread's.

@@ -46,7 +46,7 @@ class _Whole(Held):
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
     def covers(self, name: str) -> bool:
-        """Return whether an attribute of this name belongs to what is compared."""
+        """Return True if an attribute of this name is among the attributes that are compared."""
         return True
 
     def is_determined(self, holder: Any) -> bool:
@@ -71,7 +71,7 @@ class _Whole(Held):
 
 
 class Object(_Whole):
-    """The attributes of an object, and of the objects in them."""
+    """A place that contains the attributes of an object, and those of the objects in them."""
 
     __slots__ = ()
 
@@ -233,7 +233,7 @@ def _attributes(cell: Cell) -> dict[str, Any]:
 
 
 class Numbers(Held):
-    """The numbers in a tensor."""
+    """The numbers in a tensor, as a place whose content is compared at each call."""
 
     __slots__ = ()
 
@@ -246,7 +246,7 @@ class Numbers(Held):
 
 
 class HookSlots(Held):
-    """Which slots of a cell have hooks."""
+    """A place that contains the names of those slots of a cell that have hooks."""
 
     __slots__ = ()
 
@@ -265,7 +265,7 @@ class HookSlots(Held):
 
 
 class TypeOfTensor(Held):
-    """The type of a tensor."""
+    """A place that contains the type of a tensor: its dtype and shape."""
 
     __slots__ = ()
 

@@ -159,7 +159,7 @@ class Place:
 
 
 class Global(Place):
-    """A global, or a builtin."""
+    """The place of a global variable, or of a builtin of that name."""
 
     __slots__ = ("name", "namespace")
 
@@ -190,7 +190,7 @@ class Global(Place):
 
 
 class ClosureVariable(Place):
-    """A variable of an enclosing function."""
+    """The place of a variable of an enclosing function."""
 
     __slots__ = ("cell",)
 
@@ -212,7 +212,7 @@ class ClosureVariable(Place):
 
 
 class Setting(Place):
-    """A setting of the context."""
+    """The place of a setting, as `get_context` returns it."""
 
     __slots__ = ("get", "name")
 
@@ -253,7 +253,7 @@ class Held(Place):
 
 
 class _Named(Held):
-    """A named part of an object."""
+    """The place of a named part of an object, such as an attribute."""
 
     __slots__ = ("name",)
 
@@ -339,7 +339,7 @@ def _is_computed(static: Any, own: bool) -> bool:
     """Return True if reading an attribute runs code.
 
     static  the class's entry for the name
-    own     whether the instance has an attribute of that name, too
+    own     True if the instance has an attribute of that name, too
     """
     kind = type(static)
     if own:

@@ -12,7 +12,7 @@ _VALUES = 3
 
 
 class Changing:
-    """What is known of the things of one kind that may change, such as numbers among the arguments, by their keys.
+    """The history of things of one kind that may change from call to call, such as numbers among the arguments, by their keys.
 
     values   for each thing, the keys of the values that it had when graphs were made, up to the number that makes it an input
     chosen   the things that are inputs

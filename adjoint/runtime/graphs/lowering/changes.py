@@ -35,8 +35,8 @@ class AtomPlace:
 class CellsPlace:
     """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters.
 
-    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change is not
-                       taken for one of the parsed code's
+    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change does
+                       not count as one that the parsed code makes
     """
 
     def __init__(self, holder: Cell, changed_by_others: Callable[[Cell, str], bool]):

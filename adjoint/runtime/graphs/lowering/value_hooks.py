@@ -37,7 +37,7 @@ class ValueHooks:
         """Emit a `HookBackward` or `InsertGradientOf`; return new values for its tensors.
 
         kind   "value" or "gradient"
-        title  the cell's name, which hooks see
+        title  a description of the hook function, from which a tape makes the hook's name in the IR
         """
         if state.no_grad:
             return tuple(self._values.tensors([self._regions.node(NoGrad(), atom) for atom in self._values.atoms(operands)]))

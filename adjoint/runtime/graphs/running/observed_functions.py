@@ -57,7 +57,7 @@ class State:
 
 @dataclass(frozen=True)
 class Watching:
-    """Facts about one `observe!`.
+    """Facts about one `observe!`: a node that calls forward hooks which are expected to change nothing.
 
     objects  represent the tensor objects that its hooks get: an Argument, a State, or any other hashable object for a tensor that the graph
              makes

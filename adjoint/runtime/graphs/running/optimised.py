@@ -150,7 +150,7 @@ def _nodes(graph: Graph) -> list[Node]:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Return True for a node that calls Python in a way that only a tape knows."""
+    """Return True for a node that calls Python and that runs only along a tape."""
     return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
 
 

@@ -25,12 +25,12 @@ __all__ = ["Obstacle", "UserCode", "has_user_code", "is_decided", "may_leave", "
 
 
 class UserCode:
-    """What the user's code may do while a graph runs.
+    """The user's code that a graph calls while it runs, such as hooks: whether there is any, and which nodes come after it.
 
     function  the function of the graph, with its calls inlined
     runs    True if the user's code may run
-    late    the first node after it that calls a cell, takes a gradient, or uses a Parameter read before; None if there is none
-    around  the calls of cells in which it runs: it may add forward hooks that run at their end
+    late    the first node after such code that calls a cell, takes a gradient, or uses a Parameter read before; None if there is none
+    around  the calls of cells in which such code runs: it may add forward hooks that run at the end of these calls
     """
 
     def __init__(self, graph: Graph):
