@@ -9,8 +9,8 @@ that the tape knows, or the type of any other value); cells entered and left; wh
 cell or a hook, which is the instruction of the user's program or the node of a graph, so that no error names the line of another path.
 Values of tensors are not in the key: a decaying learning rate walks the same path. Hooks and custom bprops are looked up in each run.
 
-A gradient taken inside another one (second order) records on the same tape: its region is the part between its begin and its end, and its
-adjoint is recorded too.
+A gradient taken inside another one (second order) records on the same tape: its region is the part between its beginning and its end, and
+its adjoint is recorded too.
 """
 
 from __future__ import annotations

@@ -13,5 +13,5 @@ The story of a call, by rooms:
     calls      how a call finds its graph, and how it runs
     parsed     methods of this package that are parsed like the user's functions
     jit        the decorator; here a call begins
-    jit_stats  how the calls of a function ran, for who asks
+    jit_stats  how the calls of a function ran, as a report
 """

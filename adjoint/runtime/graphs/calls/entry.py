@@ -1,7 +1,7 @@
 """An entry of the cache: a graph, and the object that says how calls of it run.
 
     AsGraph     one function, in pieces, as parsed, on a tape    no hook in it may do more than look
-    Looking     with hooks that look, left the graph           its hooks are expected to look: that is compared after each
+    Looking     with hooks that look, left the graph           its hooks are expected to look: this is checked after each one
     InTwoParts  in two parts                                   the same for each of two parts
     AlongPath   along the path                                 hooks in it may do more, and tensors decide what runs
     Eagerly     eagerly                                        hooks in it may do more

@@ -10,7 +10,7 @@ A tape is needed, and there is no such function,
 
     where something else is recorded              where the gradient sums in another order than eager mode does (`passes.order`)
     where the user's code runs in the graph       where a hook waits on an argument or a parameter for its gradient
-    where arguments are written in place          where an argument to differentiate by is no Tensor by itself
+    where arguments are written in place          where an argument to differentiate by is not a Tensor itself
 """
 
 from __future__ import annotations
