@@ -43,14 +43,18 @@ def test_what_is_used_stays(owner: Budget) -> None:
     assert numbers.find("forgotten") is None and numbers.find(499) is not None
 
 
-def test_an_entry_larger_than_the_limit(owner: Budget) -> None:
-    """It is not kept, and does not evict others."""
+def test_an_entry_larger_than_the_limit_stays_while_it_is_used(owner: Budget) -> None:
+    """A graph that is used in each call is not made again in each; what else is used stays, too."""
     table = Table("numbers", owner)
+    table.keep("used", Kept(10))
     table.keep("large", Kept(5000))
-    assert table.find("large") is None
-    for i in range(20):
+    for i in range(200):
+        assert table.find("large") is not None and table.find("used") is not None
         table.keep(i, Kept(10))
-    assert len(table) == 20
+    assert len(table) < 20
+    for i in range(200, 240):
+        table.keep(i, Kept(10))
+    assert "large" not in table and all(i in table for i in range(215, 240))
 
 
 def test_a_lower_limit_counts_at_once(owner: Budget) -> None:

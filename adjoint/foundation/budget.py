@@ -7,6 +7,9 @@ entries that are used with `budget.period`:
                                            beyond the limit: entries of the earliest periods are evicted, in all caches,
                                            until three quarters of the limit are left
 
+What was added or used in the newest period stays, even an entry that is larger than the limit: it may be used in each call, and is
+evicted like others once it is not used any more. A limit of 0 keeps nothing.
+
 So a hit costs at most one attribute write.  A cache whose fast path marks nothing clears that path when a period begins (`begin_period`);
 the next use then takes the slow path and marks the entry.
 
@@ -93,7 +96,7 @@ class Budget:
     @limit.setter
     def limit(self, limit: int) -> None:
         self._limit = limit
-        self._turn()
+        self._turn(lowered=True)
 
     def charge(self, nbytes: int) -> None:
         """Count the bytes of a new entry, and evict entries if the limit is exceeded."""
@@ -108,8 +111,10 @@ class Budget:
             usage[cache.name] += sum(nbytes for _, nbytes in cache.sizes())
         return dict(usage)
 
-    def _turn(self) -> None:
+    def _turn(self, lowered: bool = False) -> None:
         """Begin a period, and evict entries if the limit is exceeded.  One thread does this; others that call it meanwhile return at once.
+
+        lowered  whether the limit has been set, so that what was used in the newest period may be evicted, too
         """
         if self._turning.locked():
             return
@@ -120,11 +125,12 @@ class Budget:
             for cache in self.caches:
                 cache.begin_period()
             if self._held + self._share > self.limit:
-                self._evict()
+                self._evict(self.period - 1 if lowered or not self.limit else self.period - 2)
 
-    def _evict(self) -> None:
-        """Evict the earliest periods until three quarters of the limit are left.  Also correct the count for entries that were freed
-        otherwise.
+    def _evict(self, last: int) -> None:
+        """Evict the earliest periods, at most up to the `last`, until three quarters of the limit are left.
+
+        Also correct the count for entries that were freed otherwise.
         """
         sizes: Counter[int] = Counter()
         for cache in self.caches:
@@ -132,7 +138,7 @@ class Budget:
                 sizes[period] += nbytes
         held, until = sum(sizes.values()), -1
         for period in sorted(sizes):
-            if held <= self.limit * 3 // 4:
+            if period > last or held <= self.limit * 3 // 4:
                 break
             held -= sizes[period]
             until = period

@@ -68,7 +68,7 @@ class Calls:
         if special is not None:
             check(*args, *kwargs.values())
             if function not in _BY_KIND:
-                self.python.given(args, kwargs)
+                self.python.given(function, args, kwargs)
                 args = tuple(map(self.python.objects.steady, args))
             return special(self.builtins, args, kwargs)
         if self.world.is_library(function):

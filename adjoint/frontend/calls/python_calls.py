@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Any, NoReturn
@@ -34,6 +34,9 @@ _COMPARING = frozenset({"sort", "count", "index", "remove"})
 
 _GO_ON = frozenset({"__next__", "send", "throw", "close"})
 """Methods that advance or close iterators."""
+
+_OF_ITEMS = (list, tuple, set, frozenset, dict, deque)
+"""Containers whose own methods are Python's."""
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)
 """Containers whose constructors hash their items."""
@@ -73,7 +76,7 @@ class PythonCalls:
             if not isinstance(function, types.FunctionType):
                 self.objects.used(function)
         else:
-            self.given(args, kwargs)
+            self.given(function, args, kwargs)
             self.objects.used(owner)
             if not isinstance(function, (types.FunctionType, type)):
                 self.objects.used(function)
@@ -168,9 +171,12 @@ class PythonCalls:
         numbers = self.objects.steady_numbers
         return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
 
-    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Record that Python code is about to receive these arguments and may read their contents."""
+    def given(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Record that a Python function is about to receive these arguments and may read their contents."""
+        passes_on = purity.uses_no_item(function)
         for x in (*args, *kwargs.values()):
+            if passes_on and type(x) in _OF_ITEMS:
+                continue
             if type(x) in (list, tuple, set):
                 self.world.read_object(x)
                 self.objects.outside.unparsed.given(x)

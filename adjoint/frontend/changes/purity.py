@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_in_c", "is_installed", "is_installed_class",
-           "is_installed_module", "is_of_pure_module", "is_standard", "looks_at_functions"]
+           "is_installed_module", "is_of_pure_module", "is_standard", "looks_at_functions", "uses_no_item"]
 
 MODULES = frozenset({
     "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
@@ -47,6 +47,14 @@ def looks_at_functions(function: Any) -> bool:
     them.
     """
     return _module_of(function) in ("inspect", "copy", "typing", "weakref")
+
+
+def uses_no_item(function: Any) -> bool:
+    """Return whether a function of Python's only counts or passes on the items of a container, and calls none of their methods."""
+    return any(function is each for each in _USE_NO_ITEM)
+
+
+_USE_NO_ITEM = (len, enumerate, zip, reversed, iter, list, tuple)
 
 
 def is_in_c(kind: type) -> bool:

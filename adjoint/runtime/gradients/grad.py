@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any
 
 from adjoint.foundation.diagnostics import check_flag
@@ -26,7 +27,7 @@ from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, training
-from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves
+from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
@@ -121,7 +122,13 @@ def differentiate(
         if tape.depth == 1:
             state.tracer = None
         found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
-        return run.result, *run.structured(found)
+        result = run.result
+        if tape.renamed_parameter and tape.depth == 1:
+            tensors = leaves(result, Tensor)
+            themselves = [tape.parameter_of(x) for x in tensors]
+            if any(map(is_not, themselves, tensors)):
+                result = replaced(result, themselves, Tensor)
+        return result, *run.structured(found)
     finally:
         tape.depth = depth
         if state.tracer is not outer:

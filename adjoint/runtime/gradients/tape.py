@@ -60,6 +60,7 @@ class Tape:
             reused
     frozen  id -> the slot that a Parameter had until its `requires_grad` became False
     thawed  id -> the slot that a Parameter has had since its `requires_grad` became True
+    renamed_parameter  whether a Parameter has a new name, which a function may return in its place
     hosts   cells and hook functions in order of first use
     extended  the pieces recorded by one call some of whose results were not kept; `values` has None in place of these
     depth   the number of nested gradients being taken
@@ -79,6 +80,7 @@ class Tape:
         self.values: list[Tensor] = []
         self.names: dict[int, list[Tensor]] = {}
         self.named: list[tuple[Tensor, Tensor]] = []
+        self.renamed_parameter = False
         self.owners: dict[int, Tensor] = {}
         self.keep: dict[int, Tensor] = {}
         self.hosts: list[Any] = []
@@ -123,6 +125,8 @@ class Tape:
         alias.type, alias.memory = x.type, x.memory
         if not x._takes_gradient:
             alias._takes_gradient = False
+        if x.__class__ is not Tensor:
+            self.renamed_parameter = True
         self.named.append((alias, x))
         self.slots[id(alias)] = len(self.values)
         self.values.append(alias)
@@ -144,6 +148,12 @@ class Tape:
         self._gather_names()
         names = self.names.get(id(x))
         return id(x) if names is None else id(names[0])
+
+    def parameter_of(self, x: Tensor) -> Tensor:
+        """Return the Parameter of which `x` is another name, else `x` itself."""
+        self._gather_names()
+        first = self.names.get(id(x), (x,))[0]
+        return x if first.__class__ is Tensor else first
 
     def _gather_names(self) -> None:
         names = self.names

@@ -150,6 +150,8 @@ class Gradients:
         values = self._values
         made: list[Any] = [
             values.wrapped(kind, v) if (kind := values.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
+        for x, value in zip(inner.order, made, strict=True):
+            self._frontend.aliases.may_be(value, x)  # a Parameter that is returned is returned itself
         places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
         for leaf, x in inner.written:
             leaf.overwrite(places[id(x)])

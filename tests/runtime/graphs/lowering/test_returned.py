@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from adjoint import Parameter, Tensor, grad, jit, nn, ops
+from adjoint import Parameter, Tensor, grad, jit, nn, ops, value_and_grad
 from adjoint.foundation.diagnostics import CompileError
 
 X, Y = Tensor(np.array([1.0, 2.0], np.float32)), Tensor(np.array([3.0, 5.0], np.float32))
@@ -514,3 +514,54 @@ def recorded(called: Callable[..., Any], x: Any, y: Any) -> Any:
 
     grad(loss)(x)
     return found
+
+
+class Holder(nn.Cell):
+    """Returns its Parameter, through as many cells as `depth` says."""
+
+    def __init__(self, depth: int, is_tuple: bool) -> None:
+        super().__init__()
+        self.inner = Holder(depth - 1, is_tuple) if depth else None
+        self.w = Parameter(Tensor([1.0, 2.0]), name="w")
+        self.is_tuple = is_tuple
+
+    def construct(self, x: Any) -> Any:
+        if self.inner is not None:
+            return self.inner(x)
+        return (self.w, x * self.w) if self.is_tuple else self.w
+
+
+GRADIENTS_OF_CELLS: dict[str, Callable[[nn.Cell], Callable[..., Any]]] = {
+    "eager": lambda net: value_and_grad(net, 0, net.trainable_params()),
+    "of a function": lambda net: value_and_grad(lambda x: net(x), 0, net.trainable_params()),
+    "of a jitted cell": lambda net: value_and_grad(jit(net), 0, net.trainable_params()),
+    "of a jitted function": lambda net: value_and_grad(jit(lambda x: net(x)), 0, net.trainable_params()),
+    "jitted": lambda net: jit(value_and_grad(net, 0, net.trainable_params())),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS_OF_CELLS)
+@pytest.mark.parametrize("is_tuple", [False, True])
+@pytest.mark.parametrize("depth", [0, 2])
+def test_a_parameter_that_a_differentiated_cell_returns_is_itself(name: str, is_tuple: bool, depth: int) -> None:
+    net = Holder(depth, is_tuple)
+    weight = net.trainable_params()[-1]
+    ask = GRADIENTS_OF_CELLS[name](net)
+    for _ in range(4):
+        result, _ = ask(X)
+        assert (result[0] if is_tuple else result) is weight
+
+
+def test_a_write_of_a_parameter_that_a_gradient_has_returned_is_refused() -> None:
+    """In eager mode the result shows the write, as it is the Parameter; a graph has only the numbers from before."""
+    net = Holder(0, True)
+    ask = value_and_grad(net, 0, net.trainable_params())
+
+    def step(x: Any) -> Any:
+        (w, y), (_, (gradient,)) = ask(x)
+        ops.assign(net.w, net.w - gradient)
+        return w, y
+
+    assert step(X)[0] is net.w
+    with pytest.raises(CompileError, match=r"(?s)E215.*may be the same object as `w`"):
+        jit(step)(X)
