@@ -25,8 +25,7 @@ Event = tuple[Any, ...]
 def recorded() -> Iterator[list[Event]]:
     """Yield the list to which every call of a hook that is registered in this context, and every `bprop`, is appended."""
     events: list[Event] = []
-    cell_hook, register, value, gradient, rule = (
-        handles.CellHook, handles.TensorHooks.register, firing.fire_value, firing.fire_gradient, Rule.__call__)
+    cell_hook, register, rule = handles.CellHook, handles.TensorHooks.register, Rule.__call__
 
     def called(kind: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         events.append((kind, *map(_bits, arguments)))
@@ -39,11 +38,8 @@ def recorded() -> Iterator[list[Event]]:
         handles.check_hook(function)
         return register(self, functools.partial(called, "tensor", function))
 
-    def of_value(function: Any, given: Any, *rest: Any) -> Any:
-        return value(functools.partial(called, "value", function), given, *rest)
-
-    def of_gradient(function: Any, given: Any, *rest: Any) -> Any:
-        return gradient(functools.partial(called, "gradient", function), given, *rest)
+    def of_operator(kind: str, fire: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda function, given, *rest: fire(functools.partial(called, kind, function), given, *rest)
 
     def of_rule(self: Any, op: Any, given: Any, *rest: Any) -> Any:
         events.append(("bprop", op.present, *map(_bits, given)))
@@ -52,8 +48,8 @@ def recorded() -> Iterator[list[Event]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(handles, "CellHook", of_cell)
         patch.setattr(handles.TensorHooks, "register", of_tensor)
-        patch.setattr(firing, "fire_value", of_value)
-        patch.setattr(firing, "fire_gradient", of_gradient)
+        for kind, fire in firing.OPERATORS.items():
+            patch.setitem(firing.OPERATORS, kind, of_operator(kind, fire))
         patch.setattr(Rule, "__call__", of_rule)
         yield events
 

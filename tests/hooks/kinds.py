@@ -105,21 +105,27 @@ class Kind:
 
     base  the kind that it behaves like
     cell  makes the cell it is used with
+    role  the function that errors of what a hook returns name
+    size  how the error of a wrong number of gradients begins; both: "" if as of `base`
     """
 
     name: str
     base: str
     hang: Callable[[Program, Tensor, Trace, str, Act], Any]
     cell: Callable[[], nn.Cell] = Square
+    role: str = ""
+    size: str = ""
 
     def __repr__(self) -> str:
         return self.name
 
 
 MAIN = [
-    Kind("fpre", "fpre", forward_pre), Kind("fwd", "fwd", forward), Kind("bpre", "bpre", backward_pre),
-    Kind("bwd", "bwd", backward), Kind("argument", "argument", argument), Kind("parameter", "parameter", parameter),
-    Kind("inside", "inside", inside), Kind("value", "value", hook_backward), Kind("insert", "insert", insert_gradient),
+    Kind("fpre", "fpre", forward_pre), Kind("fwd", "fwd", forward),
+    Kind("bpre", "bpre", backward_pre, role="hook_backward_pre_grad", size="The backward pre hook return value size"),
+    Kind("bwd", "bwd", backward, role="hook_backward_grad", size="The backward hook return value size"),
+    Kind("argument", "argument", argument), Kind("parameter", "parameter", parameter), Kind("inside", "inside", inside),
+    Kind("value", "value", hook_backward, role="hook"), Kind("insert", "insert", insert_gradient, role="hook"),
     Kind("bprop", "bprop", bprop, Ruled),
 ]
 """One of each."""

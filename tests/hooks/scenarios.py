@@ -145,15 +145,14 @@ _TIMES_TEN = {
 
 _NUMBERS = {"int": "int", "text": "str", "list": "list", "array": "ndarray"}
 
-_ROLES = {"bpre": "hook_backward_pre_grad", "bwd": "hook_backward_grad", "value": "hook", "insert": "hook"}
-
 
 def _raised(error: str, text: str) -> Event:
     return ("run", "raised", error, Starts(text))
 
 
-def _outcome(base: str, what: str) -> Event | None:
+def _outcome(of: Kind, what: str) -> Event | None:
     """Return what docs/hooks.md says about a kind and a returned value; None if it does not say."""
+    base, role = of.base, of.role or KINDS[of.base].role or "hook"
     value_kind = base in ("argument", "parameter", "inside")
     names = {"value_error": "ValueError", "interrupt": "KeyboardInterrupt", "boom": "Boom"}
     if what in names:
@@ -186,18 +185,18 @@ def _outcome(base: str, what: str) -> Event | None:
         }.get(what)
     if what in ("shape", "dtype", "half"):
         got = {"shape": "[[const vector]{2}]Float32", "dtype": "[[const vector]{1}]Int32", "half": "[[const vector]{1}]Float16"}[what]
-        return _raised("ValueError", f"The output type of function: {_ROLES.get(base, 'hook')} is not consistent with the expected, "
+        return _raised("ValueError", f"The output type of function: {role} is not consistent with the expected, "
                                      f"it should be Tensor shape:[[const vector]{{1}}]Float32, but got Tensor shape:{got}")
     kind = _NUMBERS.get(what, "tuple")
     if value_kind:
         return _raised("RuntimeError", f"Tensor hook should be return Tensor, but get type: {kind}.")
     if base in ("bpre", "bwd") and what in ("two", "empty"):
         count = 2 if what == "two" else 0
-        return _raised("TypeError", f"The backward pre hook return value size is {count} not equal to expect output size 1"
-                       if base == "bpre" else f"The backward hook return value size is {count} not equal to expect grad input size 1")
+        size, expected = of.size or KINDS[base].size, "output" if base == "bpre" else "grad input"
+        return _raised("TypeError", f"{size} is {count} not equal to expect {expected} size 1")
     if what == "hole" and base != "insert":
         kind = "NoneType"
-    return _raised("TypeError", f"The output type of function: {_ROLES[base]} should be a tensor but got {kind}")
+    return _raised("TypeError", f"The output type of function: {role} should be a tensor but got {kind}")
 
 
 def returns(kind: Kind, what: str) -> Callable[[Mode, Trace], None]:
@@ -216,7 +215,7 @@ def returns(kind: Kind, what: str) -> Callable[[Mode, Trace], None]:
 
 
 def _returns_expected(kind: Kind, what: str) -> list[Event] | None:
-    outcome = _outcome(kind.base, what)
+    outcome = _outcome(kind, what)
     boom = what in ("value_error", "interrupt", "boom")
     other = kind.cell is not Square and kind.base in ("fpre", "fwd") and what in ("two", "empty")
     if outcome is None or other or (kind.name.endswith("first") and what not in ("none", "same")) or (boom and kind.base == "bprop"):

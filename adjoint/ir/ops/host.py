@@ -5,7 +5,7 @@ A symbol names a slot (the hooks of a cell of one kind, or a hook function); its
 Emitted by the frontend or the tape; identities that take part in gradients:
 
     a, b = hook @h(x, y)       the gradient calls `callback! @h` on the cotangents of a and b
-    y = outputs @h(y0)         the same for the backward pre hooks of a cell
+    y = outputs @h(y0)         the same for hooks of a cell on the gradients of its result, such as backward pre hooks
     attach! @h(x)              when the cotangent of x is complete, `callback! @h` sees it
 
 Emitted where a graph is made fast: `observe!`, a forward hook that is expected to change nothing.
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Observe", "Outputs"]
 
-_KINDS = ("value", "tensor", "gradient", "output")
+_OPERATORS = ("value", "gradient")
+_KINDS = (*_OPERATORS, "tensor", "output")
 
 
 class _HostCall(Op):
@@ -61,8 +62,8 @@ class Hook(Op):
     effect: ClassVar[Effect] = Effect.READS
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
-        if self.kind not in ("value", "gradient"):
-            raise mistake(self, "kind", "'value' or 'gradient'", self.kind)
+        if self.kind not in _OPERATORS:
+            raise mistake(self, "kind", " or ".join(map(repr, _OPERATORS)), self.kind)
         return operands
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
@@ -72,11 +73,11 @@ class Hook(Op):
 
 @operation
 class Outputs(Op):
-    """An identity on the results of a cell, for its backward pre hooks: `y: f32 = outputs @relu.pre(y0)`.
+    """An identity on the results of a cell, for hooks on their gradients: `y: f32 = outputs @relu.pre(y0)`.
 
     operands tensors
     result   the operands
-    gradient `callback! @relu.pre` of kind "output" on the cotangents there are
+    gradient `callback! @relu.pre` of kind "output" on the cotangents there are; the slot of the symbol says which hooks these are
     errors   none
     """
 
@@ -122,7 +123,7 @@ class Callback(GradientHost):
     """Calls Python on cotangents: `y: f32 = callback! @h(ct, kind="value")`.
 
     operands the cotangents there are
-    kind     "value" (HookBackward), "tensor" (register_hook), "gradient" (InsertGradientOf), "output" (backward pre hooks)
+    kind     "value" (HookBackward), "tensor" (register_hook), "gradient" (InsertGradientOf), "output" (hooks of a cell on its results)
     present  for each value the callback is about, whether it has a cotangent
     result   one for each operand, of its type; the callback's None means unchanged
     gradient none in the IR

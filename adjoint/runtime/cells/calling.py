@@ -2,8 +2,8 @@
 
     arguments -> forward pre hooks -> construct -> forward hooks -> backward pre hooks -> result
 
-`call` has this order, and the rule for an exception in construct.  How each step is done depends on how the cell runs; an object with a
-method for each step, its *moves* (`Moves`), does them:
+`call` has this order, and the rule for an exception in construct.  A kind of hooks says what these are called with (`hooks.firing`).
+How each step is done depends on how the cell runs; an object with a method for each sort of step, its *moves* (`Moves`), does them:
 
     Eager                                   the steps are done now; construct is recorded as a region if the thread has a tape
     graphs.running.cells.GraphCell          the steps of a graph's cell, with hooks that were added after the graph was made
@@ -17,11 +17,11 @@ from typing import Any, Protocol, TypeVar
 from adjoint.runtime.cells.boundary import call_with, held_by, inputs, outputs, result_with, top_level, with_top_level
 from adjoint.runtime.cells.custom_bprop import Rule, WithBprop
 from adjoint.runtime.cells.precision import WithPrecision, in_precision
-from adjoint.runtime.hooks.firing import CallArguments, fire_always, fire_forward, fire_forward_pre
-from adjoint.runtime.hooks.handles import subject_of
+from adjoint.runtime.hooks.firing import BACKWARD_PRE, FORWARD, FORWARD_PRE, CallArguments, ForwardKind, GradientKind, fire_always
+from adjoint.runtime.hooks.handles import CellHooks, Slots, subject_of
 from adjoint.runtime.process.tracer import state
 
-__all__ = ["EAGER", "Callee", "Eager", "FilledSlots", "Moves", "call"]
+__all__ = ["EAGER", "Callee", "Eager", "Moves", "call"]
 
 _Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
@@ -31,22 +31,11 @@ class Callee(WithBprop, WithPrecision, Protocol):
     """The members of a Cell that its call needs."""
 
 
-class FilledSlots(Protocol):
-    """Which kinds of hooks a call runs: each attribute is true if the cell may have such hooks.  It is read just before they would run."""
-
-    @property
-    def forward_pre(self) -> object: ...
-    @property
-    def forward(self) -> object: ...
-    @property
-    def backward_pre(self) -> object: ...
-
-
 class Moves(Protocol[_Given, _Result]):
     """The steps of a cell's call, in one way of running it; `given` and `output` represent the arguments and the result in that way."""
 
-    def forward_pre(self, cell: Any, given: _Given, /) -> _Given:
-        """Run the forward pre hooks; return the arguments for construct."""
+    def before(self, kind: ForwardKind, cell: Any, given: _Given, /) -> _Given:
+        """Run the hooks of a kind on the arguments; return these as they have changed them."""
         ...
 
     def construct(self, cell: Any, given: _Given, /) -> _Result:
@@ -57,41 +46,42 @@ class Moves(Protocol[_Given, _Result]):
         """Run the forward hooks with `always_call` after construct has raised."""
         ...
 
-    def forward(self, cell: Any, given: _Given, output: _Result, /) -> _Result:
-        """Run the forward hooks; return the result as they have changed it."""
+    def after(self, kind: ForwardKind, cell: Any, given: _Given, output: _Result, /) -> _Result:
+        """Run the hooks of a kind on the result; return the result as they have changed it."""
         ...
 
-    def backward_pre(self, cell: Any, output: _Result, /) -> _Result:
-        """Attach the backward pre hooks to the gradients of the result; return the result under its new names."""
+    def gradients(self, kind: GradientKind, cell: Any, output: _Result, /) -> _Result:
+        """Attach the hooks of a kind to the gradients of the result; return the result under its new names."""
         ...
 
 
-def call(moves: Moves[_Given, _Result], cell: Any, slots: FilledSlots, given: _Given) -> _Result:
+def call(moves: Moves[_Given, _Result], cell: Any, slots: CellHooks | Slots, given: _Given) -> _Result:
     """Call a cell with its hooks, and return the result for the caller.
 
     moves  does the steps
-    slots  the kinds of hooks that the cell may have
+    slots  the kinds of hooks that the cell may have; each is read just before they would run
     given  the arguments of the call
     """
     if slots.forward_pre:
-        given = moves.forward_pre(cell, given)
+        given = moves.before(FORWARD_PRE, cell, given)
     try:
         output = moves.construct(cell, given)
     except Exception as raised:
         moves.failed(cell, given, raised)
         raise
     if slots.forward:
-        output = moves.forward(cell, given, output)
+        output = moves.after(FORWARD, cell, given, output)
     if slots.backward_pre:
-        output = moves.backward_pre(cell, output)
+        output = moves.gradients(BACKWARD_PRE, cell, output)
     return output
 
 
 class Eager:
     """Does the steps of a call that runs now; `given` is (positional arguments, keyword arguments)."""
 
-    forward_pre = staticmethod(fire_forward_pre)
-    forward = staticmethod(fire_forward)
+    @staticmethod
+    def before(kind: ForwardKind, cell: Callee, given: CallArguments) -> CallArguments:
+        return kind.fire(cell, given)
 
     @staticmethod
     def construct(cell: Callee, given: CallArguments) -> Any:
@@ -131,12 +121,16 @@ class Eager:
         fire_always(cell, given)
 
     @staticmethod
-    def backward_pre(cell: Callee, output: Any) -> Any:
+    def after(kind: ForwardKind, cell: Callee, given: CallArguments, output: Any) -> Any:
+        return kind.fire(cell, given, output)
+
+    @staticmethod
+    def gradients(kind: GradientKind, cell: Callee, output: Any) -> Any:
         tape = state.tracer
         if tape is None or tape.emits is True:
             return output
         tensors = top_level(output)
-        return with_top_level(output, tape.outputs(cell, tensors)) if tensors else output
+        return with_top_level(output, tape.outputs(kind, cell, tensors)) if tensors else output
 
 
 EAGER = Eager()

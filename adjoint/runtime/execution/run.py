@@ -25,7 +25,7 @@ class Deviation(Exception):
     node      where: an `apply!`, a `cell` with hooks, or a `read` or `write!` of a tensor whose type has changed
     observed  what was returned: for `apply!` the tensors or the Unfitting; for a cell the `(args, kwargs)` or the output that its hooks
               returned
-    slot      for a cell the kind of its hooks: "forward_pre", "forward" or "backward_pre"
+    slot      for a cell the kind of its hooks, such as "forward"
 
     Cells that were entered are still open on the tape, so that the run can continue in another graph.  A caller that does not continue
     calls `abandon`.

@@ -198,15 +198,13 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
         case Callback(kind="tensor"):
             name = op.symbol.rpartition(".hook")[0]
             return lambda given, run: (firing.fire_tensor(run.hosts[position], given[0], f"value '{name}'", loc),)
-        case Callback(kind="value"):
-            return lambda given, run: firing.fire_value(run.hosts[position], given, loc)
-        case Callback(kind="gradient"):
-            return lambda given, run: (firing.fire_gradient(run.hosts[position], given[0], loc),)
+        case Callback(kind=kind) if kind in firing.OPERATORS:
+            return lambda given, run: firing.OPERATORS[kind](run.hosts[position], given, loc)
         case Callback(present=present):
             def before(given: list[Tensor], run: Run) -> Listed[Tensor]:
                 call = run.hosts[position]
                 entries = _spread(_spread(given, present), call.outputs)
-                return _present(firing.fire_backward_pre(call.cell, entries, loc, call.latest))
+                return _present(call.kind.fire(call.cell, entries, loc, call.latest))
 
             return before
         case CellCallback(inputs=inputs, outputs=outputs):

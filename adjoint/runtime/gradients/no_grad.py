@@ -110,11 +110,11 @@ class PausedTape:
         self._tape.overwritten(x, new)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return constants equal to `operands`, as the results of a `HookBackward` or `InsertGradientOf`."""
+        """Return constants equal to `operands`, as the results of a hook that is an operator."""
         return tuple([wrap(x.type, x.memory) for x in operands])
 
-    def outputs(self, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:
-        """Return a cell's results unchanged: its backward pre hooks do not run."""
+    def outputs(self, kind: Any, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:
+        """Return a cell's results unchanged: hooks on their gradients do not run."""
         return list(results)
 
     def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:

@@ -36,6 +36,7 @@ from adjoint.runtime.execution.recording import Recording
 from adjoint.runtime.gradients.extended import Extended
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Chain, TrieStep, trie
+from adjoint.runtime.hooks.firing import GradientKind
 from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.process.location import receiver, user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -460,7 +461,7 @@ class Tape:
             self.at = step
         return slot
 
-    def _alias(self, kind: str, title: str, operands: tuple[int, ...], results: Sequence[Tensor], host: Any = None) -> None:
+    def _alias(self, kind: str | GradientKind, title: str, operands: tuple[int, ...], results: Sequence[Tensor], host: Any = None) -> None:
         """Record a step whose results are new names for its operands."""
         if host is not None:
             self.hosts.append(host)
@@ -484,8 +485,9 @@ class Tape:
             self._alias("attach", getattr(x, "name", ""), (slot,), (), x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return the results of a `HookBackward` (kind "value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`.
+        """Return the results of a hook that is an operator, such as `HookBackward`: new tensors equal to `operands`.
 
+        kind   its name in `hooks.firing.OPERATORS`
         host   the hook function
         title  a description of the hook function, from which its name in the IR is made
         """
@@ -498,15 +500,15 @@ class Tape:
         self._alias(kind, title, tuple(self.slots[id(x)] for x in operands), results, host)
         return tuple(results)
 
-    def outputs(self, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
-        """Return new names for a cell's results, to whose gradients its backward pre hooks are attached."""
+    def outputs(self, kind: GradientKind, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
+        """Return new names for a cell's results, to whose gradients its hooks of a kind are attached."""
         known = [i for i, x in enumerate(results) if id(x) in self.slots]
         made = list(results)
         if known:
             for i in known:
                 made[i] = self._name(results[i])
-            call = CellCall(cell, outputs=tuple([i in known for i in range(len(results))]))
-            self._alias("outputs", cell.title, tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known], call)
+            call = CellCall(cell, outputs=tuple([i in known for i in range(len(results))]), kind=kind)
+            self._alias(kind, cell.title, tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known], call)
         return made
 
     # -- cells ------------------------------------------------------------------------------------------------------
@@ -570,14 +572,14 @@ class Tape:
         return outside
 
 
-def _alias_op(kind: str, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
+def _alias_op(kind: str | GradientKind, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
     """Return the op of a step whose results are new names, and a hint for these."""
     match kind:
         case "leaf":
             return Identity(), "x"
         case "attach":
             return Attach(path.symbol(f"{title or receiver(loc) or 'value'}.hook")), ""
-        case "outputs":
-            return Outputs(path.symbol(f"{title}.pre")), "y"
+        case GradientKind(mark=mark):
+            return Outputs(path.symbol(f"{title}.{mark}")), "y"
         case _:
             return Hook(path.symbol(title), kind), "h"

@@ -143,10 +143,10 @@ def host_text(tape: Tape, position: int) -> str:
     match host:
         case TensorHooks():
             return ", ".join(described(f) for f in host.functions.registered())
-        case CellCall(cell=cell):
+        case CellCall(cell=cell, kind=kind):
             hooks: CellHooks | None = cell._hooks
-            functions = [*hooks.backward_pre.registered(), *hooks.backward.registered()] if hooks else []
-            return ", ".join(described(hook.function) for hook in functions)
+            functions = hooks.functions("backward" if kind is None else kind.slot) if hooks else []
+            return ", ".join(map(described, functions))
         case _:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
 

@@ -10,6 +10,7 @@ from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.core import Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.hooks.firing import GradientKind
 from adjoint.runtime.hooks.handles import ids
 
 __all__ = ["STEP_BYTES", "CellCall", "Chain", "EnterStep", "LeaveStep", "TrieStep", "trie"]
@@ -134,6 +135,7 @@ class CellCall:
     """One call of a cell with hooks, in one run.
 
     cell         the cell
+    kind         the kind of hooks for which its result has new names; None: it is construct, with its backward hooks
     inputs       for each tensor argument, True if the tape knows it
     outputs      the same for each tensor result
     shown        the indices of the arguments, and of the results, that hooks see; None if they see all
@@ -141,9 +143,9 @@ class CellCall:
     instruction  the instruction of the user's program that called the cell; None in a graph
     """
 
-    __slots__ = ("cell", "inputs", "instruction", "latest", "outputs", "shown")
+    __slots__ = ("cell", "inputs", "instruction", "kind", "latest", "outputs", "shown")
 
-    def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = ()):
-        self.cell, self.inputs, self.outputs, self.latest = cell, inputs, outputs, ids.last
+    def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = (), kind: GradientKind | None = None):
+        self.cell, self.inputs, self.outputs, self.kind, self.latest = cell, inputs, outputs, kind, ids.last
         self.instruction: int | None = None
         self.shown: tuple[Sequence[int], Sequence[int]] | None = None

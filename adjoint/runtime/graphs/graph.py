@@ -5,36 +5,20 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Function, Module, Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, GradientKind
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "CellSite", "Graph", "HookCall", "LibraryCall", "LibraryEffect", "Registration", "Slots", "StateAccess", "Unfitting", "living",
-    "site_key",
+    "CellReference", "CellSite", "GradientSlot", "Graph", "HookCall", "LibraryCall", "LibraryEffect", "Registration", "StateAccess",
+    "Unfitting", "living", "site_key", "with_nodes",
 ]
-
-
-class Slots(NamedTuple):
-    """The kinds of hooks of a cell, each True if at least one hook of that kind is registered."""
-
-    forward_pre: bool = False
-    forward: bool = False
-    backward_pre: bool = False
-    backward: bool = False
-
-    @staticmethod
-    def of(cell: Cell) -> Slots:
-        """Return which kinds of hooks a cell has now."""
-        hooks = cell._hooks
-        return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
-
-
-_EMPTY = Slots()
 
 
 class Unfitting(tuple[Tensor, ...]):
@@ -143,6 +127,49 @@ def living(reference: Callable[[], Cell | None]) -> Cell:
     return cell
 
 
+class CellReference:
+    """The host of a cell's symbol; it does not keep the cell alive."""
+
+    def __init__(self, reference: Callable[[], Cell | None]):
+        self._reference = reference
+
+    @property
+    def cell(self) -> Cell:
+        return living(self._reference)
+
+
+class GradientSlot(CellReference):
+    """The host of the symbol of a cell's hooks of a kind, on the gradients of its result."""
+
+    def __init__(self, reference: Callable[[], Cell | None], kind: GradientKind):
+        super().__init__(reference)
+        self.kind = kind
+
+    @property
+    def filled(self) -> bool:
+        """True if the cell has such hooks now."""
+        hooks = self.cell._hooks
+        return hooks is not None and bool(getattr(hooks, self.kind.slot))
+
+
+def with_nodes(slots: Slots) -> Slots:
+    """Return the slots of a cell whose hooks have nodes in a graph: those that are filled, and some that may be before their turn.
+
+    Hooks without a node run with the cell's region, so right before or after construct.  If hooks nearer to construct have a node, that is
+    too early for those on a result and for their gradients, and too late for those on arguments.  Forward hooks on a result leave the
+    graph there; the others need a node.
+    """
+    nearer = False
+    for kind in BEFORE_CONSTRUCT[::-1]:
+        nearer = nearer or getattr(slots, kind.slot)
+        slots = slots._replace(**{kind.slot: nearer})
+    nearer = False
+    for kind in AFTER_CONSTRUCT:
+        has_node = getattr(slots, kind.slot) or (nearer and isinstance(kind, GradientKind))
+        slots, nearer = slots._replace(**{kind.slot: has_node}), nearer or has_node
+    return slots
+
+
 @dataclass(frozen=True, eq=False)
 class CellSite:
     """A call of a cell in a graph; the graph does not keep the cell alive.
@@ -166,7 +193,7 @@ class CellSite:
     reference: Callable[[], Cell | None]
     arguments: Callable[[Sequence[Tensor]], tuple[tuple[Any, ...], dict[str, Any]]]
     output: Callable[[Sequence[Tensor]], Any]
-    pattern: Slots = _EMPTY
+    pattern: Slots = Slots()
     ordinal: int = -1
     ruled: bool = False
     numbers: frozenset[int] = frozenset()
@@ -188,7 +215,7 @@ class Graph:
     symbol  the name of the function that is run; its parameters are the tensor arguments
     state   the tensors that symbols refer to, the user's own objects, by symbol
     hosts   the callables of nodes that call Python, by symbol:
-              hook @h      (hook function, "value" or "gradient", title)
+              hook @h      (hook function, its kind of `OPERATORS`, title)
               attach! @h   hook function, or its Registration
               apply! @h    function of the operands; returns the results (None, a Tensor or a sequence of them), or Unfitting
               check! @h    function of the operands after the first, if there are any, else of the first; raises the exception

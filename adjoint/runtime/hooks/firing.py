@@ -1,6 +1,7 @@
 """Run hooks: call each kind with its arguments, check its result, and add a note to an exception.
 
-docs/hooks.md says what each kind of hook means.
+docs/hooks.md says what each kind of hook means.  The kinds are listed at the end: the code that runs Cells and gradients takes from there
+what differs between them.  docs/adding-a-hook.md adds one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import Loc, user_place, warn
 from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
@@ -16,7 +18,8 @@ from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import not_eagerly, state
 
 __all__ = [
-    "CallArguments", "fire_always", "fire_backward", "fire_backward_pre", "fire_forward", "fire_forward_pre", "fire_gradient",
+    "AFTER_CONSTRUCT", "BACKWARD_PRE", "BEFORE_CONSTRUCT", "FORWARD", "FORWARD_PRE", "OPERATORS", "CallArguments", "ForwardKind",
+    "GradientKind", "fire_always", "fire_backward", "fire_backward_pre", "fire_forward", "fire_forward_pre", "fire_gradient",
     "fire_tensor", "fire_value", "noting",
 ]
 
@@ -224,17 +227,18 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc:
     return returned
 
 
-def fire_gradient(hook_fn: Callable[[Any], Any], gradient: _Tensor, loc: Loc | None) -> _Tensor:
-    """Run the function of an `InsertGradientOf` on the gradient, not in a tuple; return the new gradient."""
+def fire_gradient(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc: Loc | None) -> Sequence[_Tensor]:
+    """Run the function of an `InsertGradientOf` on the gradient of its result, not in a tuple; return the new gradient, in one."""
+    gradient, = gradients
     where = _where(hook_fn, "InsertGradientOf", loc)
     held = _held((gradient,))
     with noting(hook_fn, "InsertGradientOf", loc):
         returned = hook_fn(gradient)
     if returned is None:
-        return _untouched((gradient,), held)[0]
+        return _untouched((gradient,), held)
     name = described(hook_fn).split(" at ")[0]
     _same_type(name, _tensor_or_error(name, returned, where), gradient.type, where)
-    return returned
+    return (returned,)
 
 
 _Gradients = tuple[Any, ...]
@@ -319,3 +323,45 @@ def _same_type(name: str, new: _Tensor, expected: TensorType, where: str) -> Non
 
 def _type_text(type_: TensorType) -> str:
     return f"Tensor shape:[[const vector]{{{', '.join(map(str, type_.shape))}}}]{type_.dtype.long_name}"
+
+
+# -- the kinds of hooks ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class ForwardKind:
+    """A kind of hooks of a Cell that Python calls in the forward pass, on the arguments of a call or on its result.
+
+    slot  of `Slots`
+    fire  before construct: `fire(cell, given)` returns the arguments; after it: `fire(cell, given, output)` returns the result
+    """
+
+    slot: str
+    fire: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientKind:
+    """A kind of hooks of a Cell that are called with the gradients of its result, as the result is when their turn comes.
+
+    slot  of `Slots`
+    fire  `fire(cell, gradients, loc, latest)` returns the gradients, None where there is none; for `latest` see `fire_backward_pre`
+    mark  what the text of graphs calls their slot: `outputs @relu.pre(y)` of a cell "relu"
+    """
+
+    slot: str
+    fire: Callable[[Hooked, _Gradients, Loc | None, int], _Gradients]
+    mark: str
+
+
+FORWARD_PRE = ForwardKind("forward_pre", fire_forward_pre)
+FORWARD = ForwardKind("forward", fire_forward)
+BACKWARD_PRE = GradientKind("backward_pre", fire_backward_pre, "pre")
+
+BEFORE_CONSTRUCT = (FORWARD_PRE,)
+AFTER_CONSTRUCT: tuple[ForwardKind | GradientKind, ...] = (FORWARD, BACKWARD_PRE)
+"""The kinds of hooks of a Cell in the order of their turns, but for backward hooks: these are called by the gradient of construct."""
+
+OPERATORS: dict[str, Callable[[Callable[[Any], Any], Sequence[_Tensor], Loc | None], Sequence[_Tensor]]] = {
+    "value": fire_value,  # HookBackward
+    "gradient": fire_gradient,  # InsertGradientOf
+}
+"""The kinds of hooks that are operators, as `hook @h(x, kind="value")` names them: what calls one on the gradients of its results."""

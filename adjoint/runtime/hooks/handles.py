@@ -9,7 +9,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.runtime.process.epoch import epoch
@@ -17,8 +17,8 @@ from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.process.tracer import emitter
 
 __all__ = [
-    "CellHook", "CellHooks", "HookHandle", "Hooked", "TensorHookHandle", "TensorHooks", "check_hook", "described", "ids", "register",
-    "subject_of",
+    "CellHook", "CellHooks", "HookHandle", "Hooked", "Slots", "TensorHookHandle", "TensorHooks", "check_hook", "described", "ids",
+    "register", "subject_of",
 ]
 
 
@@ -177,16 +177,40 @@ class Hooked(Protocol):
     def _hooks(self) -> CellHooks | None: ...
 
 
-class CellHooks:
-    """The hooks of a cell, in four slots by kind."""
+class Slots(NamedTuple):
+    """The kinds of hooks of a cell, in the order of their turns; each True if at least one hook of that kind is registered."""
 
-    __slots__ = ("backward", "backward_pre", "forward", "forward_pre")
+    forward_pre: bool = False
+    forward: bool = False
+    backward_pre: bool = False
+    backward: bool = False
+
+    @staticmethod
+    def of(cell: Hooked) -> Slots:
+        """Return which kinds of hooks a cell has now."""
+        hooks = cell._hooks
+        return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
+
+
+_EMPTY = Slots()
+
+
+class CellHooks:
+    """The hooks of a cell, in a slot for each of `Slots`."""
+
+    __slots__ = Slots._fields
+
+    forward_pre: CellSlot
+    forward: CellSlot
+    backward_pre: CellSlot
+    backward: CellSlot
 
     def __init__(self) -> None:
-        self.forward_pre, self.forward, self.backward_pre, self.backward = CellSlot(), CellSlot(), CellSlot(), CellSlot()
+        for name in Slots._fields:
+            setattr(self, name, CellSlot())
 
     def __bool__(self) -> bool:
-        """Return True if the cell has any hook."""
+        """Return True if the cell has any hook.  Each call of a hooked cell asks this: a loop would take longer."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     @property
@@ -194,16 +218,16 @@ class CellHooks:
         """True if a forward hook is to run even if construct raises."""
         return any(hook.always_call for hook in self.forward.registered())
 
-    def forward_functions(self) -> list[Any]:
-        """Return the functions of the forward hooks and forward pre hooks."""
-        return [hook.function for slot in (self.forward_pre, self.forward) for hook in slot.registered()]
+    def functions(self, slot: str) -> list[Any]:
+        """Return the functions of the hooks in a slot."""
+        return [hook.function for hook in getattr(self, slot).registered()]
 
     def check_pickling(self, cell: Hooked) -> None:
         """Raise PicklingError for the first hook that cannot be pickled, naming it and its cell."""
         # Imported only for this check.
         import pickle
 
-        for kind in CellHooks.__slots__:
+        for kind in Slots._fields:
             for hook in getattr(self, kind).registered():
                 try:
                     pickle.dumps(hook)
@@ -215,7 +239,7 @@ class CellHooks:
     def __deepcopy__(self, memo: dict[int, Any]) -> CellHooks:
         """Return the same functions in new slots: a copied cell keeps its hooks, and removing one there does not affect the original."""
         copied = CellHooks()
-        for slot in CellHooks.__slots__:
+        for slot in Slots._fields:
             getattr(copied, slot).update(getattr(self, slot))
         return copied
 

@@ -24,6 +24,7 @@ from adjoint.runtime.graphs.running.observed_runs import Observed
 from adjoint.runtime.graphs.running.optimised import Alone
 from adjoint.runtime.graphs.running.two_parts import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, is_decided, may_leave
+from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, ForwardKind
 from adjoint.runtime.hooks.handles import described, subject_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.parameter import Parameter
@@ -154,7 +155,8 @@ class BoundGraph:
         cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
         if cell is None or cell._hooks is None:
             return Why(HOOK_CHANGES, "a forward hook")
-        found = [described(function) for function in cell._hooks.forward_functions()]
+        kinds = [kind for kind in (*BEFORE_CONSTRUCT, *AFTER_CONSTRUCT) if isinstance(kind, ForwardKind)]
+        found = [described(function) for kind in kinds for function in cell._hooks.functions(kind.slot)]
         of = f"of {subject_of(cell)}"
         return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
 

@@ -481,6 +481,6 @@ def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
         site = called.ordinal, deviation.slot
         # Hooks have been added since: the next lowering decides about this call again.
         decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
-        if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
+        if deviation.observed is not None:
             decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
     return decisions, site

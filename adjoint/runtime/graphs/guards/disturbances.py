@@ -21,7 +21,7 @@ from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers,
 from adjoint.runtime.graphs.guards.patterns import Pattern
 from adjoint.runtime.graphs.guards.places import ABSENT, Attribute, Held, OwnAttribute, Place, Setting
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.process.epoch import epoch
 
 __all__ = ["Disturbances", "seen_parts"]
@@ -76,7 +76,7 @@ class Disturbances:
         holder: Any = place.holder()
         if isinstance(place, HookSlots):
             hooks = None if holder is None else holder._hooks
-            return hooks is not None and any(id(getattr(hooks, slot)) in self._changed for slot in CellHooks.__slots__)
+            return hooks is not None and any(id(getattr(hooks, slot)) in self._changed for slot in Slots._fields)
         names = self._names(holder)
         if isinstance(place, CellState):
             return any(name is None or place.covers(name) for name in names)

@@ -146,7 +146,7 @@ class Guards:
         self._seen[pattern.address()] = value, True
 
     def of_slots(self, cell: Cell) -> None:
-        """Record which of a cell's four hook slots have hooks; to be called before they are read."""
+        """Record which of a cell's hook slots have hooks; to be called before they are read."""
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:

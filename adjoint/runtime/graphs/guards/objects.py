@@ -16,7 +16,7 @@ from adjoint.runtime.graphs.guards.constants import described, ignore, is_light,
 from adjoint.runtime.graphs.guards.names import names_read
 from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Held, Missing, OwnAttribute, Place, Watch, watch_cell, words
 from adjoint.runtime.graphs.guards.references import Life, Reference, Watched
-from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -255,7 +255,7 @@ class HookSlots(Held):
         if cell is None:
             return GONE
         hooks = cell._hooks
-        return () if hooks is None else tuple([slot for slot in CellHooks.__slots__ if getattr(hooks, slot)])
+        return () if hooks is None else tuple([slot for slot in Slots._fields if getattr(hooks, slot)])
 
     def watch(self, value: Any) -> Watch:
         return "epoch"

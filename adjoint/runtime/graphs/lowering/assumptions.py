@@ -1,6 +1,6 @@
 """What a lowering assumes: what forward hooks return, which hook slots of cells are filled, which Python state differs between runs.
 
-A site is the key of one such assumption: the index of a cell's call in the graph, with "slots", "forward_pre" or "forward".
+A site is the key of one such assumption: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run there.
 """
 
 from __future__ import annotations

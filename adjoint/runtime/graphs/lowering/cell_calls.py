@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from adjoint.foundation.diagnostics import CompileError
@@ -24,7 +24,7 @@ from adjoint.runtime.cells.boundary import call_with, held_by, inputs, is_nested
 from adjoint.runtime.cells.calling import call
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import in_precision
-from adjoint.runtime.graphs.graph import CellSite, Slots, living, site_key
+from adjoint.runtime.graphs.graph import CellReference, CellSite, GradientSlot, site_key, with_nodes
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC
@@ -36,8 +36,8 @@ from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.hooks.firing import CallArguments, fire_forward, fire_forward_pre
-from adjoint.runtime.hooks.handles import described
+from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, CallArguments, ForwardKind, GradientKind
+from adjoint.runtime.hooks.handles import Slots, described
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves
 
@@ -72,8 +72,7 @@ class CellCalls:
         self.guards.of_slots(cell)
         slots = self.assumptions.known.get((ordinal, "slots")) or Slots.of(cell)
         self.assumptions.taken[ordinal, "slots"] = slots
-        # A forward hook may register backward pre hooks, which run in the same call.
-        return call(LoweredCall(self, cell, slots, ordinal), cell, slots._replace(backward_pre=slots.backward_pre or slots.forward), given)
+        return call(LoweredCall(self, cell, slots, ordinal), cell, with_nodes(slots), given)
 
 
 class LoweredCall:
@@ -89,23 +88,24 @@ class LoweredCall:
         self._regions, self._symbols, self._values, self._aliases = calls.regions, calls.symbols, calls.values, calls.frontend.aliases
 
     # -- hooks ------------------------------------------------------------------------------------------------------------
-    def forward_pre(self, cell: Cell, given: CallArguments) -> CallArguments:
-        return self._hooks(cell, "forward_pre", fire_forward_pre, given)
+    def before(self, kind: ForwardKind, cell: Cell, given: CallArguments) -> CallArguments:
+        return self._hooks(kind, cell, given)
 
-    def forward(self, cell: Cell, given: CallArguments, output: Any) -> Any:
-        return self._hooks(cell, "forward", fire_forward, given, output)
+    def after(self, kind: ForwardKind, cell: Cell, given: CallArguments, output: Any) -> Any:
+        return self._hooks(kind, cell, given, output)
 
-    def _hooks(self, cell: Cell, slot: str, fire: Callable[..., Any], *values: Any) -> Any:
-        return self._calls.hooks.run((self._ordinal, slot), cell.title, _hooks_text(cell, slot), self._reference, fire, values)
+    def _hooks(self, kind: ForwardKind, cell: Cell, *values: Any) -> Any:
+        text = _hooks_text(cell, kind.slot)
+        return self._calls.hooks.run((self._ordinal, kind.slot), cell.title, text, self._reference, kind.fire, values)
 
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
         """Do nothing: the run of a graph calls the hooks with `always_call` itself, and a graph that cannot be made is not run."""
 
-    def backward_pre(self, cell: Cell, output: Any) -> Any:
+    def gradients(self, kind: GradientKind, cell: Cell, output: Any) -> Any:
         tensors = top_level(output)
         if state.no_grad or not tensors:
             return output
-        symbol = self._symbols.host(f"{cell.title}.pre", _CellReference(self._reference), _hooks_text(cell, "backward_pre"))
+        symbol = self._symbols.host(f"{cell.title}.{kind.mark}", GradientSlot(self._reference, kind), _hooks_text(cell, kind.slot))
         outside = self._values.tensors(self._regions.add(Outputs(symbol), self._values.atoms(tensors)).results)
         for x, behind in zip(tensors, outside, strict=True):
             self._aliases.may_be(behind, x)
@@ -115,22 +115,21 @@ class LoweredCall:
     def construct(self, cell: Cell, given: CallArguments) -> Any:
         """Lower construct to a region in which arguments have new names, and so do results outside of it."""
         self._read(cell)
-        self._mark("forward_pre")
+        self._mark(BEFORE_CONSTRUCT)
         loc, ruled = self._regions.loc, cell.bprop is not None
         entering = inputs(*given, ruled, DYNAMIC)
         operands = self._values.atoms(entering)
         inside = self._inside(cell, given, entering, operands)
         hooked = self._slots.backward and not state.no_grad
-        symbol = self._symbols.host(cell.title, _CellReference(self._reference), _hooks_text(cell, "backward")) if hooked else ""
+        symbol = self._symbols.host(cell.title, CellReference(self._reference), _hooks_text(cell, "backward")) if hooked else ""
         if ruled and not inside.ends and (inside.written or inside.changed):
             raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
                                         help="let it write into a copy, `x = x.copy()`, and return that")
         rule = ""
         if ruled and not state.no_grad:
-            rule = self._symbols.host(f"{cell.title}.bprop", _CellReference(self._reference), described(cell.bprop))
+            rule = self._symbols.host(f"{cell.title}.bprop", CellReference(self._reference), described(cell.bprop))
         node = self._regions.add(CellOp(cell.title, symbol, rule, len(inside.written)), operands, [inside.region], _hint(cell.title))
-        self._mark("forward")
-        self._mark("backward_pre")
+        self._mark(AFTER_CONSTRUCT)
         crossing = [*inside.results, *(x for x, _ in inside.written)]
         outside = [x.renamed(made.atom) if isinstance(x, GraphParameter) else made
                    for x, made in zip(crossing, self._values.like(crossing, node.results), strict=True)]
@@ -144,10 +143,11 @@ class LoweredCall:
             raise Unreachable
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
-    def _mark(self, slot: str) -> None:
-        """Record that hooks of this kind may run here, if there are none when the graph is made."""
-        if not getattr(self._slots, slot):
-            self._calls.guards.mark((self._ordinal, slot), self._regions.on_a_path())
+    def _mark(self, kinds: Sequence[ForwardKind | GradientKind]) -> None:
+        """Record that hooks of these kinds may run here, if there are none when the graph is made."""
+        for kind in kinds:
+            if not getattr(self._slots, kind.slot):
+                self._calls.guards.mark((self._ordinal, kind.slot), self._regions.on_a_path())
 
     def _read(self, cell: Cell) -> None:
         """Record as guards what a call reads of the cell."""
@@ -167,7 +167,7 @@ class LoweredCall:
         regions.at_boundary()
         hosts.always += always
         if not self._calls.frontend.depth and regions.depth == 2 \
-                and not (ruled or slots.forward or slots.backward_pre or slots.backward):
+                and not (ruled or slots.backward or any(getattr(slots, kind.slot) for kind in AFTER_CONSTRUCT)):
             regions.outermost = regions.builder
         try:
             inner = self._values.like(entering, params)
@@ -236,20 +236,9 @@ class _Inside(NamedTuple):
     ends: bool
 
 
-class _CellReference:
-    """The host of a cell's symbol; it does not keep the cell alive."""
-
-    def __init__(self, reference: Callable[[], Cell | None]):
-        self._reference = reference
-
-    @property
-    def cell(self) -> Cell:
-        return living(self._reference)
-
-
-def _hooks_text(cell: Cell, kind: str) -> str:
+def _hooks_text(cell: Cell, slot: str) -> str:
     assert cell._hooks is not None
-    return ", ".join(described(hook.function) for hook in getattr(cell._hooks, kind).registered())
+    return ", ".join(map(described, cell._hooks.functions(slot)))
 
 
 def _hint(title: str) -> str:

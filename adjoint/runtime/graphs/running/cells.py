@@ -17,8 +17,9 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule
 from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Deviation, Entered, InlineHooks, Run, Step
-from adjoint.runtime.graphs.graph import CellSite, Graph, Slots
-from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
+from adjoint.runtime.graphs.graph import CellSite, Graph, with_nodes
+from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, CallArguments, ForwardKind, GradientKind, fire_always
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import Recorder
 from adjoint.runtime.tensor.structure import items, leaves
@@ -76,9 +77,13 @@ class GraphCell:
         self.outputs, self.residuals = results[:count], results[count:]
         self.taken = [atom.type for atom in bound.node.operands]
         self.given = [value.type for value in bound.node.results[:count]]
-        pattern = site.pattern
-        self.late = Slots(not pattern.forward_pre, not pattern.forward, not (pattern.backward_pre or pattern.forward) and site.recorded)
+        nodes = with_nodes(site.pattern)
+        self.late = Slots(**{kind.slot: not getattr(nodes, kind.slot) and (site.recorded or isinstance(kind, ForwardKind))
+                             for kind in (*BEFORE_CONSTRUCT, *AFTER_CONSTRUCT)})
         """The kinds of hooks that have no nodes of their own, and therefore run here."""
+        first = next((i for i, kind in enumerate(AFTER_CONSTRUCT) if getattr(nodes, kind.slot)), len(AFTER_CONSTRUCT))
+        self._beyond = frozenset(kind.slot for kind in AFTER_CONSTRUCT[first:])
+        """The kinds of hooks that run after others which have a node, and so cannot run here."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         """Run the call of the cell and return the results of the node."""
@@ -143,54 +148,58 @@ class GraphCell:
             self._always(cell, tensors)
 
     # -- hooks that were added after the graph was made -------------------------------------------------------------------
-    def forward_pre(self, cell: Cell, given: _Given) -> _Given:
+    def before(self, kind: ForwardKind, cell: Cell, given: _Given) -> _Given:
         tensors, values, run = given
-        entry = run.next_inline("forward_pre")
+        entry = run.next_inline(kind.slot)
         if entry is not None:
             return entry, values, run
-        if not self._has_hooks(cell, "forward_pre") or run.replaying:
+        if run.replaying:
+            return given
+        if not self._has_hooks(cell, kind.slot):
+            if kind is not BEFORE_CONSTRUCT[-1]:
+                self._keep(run, kind.slot, tensors)  # a graph that goes on has a node for them if it has one for hooks nearer to construct
             return given
         if self.site.nested:
             # The hooks see tensors that do not cross the cell's boundary, so they need a node of their own.
-            raise Deviation(self.node, None, "forward_pre")
-        called = called_at(self.recorded_at, fire_forward_pre, cell, self.site.arguments(tensors))
+            raise Deviation(self.node, None, kind.slot)
+        called: CallArguments = called_at(self.recorded_at, kind.fire, cell, self.site.arguments(tensors))
         tensors = inputs(*called, self.site.ruled)
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), called)
-        self._keep(run, "forward_pre", tensors if fits else leaves(called, Tensor))
+        self._keep(run, kind.slot, tensors if fits else leaves(called, Tensor))
         if not fits:
-            raise Deviation(self.node, called, "forward_pre")
+            raise Deviation(self.node, called, kind.slot)
         return tensors, values, run
 
-    def forward(self, cell: Cell, given: _Given, output: _Made) -> _Made:
+    def after(self, kind: ForwardKind, cell: Cell, given: _Given, output: _Made) -> _Made:
         results, run, hooked = output
-        entry = run.next_inline("forward")
+        entry = run.next_inline(kind.slot)
         if entry is not None:
             return entry, run, hooked
-        if not hooked or not self._has_hooks(cell, "forward") or run.replaying:
+        if not hooked or not self._has_hooks(cell, kind.slot) or run.replaying:
             return output
-        if self.site.nested:
-            raise Deviation(self.node, None, "forward")
-        found = called_at(self.recorded_at, fire_forward, cell, self.site.arguments(given[0]), self.site.output(results))
+        if self.site.nested or kind.slot in self._beyond:
+            raise Deviation(self.node, None, kind.slot)
+        found = called_at(self.recorded_at, kind.fire, cell, self.site.arguments(given[0]), self.site.output(results))
         tensors = outputs(found, self.site.ruled)
         fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), found)
-        self._keep(run, "forward", tensors if fits else leaves(found, Tensor))
+        self._keep(run, kind.slot, tensors if fits else leaves(found, Tensor))
         if not fits:
-            raise Deviation(self.node, found, "forward")
+            raise Deviation(self.node, found, kind.slot)
         return tensors, run, hooked
 
-    def backward_pre(self, cell: Cell, output: _Made) -> _Made:
+    def gradients(self, kind: GradientKind, cell: Cell, output: _Made) -> _Made:
         results, run, hooked = output
         if run.tape is None:
             return output
-        entry = run.next_inline("backward_pre")
+        entry = run.next_inline(kind.slot)
         if entry is not None:
             return entry, run, hooked
-        if not hooked or not self._has_hooks(cell, "backward_pre") or run.replaying:
+        if not hooked or not self._has_hooks(cell, kind.slot) or run.replaying:
             return output
         run.tape.site = self.recorded_at
-        behind = run.tape.outputs(cell, results)
+        behind = run.tape.outputs(kind, cell, results)
         run.tape.site = None
-        self._keep(run, "backward_pre", behind)
+        self._keep(run, kind.slot, behind)
         return behind, run, hooked
 
     def failed(self, cell: Cell, given: _Given, raised: Exception) -> None:

@@ -53,7 +53,8 @@ def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
             hooks = _attached(graph.hosts[op.symbol])  # the same in all runs: no run can remove them
             return {op.symbol: lambda: hooks}
         case Outputs():
-            return {op.symbol: functools.partial(_call, graph.hosts[op.symbol], 0, len(node.results))}
+            host = graph.hosts[op.symbol]
+            return {op.symbol: lambda: CellCall(host.cell, outputs=(True,) * len(node.results), kind=host.kind)}
         case Cell():
             outputs = len(node.results) - op.residuals
             made: dict[str, Callable[[], Any]] = {}

@@ -121,10 +121,10 @@ def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
         given = [values[i] for i in operands]
         tape = run.tape
         if tape is not None:
-            cell = hosts[symbol].cell
-            if cell._hooks is not None and cell._hooks.backward_pre:
+            host = hosts[symbol]
+            if host.filled:
                 tape.site = site
-                given = tape.outputs(cell, given)
+                given = tape.outputs(host.kind, host.cell, given)
                 tape.site = None
         values[results.start : results.stop] = given
 

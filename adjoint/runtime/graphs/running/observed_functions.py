@@ -33,7 +33,6 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.graphs.graph import CellSite, Graph, site_key
 from adjoint.runtime.graphs.running.optimised import faster, reason
 from adjoint.runtime.graphs.running.user_code import returning, returns_anything
-from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -203,7 +202,7 @@ def _observing(graph: Graph, again: bool) -> Observing | str:
     function = replace(graph.function, body=rewriter.body(body))
     read = dict.fromkeys(node.op.symbol for node in before if isinstance(node.op, Read))
     made = replace(graph, module=graph.module.with_function(function), sites=rewriter.sites)
-    pre = frozenset(node.op.symbol for node in steps if isinstance(node.op, Outputs) and _has_pre_hooks(graph, node.op))
+    pre = frozenset(node.op.symbol for node in steps if isinstance(node.op, Outputs) and graph.hosts[node.op.symbol].filled)
     sites = tuple(site for site in graph.sites.values() if any(site.pattern))
     return Observing(made, known, results, gradient is not None, tuple(read), pre, repeatable, sites)
 
@@ -259,12 +258,6 @@ def _returns_the_last(node: Node) -> bool:
     return all(isinstance(atom, Value) for atom in given) and [atom.type for atom in given] == [value.type for value in node.results]
 
 
-def _has_pre_hooks(graph: Graph, op: Outputs) -> bool:
-    """Return True if a cell has backward pre hooks now."""
-    hooks: CellHooks | None = graph.hosts[op.symbol].cell._hooks
-    return hooks is not None and bool(hooks.backward_pre)
-
-
 class _Observing(Rewriter):
     """Copies a function so that its hooks only look at their operands."""
 
@@ -277,7 +270,7 @@ class _Observing(Rewriter):
             operands = [became(atom, known) for atom in node.operands]
             b.emit_node(Observe(node.op.symbol), operands)
             return operands[len(operands) - len(node.results) :]
-        if isinstance(node.op, Outputs) and not _has_pre_hooks(self._graph, node.op):
+        if isinstance(node.op, Outputs) and not self._graph.hosts[node.op.symbol].filled:
             return [became(atom, known) for atom in node.operands]  # the node was there for hooks that forward hooks may add
         if isinstance(node.op, CellOp) and (site := self._graph.site(node)) is not None:
             made = self.copy(b, node, known)
@@ -375,7 +368,7 @@ class _Tape:
                 self._region(body, last)
                 self._renamed(node.results, body.results, recorded)
             case Outputs():
-                self._renamed(node.results, node.operands, self._recording and _has_pre_hooks(self._graph, op))
+                self._renamed(node.results, node.operands, self._recording and self._graph.hosts[op.symbol].filled)
             case Attach():
                 self._attached.add(self._object(node.operands[0]))
             case RegionOp():

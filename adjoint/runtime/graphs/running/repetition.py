@@ -29,7 +29,7 @@ from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Answers", "Repetition", "answer_of", "answering", "drawing", "repeated"]
+__all__ = ["Answers", "Repetition", "answer_of", "answering", "drawing", "makers_of_repetition", "repeated"]
 
 Answers = dict[Hashable, list[list[Any]]]
 """The answers of cells' hooks in the backward passes of a run, in order, by kind of hook and cell: the memory of the gradients."""
@@ -87,9 +87,14 @@ def repeated(graph: Graph, found: Observing) -> BoundPlan:
 
     found  the facts about its hooks
     """
-    makers = {**makers_of(graph, {}), **cell_makers(graph, CellAsItWas), **gradient_makers(graph.state, _answered), Draw: _drawn,
-              Outputs: functools.partial(_outputs, graph, found), Apply: functools.partial(_hooks, graph, found)}
+    makers = {**makers_of(graph, {}), **makers_of_repetition(graph, found)}
     return BoundPlan(functools.partial(plan_of, graph), makers, graph.state, explanations=graph.hosts)
+
+
+def makers_of_repetition(graph: Graph, found: Observing) -> dict[type[Op], Maker]:
+    """Return the makers of the steps that take their results from the run that is repeated, instead of computing them again."""
+    return {**cell_makers(graph, CellAsItWas), **gradient_makers(graph.state, _answered), Draw: _drawn,
+            Outputs: functools.partial(_outputs, graph, found), Apply: functools.partial(_hooks, graph, found)}
 
 
 # -- forward hooks and random numbers ---------------------------------------------------------------------------------------
@@ -118,14 +123,14 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step of backward pre hooks; it does nothing if there were none."""
+    """Return the step of hooks on the gradients of a cell's result; it does nothing if there were none."""
     operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
 
     def outputs(values: list[Any], run: Run) -> None:
         given: Sequence[Tensor] = [values[i] for i in operands]
         if run.tape is not None and symbol in found.pre:
             run.tape.site = site
-            given = run.tape.outputs(hosts[symbol].cell, given)
+            given = run.tape.outputs(hosts[symbol].kind, hosts[symbol].cell, given)
             run.tape.site = None
         values[results.start : results.stop] = given
 
@@ -157,8 +162,8 @@ def _drawn(bound: Bound) -> Step:
 
 # -- backward hooks ---------------------------------------------------------------------------------------------------------
 def answer_of(op: Op, called: Any) -> Hashable:
-    """Return the key under which the answers of a cell's backward hooks, or of its backward pre hooks, are kept."""
-    return type(op), id(called.cell)
+    """Return the key under which the answers of a cell's hooks on gradients are kept."""
+    return type(op), called.kind, id(called.cell)
 
 
 def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:

@@ -20,11 +20,12 @@ from adjoint.passes.optimising import parameters_among
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
-from adjoint.runtime.graphs.graph import Graph, Slots
+from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.observed_runs import Observed, RecordableRun, observed
 from adjoint.runtime.graphs.running.optimised import faster
 from adjoint.runtime.graphs.running.user_code import returns_anything, runs_user_code
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["HeadAndTail", "head_and_tail"]
@@ -70,7 +71,7 @@ class HeadAndTail:
             assert isinstance(begun, RecordableRun)
             return self._run_observed(begun, log)
         between = self._head.run_fitting(arguments, run)
-        if run.replaying or not self._is_as_it_was(between) or not last.fits(between):
+        if run.replaying or not self.is_as_it_was(between) or not last.fits(between):
             return self._tail.run_fitting(between, run)
         if isinstance(last, Observed):
             return last.run(between, log)
@@ -82,7 +83,7 @@ class HeadAndTail:
         between, last, rest = begun.run(), self._last, list[Any]()
         if between is None:
             return None
-        if self._is_as_it_was(between) and last.fits(between):
+        if self.is_as_it_was(between) and last.fits(between):
             if not isinstance(last, Observed):
                 begun.forget()
                 return last.run_fitting(between, Run(None))
@@ -97,7 +98,7 @@ class HeadAndTail:
         log += [*begun.again(), *rest]
         return None
 
-    def _is_as_it_was(self, between: Sequence[Tensor]) -> bool:
+    def is_as_it_was(self, between: Sequence[Tensor]) -> bool:
         """Return True if the user's code has changed nothing that the tail was made for.
 
         between  the values that the tail takes
