@@ -16,7 +16,6 @@ from cffi import FFI
 from op_cases import Case
 
 import adjoint as ms
-from adjoint.codegen import recipes
 from adjoint.codegen.c_print import INDEPENDENT
 from adjoint.codegen.emit import KernelText, lower, shown
 from adjoint.codegen.recipes import form_of, recorded, resized
@@ -38,6 +37,7 @@ from adjoint.passes import fuse
 from adjoint.passes.fuse import fused
 from adjoint.runtime.memory.machine import array_of, machine, memory_of
 from adjoint.runtime.memory.op_plans import plan_for
+from tests.seams import plant
 
 Array = Any
 
@@ -467,7 +467,7 @@ def test_a_wrong_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_rows(*together.body.nodes)
     arrays = inputs(plain, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(recipes, "_families", Table("recipes of this test", Budget()))
+        plant(patch, "recipes", lambda families: Table("recipes of this test", Budget()))
         patch.setattr(fused_rows, "collapsed", lambda shape, strides: ([19], [[0]]))
         wrong = computed(together, arrays)
     assert wrong != computed(plain, arrays)

@@ -21,7 +21,7 @@ from adjoint.ir.kernel.sizes import SizeRecord, Sizing
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type, tensor
 
-__all__ = ["Recipe", "form_of", "kernel_of", "plain_kernel_of", "recorded", "resized"]
+__all__ = ["Recipe", "families", "form_of", "kernel_of", "plain_kernel_of", "recorded", "resized"]
 
 MOST: Final = 16
 """Recipes that are kept for a form, the last used first."""
@@ -157,16 +157,17 @@ class _Family:
         return None
 
 
-_families: Table[Hashable, _Family] = Table("recipes")
+families: Table[Hashable, _Family] = Table("recipes")
+"""The recipes of each form of an op."""
 
 
 def kernel_of(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> KernelText:
     """Return what `emit.lower` returns, by a recipe if there is one."""
     form, sizes = form_of(op, operands, results)
     key = form, plain_work
-    family = _families.find(key)
+    family = families.find(key)
     if family is None:
-        _families.keep(key, _Family())
+        families.keep(key, _Family())
         return lower(op, operands, results, plain_work=plain_work)
     kernel = family.find(sizes)
     if kernel is not None:

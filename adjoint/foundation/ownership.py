@@ -16,7 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from sys import getrefcount
 
-__all__ = ["OF_ATTRIBUTE", "OF_VARIABLE", "measured"]
+__all__ = ["OF_ATTRIBUTE", "OF_VARIABLE", "holders", "measured"]
+
+holders = getrefcount
+"""Counts the references to an object; the written code of graphs calls it by this name."""
 
 _RUNS = 200
 """The number of calls of the measuring code: Python specialises it after some tens."""

@@ -47,7 +47,7 @@ from adjoint.ir.types import TensorType
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
 
-__all__ = ["Fuse", "fused", "is_written_out"]
+__all__ = ["Fuse", "Stretch", "fused", "is_written_out"]
 
 _COST = 128
 """The limit for the cost of one kernel's nodes for an element, in additions of float32."""
@@ -82,7 +82,7 @@ def _region(region: Region, accept: Accept) -> Region:
     begin = 0
     for end in range(len(nodes) + 1):
         if end == len(nodes) or not _movable(nodes[end]):
-            out += _Stretch(nodes[begin:end], begin, users, accept).fused() if end - begin > 1 else nodes[begin:end]
+            out += Stretch(nodes[begin:end], begin, users, accept).fused() if end - begin > 1 else nodes[begin:end]
             out += nodes[end : end + 1]
             begin = end + 1
     same = len(out) == len(region.nodes) and all(a is b for a, b in zip(out, region.nodes, strict=True))
@@ -119,7 +119,7 @@ def _movable(node: Node) -> bool:
     return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
 
 
-class _Stretch:
+class Stretch:
     """A sequence of nodes without regions, and without effects other than on state.  Nodes are identified by their indices.
 
     maker   for each value, the node that computes it
@@ -285,7 +285,7 @@ class _Grouping:
     made     for each group, its fused node; None for a group with less than two live nodes
     """
 
-    def __init__(self, stretch: _Stretch, groups: list[list[int]]):
+    def __init__(self, stretch: Stretch, groups: list[list[int]]):
         self.stretch, self.groups = stretch, groups
         self.group_of = {i: number for number, group in enumerate(groups) for i in group}
         self.members = [self._with_cheap(group) for group in groups]

@@ -1,15 +1,15 @@
 """The function that a graph runs while no tape records: the result of the passes that make it fast, if it computes the same as eager mode.
 
 Values stay the same to the bit, and effects stay in their order.  These passes run last: a gradient of their result would be summed in
-another order.
+another order.  Which passes are tried, and under which conditions, is in the tables at the end.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.build import Builder
@@ -20,9 +20,10 @@ from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.state import Read
 from adjoint.passes.inline import inlined
 from adjoint.passes.order import calls_alike, reads_survive, sums_alike
-from adjoint.passes.schedule import UNRECORDED, WITHOUT_ALGEBRA
+from adjoint.passes.schedule import UNRECORDED, WITHOUT_ALGEBRA, Schedule
 
-__all__ = ["optimised_alike", "parameters_among", "why_not_alike"]
+__all__ = ["ATTEMPTS", "CONDITIONS", "CONDITIONS_AFTERWARDS", "Condition", "optimised_alike", "parameters_among", "why_not_alike"]
+
 
 def optimised_alike(function: Function, module: Module) -> Function | None:
     """Return a function of a module after the passes of `UNRECORDED`, if eager mode gives the same bits, errors and new tensors; else None.
@@ -49,21 +50,19 @@ def why_not_alike(function: Function, module: Module) -> str:
 
 def _optimised_alike(function: Function, module: Module) -> Function | str:
     flat = inlined(function, module)
-    if not sums_alike(flat):
-        return "a gradient would be summed in another order than in eager mode"
-    if not calls_alike(flat):
-        return "a hook or a 'bprop' would be called on a path where eager mode does not call it"
+    for condition in CONDITIONS.values():
+        if not condition.holds(flat):
+            return condition.otherwise
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     choices = _choices(flat)
-    for schedule in (UNRECORDED, WITHOUT_ALGEBRA) if choices is not None else (WITHOUT_ALGEBRA,):
+    for schedule in ATTEMPTS if choices is not None else ATTEMPTS[1:]:
         try:
             made = schedule.run(whole).functions[function.symbol]
         except CompileError as mistake:
             return f"it takes a gradient that cannot be taken: {mistake.diagnostic.label or mistake.diagnostic.title}"
-        if not reads_survive(made):
-            return "a parameter is written while its old value is needed"
-        if not _shows_alike(flat, made):
-            return "Python would be given an argument in place of a new tensor"
+        for condition in CONDITIONS_AFTERWARDS.values():
+            if not condition.holds(flat, made):
+                return condition.otherwise
         made = _with_new_results(flat, made)
         if choices is None or ((found := _choices(made)) is not None and all(map(_alike, choices, found))):
             return made
@@ -239,3 +238,31 @@ class _Tensors:
             else:
                 found.add(self._named.get(at, at))
         return found
+
+
+# -- what is tried, and when it is taken ------------------------------------------------------------------------------------
+class Condition(NamedTuple):
+    """A condition of the optimised function.
+
+    holds      the question
+    otherwise  why there is no such function where the answer is no
+    """
+
+    holds: Callable[..., bool]
+    otherwise: str
+
+
+ATTEMPTS: tuple[Schedule, ...] = (UNRECORDED, WITHOUT_ALGEBRA)
+"""The passes, in the order in which they are tried.  The first ones are left out where choices are too many to be listed."""
+
+CONDITIONS: dict[str, Condition] = {
+    "sums": Condition(sums_alike, "a gradient would be summed in another order than in eager mode"),
+    "calls": Condition(calls_alike, "a hook or a 'bprop' would be called on a path where eager mode does not call it"),
+}
+"""Conditions of the function before any pass but with its calls inlined: `holds(flat)`."""
+
+CONDITIONS_AFTERWARDS: dict[str, Condition] = {
+    "reads": Condition(lambda flat, made: reads_survive(made), "a parameter is written while its old value is needed"),
+    "arguments": Condition(_shows_alike, "Python would be given an argument in place of a new tensor"),
+}
+"""Conditions of the function after the passes: `holds(flat, made)`."""

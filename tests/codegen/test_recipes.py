@@ -85,7 +85,7 @@ def test_a_batch_of_another_size_needs_no_lowering(name: str, monkeypatch: pytes
         lowered.append(op)
         return lower(op, *args, **named)
 
-    monkeypatch.setattr(recipes, "_families", Table("recipes of this test", Budget()))
+    monkeypatch.setattr(recipes, "families", Table("recipes of this test", Budget()))
     monkeypatch.setattr(recipes, "lower", counted)
     attributes, shapes = BATCHES[name]
     op = registry()[name](**attributes)
@@ -98,7 +98,7 @@ def test_a_batch_of_another_size_needs_no_lowering(name: str, monkeypatch: pytes
 
 def test_forms_that_differ_in_little_have_recipes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """In numbers that Python calls equal, in the dtype of an operand, in that of a result, and in whether the kernel is plain."""
-    monkeypatch.setattr(recipes, "_families", Table("recipes of this test", Budget()))
+    monkeypatch.setattr(recipes, "families", Table("recipes of this test", Budget()))
     numbers = (0.0, -0.0, 0, False)
     ops = [(registry()["one_hot"](depth=3, axis=1, to=to, on=on, off=0.0), dtype)
            for on in numbers for to in (F32, F64) for dtype in (I32, I64)]

@@ -18,9 +18,10 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.runtime.execution import bound_plan, tiers
-from adjoint.runtime.graphs.running import cells, observed_hooks, observed_runs, repetition
-from adjoint.runtime.graphs.running.observed_functions import places_of
+from adjoint.runtime.graphs.running import observed_hooks, observed_runs
+from adjoint.runtime.graphs.running.cells import cell_makers
 from tests.hook_events import recorded
+from tests.seams import plant
 
 X, LABELS = Tensor(np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)), Tensor(np.array([0, 2, 1, 2], np.int32))
 RUNS, CHANGING = 6, (2, 4)
@@ -332,38 +333,44 @@ def test_hooks_that_seldom_change_something_do_not_cost_the_whole_form(monkeypat
     assert departures(monkeypatch, "new values") == [i not in CHANGING for i in range(RUNS)]
 
 
+def planting(seam: str, change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda patch: plant(patch, seam, change)
+
+
+def as_it_is_by_now(repeat: Any) -> Callable[..., None]:
+    """A run is repeated with arguments and parameters as they are by then."""
+    return lambda self, run, before: self.of.again(self.arguments, run)
+
+
 MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "late hooks are not noticed": ("a backward pre hook", lambda patch: patch.setattr(
-        observed_runs.RecordableRun, "is_as_it_was", lambda self: self._again is None)),
-    "what is before a late hook runs it": ("a forward pre hook before", lambda patch: patch.setattr(
-        repetition, "CellAsItWas", cells.GraphCell)),
-    "a late backward hook of an earlier call runs": ("a backward hook before", lambda patch: patch.setattr(
-        observed_runs.CellCall, "latest", property(lambda self: None, lambda self, latest: None))),
-    "tensors that hooks have kept are others": ("a sum of what was kept", lambda patch: patch.setattr(
-        repetition.Repetition, "same", lambda self, shown, recorded: None)),
-    "what hooks wait on is read as it is by now": ("a hook of the step's argument", lambda patch: patch.setattr(
-        observed_runs.ObservedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
-    "what a hook returns is taken to be what it was given": ("new values", lambda patch: patch.setattr(
-        observed_runs.ObservedRun, "depart", lambda self, returned: None)),
+    "late hooks are not noticed": ("a backward pre hook", planting(
+        "run is as it was", lambda of: lambda self: self._again is None)),
+    "what is before a late hook runs it": ("a forward pre hook before", planting(
+        "steps of a repetition", lambda makers: lambda graph, found: {**makers(graph, found), **cell_makers(graph)})),
+    "a late backward hook of an earlier call runs": ("a backward hook before", planting(
+        "hooks of a call", lambda latest: property(lambda self: None, lambda self, latest: None))),
+    "tensors that hooks have kept are others": ("a sum of what was kept", planting(
+        "kept tensors", lambda same: lambda self, shown, recorded: None)),
+    "what hooks wait on is read as it is by now": ("a hook of the step's argument", planting("repeated run", as_it_is_by_now)),
+    "what a hook returns is taken to be what it was given": ("new values", planting(
+        "departure", lambda depart: lambda self, returned: None)),
 }
 
 
 MISTAKES_WITHOUT_GRADIENTS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "writes are not noticed": ("an earlier value is written", "act", lambda patch: patch.setattr(
-        observed_runs.UnrecordedRun, "is_as_it_was", lambda self: True)),
-    "tensors that hooks have kept are others": ("the argument is written", "extra", lambda patch: patch.setattr(
-        repetition.Repetition, "shown_in", lambda self, entry: entry)),
-    "arguments are read as they are by now": ("the step's argument is written", "act", lambda patch: patch.setattr(
-        observed_runs.UnrecordedRun, "_repeat", lambda self, run, before: self.of.again(self.arguments, run))),
-    "the result is another object": ("numbers", "act", lambda patch: patch.setattr(
-        observed_runs, "places_of", lambda found, arguments: replace(places_of(found, arguments), results=()))),
+    "writes are not noticed": ("an earlier value is written", "act", planting(
+        "unrecorded run is as it was", lambda of: lambda self: True)),
+    "tensors that hooks have kept are others": ("the argument is written", "extra", planting(
+        "kept tensors in a log", lambda shown_in: lambda self, entry: entry)),
+    "arguments are read as they are by now": ("the step's argument is written", "act", planting("repeated run", as_it_is_by_now)),
+    "the result is another object": ("numbers", "act", planting(
+        "places of values", lambda places_of: lambda found, arguments: replace(places_of(found, arguments), results=()))),
 }
 
 
 def without(condition: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what plants that functions do not look at one condition after a hook."""
-    write = observed_hooks.Look.write
-    return lambda patch: patch.setattr(observed_hooks.Look, "write", lambda self, text: [
+    return planting("conditions of a call", lambda write: lambda self, text: [
         re.sub(condition, "True", line) if line.startswith("if not ") else line for line in write(self, text)])
 
 
@@ -377,24 +384,24 @@ MISTAKES_IN_FUNCTIONS: dict[str, tuple[str, str, Callable[[pytest.MonkeyPatch], 
 
 @pytest.mark.parametrize("mistake", MISTAKES_WITHOUT_GRADIENTS)
 def test_planted_mistakes_are_noticed_where_no_gradient_is_taken(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    change, place, plant = MISTAKES_WITHOUT_GRADIENTS[mistake]
+    change, place, planted = MISTAKES_WITHOUT_GRADIENTS[mistake]
     with pytest.raises((AssertionError, InternalError)):
-        same(CHANGES[change], place, lambda: plant(monkeypatch), Running)
+        same(CHANGES[change], place, lambda: planted(monkeypatch), Running)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES_IN_FUNCTIONS)
 def test_planted_mistakes_are_noticed_in_calls_by_one_function(monkeypatch: pytest.MonkeyPatch, at_once: list[Any], mistake: str) -> None:
-    change, place, plant = MISTAKES_IN_FUNCTIONS[mistake]
+    change, place, planted = MISTAKES_IN_FUNCTIONS[mistake]
     with pytest.raises((AssertionError, InternalError)):
-        same(CHANGES[change], place, lambda: plant(monkeypatch), Called)
+        same(CHANGES[change], place, lambda: planted(monkeypatch), Called)
     assert any(at_once)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_planted_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    change, plant = MISTAKES[mistake]
+    change, planted = MISTAKES[mistake]
     with pytest.raises((AssertionError, InternalError)):
-        same(CHANGES[change], "act", lambda: plant(monkeypatch))
+        same(CHANGES[change], "act", lambda: planted(monkeypatch))
 
 
 class Picking(nn.Cell):

@@ -11,11 +11,14 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.foundation.diagnostics import InternalError
+from adjoint.ir.ops.random import Draw
 from adjoint.runtime.execution.bound_plan import computing
-from adjoint.runtime.graphs.running import gradients, observed_runs, repetition, two_parts
+from adjoint.runtime.graphs.running import observed_runs, repetition, two_parts
+from adjoint.runtime.graphs.running.gradients import gradient_makers
 from adjoint.runtime.tensor.random_keys import next_key
 from tests.hook_events import recorded
 from tests.hooks.training import LABELS, Layers, X, eager
+from tests.seams import plant
 
 RUNS, CHANGING = 6, (2, 4)
 
@@ -126,8 +129,8 @@ def test_a_step_is_that_of_eager_mode(step: str, place: str) -> None:
 
 def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, again = list[bool](), list[bool]()
-    original, repeated = two_parts.HeadAndTail._is_as_it_was, observed_runs.RecordableRun.again
-    monkeypatch.setattr(two_parts.HeadAndTail, "_is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
+    original, repeated = two_parts.HeadAndTail.is_as_it_was, observed_runs.RecordableRun.again
+    monkeypatch.setattr(two_parts.HeadAndTail, "is_as_it_was", lambda self, between: whole.append(original(self, between)) or whole[-1])
     monkeypatch.setattr(observed_runs.RecordableRun, "again", lambda self: again.append(True) or repeated(self))
     log_of(ms.jit, "one after the other", "first backward", CHANGES["a forward hook"])
     assert whole[:3] == [True, True, False]
@@ -135,16 +138,17 @@ def test_both_parts_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "random numbers are drawn again": lambda patch: patch.setattr(
-        repetition, "_drawn", lambda bound: computing(lambda: (next_key(),), bound)),
-    "changes are not noticed": lambda patch: patch.setattr(two_parts.HeadAndTail, "_is_as_it_was", lambda self, between: True),
-    "weights are not as they were when the head is repeated": lambda patch: patch.setattr(observed_runs, "_set", lambda tensors: None),
-    "backward hooks are called again": lambda patch: patch.setattr(
-        repetition, "_answered", lambda run, *given: gradients._of_the_path(run, *given)),
+    "random numbers are drawn again": lambda patch: plant(patch, "steps of a repetition", lambda makers: lambda graph, found: {
+        **makers(graph, found), Draw: lambda bound: computing(lambda: (next_key(),), bound)}),
+    "changes are not noticed": lambda patch: plant(patch, "tail is as it was", lambda of: lambda self, between: True),
+    "weights are not as they were when the head is repeated": lambda patch: plant(
+        patch, "repeated run", lambda repeat: lambda self, run, before: repeat(self, run, ())),
+    "backward hooks are called again": lambda patch: plant(patch, "steps of a repetition", lambda makers: lambda graph, found: {
+        **makers(graph, found), **gradient_makers(graph.state)}),
     "hooks have other answers": lambda patch: (
-        patch.setattr(repetition, "answer_of", lambda op, called: 0),
+        plant(patch, "answers of hooks", lambda answer_of: lambda op, called: 0),
         patch.setattr(repetition, "deque", lambda found: collections.deque(reversed(found))))[0],
-    "the head is left out": lambda patch: patch.setattr(observed_runs.RecordableRun, "again", lambda self: []),
+    "the head is left out": lambda patch: plant(patch, "log of a head", lambda again: lambda self: []),
 }
 
 

@@ -20,7 +20,7 @@ from adjoint.ir.types import StackType, TensorType
 from adjoint.runtime.execution.carrying import carried_by, entries_of, mentioned, passed, roots_of, turn_of
 from adjoint.runtime.execution.written_in_loops import copied_reads
 
-__all__ = ["ALIGNMENT", "aligned", "with_arenas"]
+__all__ = ["ALIGNMENT", "Arena", "aligned", "with_arenas"]
 
 ALIGNMENT = 64
 """Buffers begin at multiples of this number of bytes, as blocks of memory do."""
@@ -95,7 +95,7 @@ class _Layout:
             if isinstance(entry, (Access, PythonAccess)):
                 # A value that state holds, before or after, has memory of its own.
                 outside.update(whole.get(slot, slot) for slot in (*entry.operands, *entry.results))
-        arena = _Arena()
+        arena = Arena()
         dying: dict[int, list[int]] = {}
         entries = list(piece.entries)
         for index, entry in enumerate(piece.entries):
@@ -114,7 +114,7 @@ class _Layout:
         used.update(slot for entry in piece.entries for slot in entry.operands)
         return Straight(tuple(entries), arena.nbytes, frozenset(kept))
 
-    def nested(self, entry: Nested, arena: _Arena) -> Nested:
+    def nested(self, entry: Nested, arena: Arena) -> Nested:
         """Return nested control flow with its buffers; its regions are also laid out as blocks, since Python may run them."""
         found = _NestedLayout(self.nbytes, self.is_stack, arena, copied_reads(entry.control) if entry.writes else set())
         found.control(entry.control, outermost=True)
@@ -135,7 +135,7 @@ class _NestedLayout:
     copied  the slots of reads of state that are copied
     """
 
-    def __init__(self, nbytes: Callable[[int], int], is_stack: Callable[[int], bool], arena: _Arena, copied: Set[int]):
+    def __init__(self, nbytes: Callable[[int], int], is_stack: Callable[[int], bool], arena: Arena, copied: Set[int]):
         self.nbytes, self.is_stack, self.arena, self.copied = nbytes, is_stack, arena, copied
         self.offsets: dict[int, int] = {}
         self.spares: dict[int, int] = {}
@@ -185,7 +185,7 @@ class _NestedLayout:
             self.arena.give_back(self.offsets[slot], self.nbytes(slot))
 
 
-class _Arena:
+class Arena:
     """The layout of a block of memory, parts of which are taken and given back.
 
     nbytes  the size to which it has grown

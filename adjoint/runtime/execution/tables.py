@@ -17,11 +17,10 @@ without a list of values.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from adjoint.foundation import collector
+from adjoint.foundation import collector, ownership
 from adjoint.foundation.ownership import OF_ATTRIBUTE, OF_VARIABLE
 from adjoint.ir.core import tensor_type
 from adjoint.ir.ops.check import Check
@@ -145,7 +144,7 @@ class PieceTable:
         self.after: list[str] = []
         self.numbers = PythonNumbers(self.made)
         if piece.entries != piece.launches:
-            self.made |= {"state": state, "Deviation": Deviation, "holders": sys.getrefcount, "wrap": wrap}
+            self.made |= {"state": state, "Deviation": Deviation, "holders": ownership.holders, "wrap": wrap}
 
     @collector.paused(lasting=False)
     def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:

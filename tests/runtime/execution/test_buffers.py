@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.execution import buffers
 from adjoint.runtime.execution.planning import planned
 from tests.runtime.graphs_by_hand import T, function, made, same
+from tests.seams import plant
 
 CHAIN = "func @f(x: f32[40]) -> f32[40] {{\n{}\n return v{}\n}}".format(
     "\n".join(f" v{i}: f32[40] = sin({f'v{i - 1}' if i else 'x'})" for i in range(9)), 8)
@@ -86,13 +89,15 @@ def test_values_needed_at_the_same_time_share_no_bytes(text: str) -> None:
 
 def test_a_buffer_that_is_freed_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above can fail."""
-    take = buffers._Arena.take
 
-    def forgetful(self: buffers._Arena, nbytes: int) -> int:
-        self.give_back(0, buffers.aligned(1))
-        return take(self, nbytes)
+    def forgetting(take: Callable[..., int]) -> Callable[..., int]:
+        def forgetful(self: buffers.Arena, nbytes: int) -> int:
+            self.give_back(0, buffers.aligned(1))
+            return take(self, nbytes)
 
-    monkeypatch.setattr(buffers._Arena, "take", forgetful)
+        return forgetful
+
+    plant(monkeypatch, "part of an arena", forgetting)
     with pytest.raises(AssertionError):
         check_apart(plan(SIZES))
 

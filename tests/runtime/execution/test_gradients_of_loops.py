@@ -19,12 +19,12 @@ from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.ir.core import walk
 from adjoint.ir.ops.control import Gradient
 from adjoint.ir.plan import Plan, Straight
-from adjoint.passes import optimising
 from adjoint.runtime.execution import bound_plan, launches, stacks
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.running.optimised import quiet_plan
 from adjoint.runtime.memory.machine import machine
 from tests.runtime.graphs_by_hand import N, T, function, made, same
+from tests.seams import plant
 
 RNG = np.random.default_rng(0)
 X, W = T(0.3, -1.2, 2.0), T(0.5, 1.5, -0.7)
@@ -177,7 +177,7 @@ def test_other_sums_are_not_expanded(function: Callable[..., Any], monkeypatch: 
     """With the mistake planted that they are, bits are others."""
     asked = question(function)
     assert not is_expanded(plan_of(asked, X, W, n(3)))
-    monkeypatch.setattr(optimising, "sums_alike", lambda function: True)
+    plant(monkeypatch, "condition on sums", lambda condition: condition._replace(holds=lambda flat: True))
     assert is_expanded(plan_of(asked, X, W, n(3)))
     inputs = [T(*RNG.standard_normal(3)) for _ in range(20)]
     compiled = jit(asked)

@@ -16,12 +16,10 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.codegen import recipes
 from adjoint.codegen.workshop import CompilerFailure
 from adjoint.foundation.budget import Budget, Table
 from adjoint.ir.core import Node, walk
 from adjoint.ir.ops import loops
-from adjoint.ir.ops.arithmetic import Mul, Sub
 from adjoint.ir.ops.fused import Fused, FusedKernel
 from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
@@ -30,6 +28,7 @@ from adjoint.runtime.execution import bound_plan, tiers
 from adjoint.runtime.inspection import stages
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
+from tests.seams import plant
 
 pytestmark = [pytest.mark.skipif(machine().kernels is None, reason="without a compiler nothing is fused"),
               pytest.mark.usefixtures("without_fusion")]
@@ -420,12 +419,12 @@ def bits_of_floats(value: Any) -> Any:
 
 def wrong_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operands of `sub` change places where it is fused."""
-    monkeypatch.setattr(Sub, "scalar", lambda self, k, x, y: y - x)
+    plant(monkeypatch, "C of sub", lambda scalar: lambda self, k, x, y: y - x)
 
 
 def contracted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product is not rounded before it is added to."""
-    monkeypatch.setattr(Mul, "scalar", lambda self, k, x, y: k.call("fma", x, y, 1e-6))
+    plant(monkeypatch, "C of mul", lambda scalar: lambda self, k, x, y: k.call("fma", x, y, 1e-6))
 
 
 def not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,18 +434,20 @@ def not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def result_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fused node yields its values in another order."""
-    of = FusedKernel.of
 
-    def reversed_results(region: Any) -> FusedKernel:
-        made = of(region)
-        return FusedKernel(made.operands, made.steps, made.results[::-1])
+    def reversing(of: Callable[[Any], FusedKernel]) -> Callable[[Any], FusedKernel]:
+        def reversed_results(region: Any) -> FusedKernel:
+            made = of(region)
+            return FusedKernel(made.operands, made.steps, made.results[::-1])
 
-    monkeypatch.setattr(FusedKernel, "of", staticmethod(reversed_results))
+        return reversed_results
+
+    plant(monkeypatch, "fused kernel", reversing)
 
 
 def one_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group may reach over a node that uses what it computes and that it uses."""
-    monkeypatch.setattr(fuse._Stretch, "levels", lambda self: [0] * len(self.nodes))
+    plant(monkeypatch, "levels of nodes", lambda levels: lambda self: [0] * len(self.nodes))
 
 
 def always_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,8 +464,8 @@ _PLANTED: list[Callable[[pytest.MonkeyPatch], None]] = [
 ]
 
 
-@pytest.mark.parametrize("plant", _PLANTED)
-def test_a_mistake_is_seen(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mistake", _PLANTED)
+def test_a_mistake_is_seen(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of this file finds wrong fusions."""
 
     def function(x: Tensor, y: Tensor, row: Tensor) -> tuple[Tensor, ...]:
@@ -472,17 +473,18 @@ def test_a_mistake_is_seen(plant: Callable[[pytest.MonkeyPatch], None], monkeypa
         b = ops.softmax(a) * a - y
         return b * a - x, a * a - y, (ops.softmax(b) + row).sum()
 
-    rows = 10 + _PLANTED.index(plant)  # plans of one shape are shared
+    rows = 10 + _PLANTED.index(mistake)  # plans of one shape are shared
     given = [x.astype(ms.float16) for x in (*tensors(2, rows, 33), *tensors(1, 33))]
     expected = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))
     ms.set_context(background_compile="wait")
-    monkeypatch.setattr(recipes, "_families", Table("recipes of this test", Budget()))  # no mistake hides in them, and none stays there
-    plant(monkeypatch)
+    # No mistake hides in recipes, and none stays there.
+    plant(monkeypatch, "recipes", lambda families: Table("recipes of this test", Budget()))
+    mistake(monkeypatch)
     try:
         found = bits(ms.jit(lambda x, y, row: function(x, y, row))(*given))
     except Exception:
         return
-    assert (found == expected) == (plant is nothing)
+    assert (found == expected) == (mistake is nothing)
 
 
 # What can go wrong ------------------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class ObservedRun(Run):
         """Return a repetition that ends at the last hook."""
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
-    def _repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
+    def repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
         """Repeat this run with tensors from outside as they were.
 
         before  the tensors that may have changed, with their types and memory at that time
@@ -261,7 +261,7 @@ class RecordableRun(ObservedRun):
     def again(self) -> list[Any]:
         """Return the log of a finished run, as if it had gone along the path."""
         log: list[Any] = []
-        self._repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
+        self.repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
         return log
 
     def forget(self) -> None:
@@ -309,7 +309,7 @@ class RecordableRun(ObservedRun):
         if self._again is None:
             run = self._until_here()
             try:
-                self._repeat(run, [(x, x.type, memory) for x, memory in zip(self.watched, self.memories, strict=True)])
+                self.repeat(run, [(x, x.type, memory) for x, memory in zip(self.watched, self.memories, strict=True)])
             except Deviation as deviation:
                 tape = run.left
                 assert tape is not None
@@ -382,7 +382,7 @@ class UnrecordedRun(ObservedRun):
         shown = [(x, type_) for x, type_ in zip(self.objects, of.types, strict=True) if x is not None]
         before = [*((x, x.type) for x in of.watched), *shown]
         try:
-            self._repeat(run, [(x, type_, memory) for (x, type_), memory in zip(before, self.memories, strict=True)])
+            self.repeat(run, [(x, type_, memory) for (x, type_), memory in zip(before, self.memories, strict=True)])
         except Deviation as deviation:
             self.log[begin:] = [run.shown_in(entry) for entry in unfolded(self.log[begin:])]
             return deviation
