@@ -7,11 +7,13 @@ from adjoint.foundation.diagnostics import missing_name
 from adjoint.nn import (
     activation,
     attention,
+    combined,
     container,
     convolution,
     dropout,
     dynamic_lr,
     embedding,
+    images,
     learning_rate_schedule,
     linear,
     loss,
@@ -29,12 +31,14 @@ from adjoint.nn import (
 )
 from adjoint.nn.activation import *  # noqa: F403
 from adjoint.nn.attention import *  # noqa: F403
+from adjoint.nn.combined import *  # noqa: F403
 from adjoint.nn.container import *  # noqa: F403
 from adjoint.nn.convolution import *  # noqa: F403
 from adjoint.nn.dropout import *  # noqa: F403
 from adjoint.nn.dynamic_lr import *  # noqa: F403
 from adjoint.nn.embedding import *  # noqa: F403
 from adjoint.nn.grad_reducer import DistributedGradReducer
+from adjoint.nn.images import *  # noqa: F403
 from adjoint.nn.learning_rate_schedule import *  # noqa: F403
 from adjoint.nn.linear import *  # noqa: F403
 from adjoint.nn.loss import *  # noqa: F403
@@ -54,11 +58,13 @@ from adjoint.runtime.cells.cell import Cell
 __all__ = ["Cell", "DistributedGradReducer"]
 __all__ += activation.__all__
 __all__ += attention.__all__
+__all__ += combined.__all__
 __all__ += container.__all__
 __all__ += convolution.__all__
 __all__ += dropout.__all__
 __all__ += dynamic_lr.__all__
 __all__ += embedding.__all__
+__all__ += images.__all__
 __all__ += learning_rate_schedule.__all__
 __all__ += linear.__all__
 __all__ += loss.__all__
@@ -75,7 +81,6 @@ __all__ += resizing.__all__
 __all__ += wrap.__all__
 
 INSTEAD = {
-    "ForwardValueAndGrad": "`ms.value_and_grad`",
     "AdamW": "`nn.AdamWeightDecay`",
 }
 """What to write instead of layers of MindSpore's that are missing here."""

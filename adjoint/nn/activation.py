@@ -6,14 +6,14 @@ from typing import Any
 
 from adjoint.ir.types import F32
 from adjoint.nn.checks import floating, integer, number, positive
-from adjoint.ops import activations, arithmetic, creation
+from adjoint.ops import activations, arithmetic, creation, random_numbers
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin",
+    "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin",
     "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
 ]
 
@@ -41,6 +41,19 @@ class LeakyReLU(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return activations.leaky_relu(x, self.alpha)
+
+
+class RReLU(Cell):
+    """x where x > 0, else x times a random slope from `lower` to `upper`, another one for each element and call."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3):
+        super().__init__()
+        self.lower, self.upper = number(self, "lower", lower), number(self, "upper", upper)
+        if not self.lower <= self.upper:
+            raise ValueError(f"For 'RReLU', the argument 'upper' must be at least 'lower', {lower}, but got {upper}.")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return random_numbers.rrelu(floating(self, "x", x), self.lower, self.upper)
 
 
 class PReLU(Cell):
@@ -296,7 +309,7 @@ _ACTIVATIONS: dict[str, type[Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "leakyrelu": LeakyReLU, "elu": ELU, "sigmoid": Sigmoid, "silu": SiLU, "softplus": Softplus,
     "tanh": Tanh, "gelu": GELU, "softmax": Softmax, "logsoftmax": LogSoftmax, "prelu": PReLU, "hswish": HSwish, "hsigmoid": HSigmoid,
     "softmin": Softmin, "softsign": Softsign, "logsigmoid": LogSigmoid, "softshrink": SoftShrink, "hshrink": HShrink, "mish": Mish,
-    "softmax2d": Softmax2d, "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "fast_gelu": FastGelu,
+    "softmax2d": Softmax2d, "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "fast_gelu": FastGelu, "rrelu": RReLU,
 }
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellList", "SequentialCell"]
+__all__ = ["CellDict", "CellList", "SequentialCell"]
 
 
 def _prefix(cells: Mapping[str, Cell]) -> tuple[str, int]:
@@ -41,12 +41,8 @@ def _renumber(cell: Cell, prefix: str, parts: int, key: str) -> None:
         parameter.name = ".".join([f"{prefix}{key}", *parameter.name.split(".")[parts + 1 :]])
 
 
-class _Numbered(Cell):
-    """Cells by position; they are attributes named "0", "1", ..."""
-
-    def __init__(self, *args: Any, auto_prefix: bool = True):
-        super().__init__(auto_prefix=auto_prefix)
-        self._add(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
+class _Container(Cell):
+    """Cells under keys, which are names of attributes."""
 
     def _check(self, cell: Any) -> Cell:
         if not isinstance(cell, Cell):
@@ -69,6 +65,17 @@ class _Numbered(Cell):
             self._adopt_cell(key, cell)
         epoch.move(self)
 
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+class _Numbered(_Container):
+    """Cells by position; they are attributes named "0", "1", ..."""
+
+    def __init__(self, *args: Any, auto_prefix: bool = True):
+        super().__init__(auto_prefix=auto_prefix)
+        self._add(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
+
     def _add(self, cells: Iterable[Any]) -> None:
         """Append cells."""
         cells = [self._check(cell) for cell in cells]
@@ -88,9 +95,6 @@ class _Numbered(Cell):
         if not -count <= index < count:
             raise IndexError(f"For '{type(self).__name__}', the index must be in [{-count}, {count}), but got {index}.")
         return list(self._cells)[index]
-
-    def __len__(self) -> int:
-        return len(self._cells)
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(list(self._cells.values()))
@@ -185,3 +189,86 @@ class CellList(_Numbered):
 
     def construct(self, *inputs: Any) -> Any:
         raise NotImplementedError("A CellList is not called: call the cells in it.")
+
+
+class CellDict(_Container):
+    """A dict of cells, to be indexed by their keys and iterated over, not called.
+
+    The cells may be given as a mapping, or as pairs of key and cell.  A key is a str without "." that is no attribute of a Cell.
+    """
+
+    def __init__(self, *args: Any, auto_prefix: bool = True):
+        super().__init__(auto_prefix=auto_prefix)
+        if len(args) > 1:
+            raise TypeError(f"For 'CellDict', the cells must be one mapping or one iterable of pairs, but got {len(args)} arguments.")
+        if args:
+            self.update(args[0])
+
+    def _key(self, key: Any) -> str:
+        if not isinstance(key, str):
+            raise TypeError(f"For 'CellDict', the argument 'key' must be a str, but got {key!r} of type {type(key).__name__}.")
+        if not key or "." in key:
+            raise KeyError(f"For 'CellDict', the argument 'key' must not be empty nor contain '.', but got {key!r}.")
+        if key not in self._cells and hasattr(self, key):
+            raise KeyError(f"For 'CellDict', the argument 'key' must not be the name of an attribute of a Cell, but got {key!r}.")
+        return key
+
+    def __getitem__(self, key: str) -> Cell:
+        return self._cells[key]
+
+    def __setitem__(self, key: str, cell: Cell) -> None:
+        if isinstance(self._check(cell), (CellDict, CellList, SequentialCell)):
+            raise TypeError(f"For 'CellDict', an item must not be a CellDict, CellList or SequentialCell, "
+                            f"but got a {type(cell).__name__}.")
+        self._hold(self._key(key), cell, _prefix(self._cells)[0])
+
+    def __delitem__(self, key: str) -> None:
+        self._cells[key]
+        self._arrange({other: cell for other, cell in self._cells.items() if other != key})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._cells))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._cells
+
+    def clear(self) -> None:
+        """Remove all cells."""
+        self._arrange({})
+
+    def pop(self, key: str) -> Cell:
+        """Remove the cell under a key, and return it."""
+        cell = self._cells[key]
+        del self[key]
+        return cell
+
+    def keys(self) -> KeysView[str]:
+        """Return the keys."""
+        return self._cells.keys()
+
+    def values(self) -> ValuesView[Cell]:
+        """Return the cells."""
+        return self._cells.values()
+
+    def items(self) -> ItemsView[str, Cell]:
+        """Return the pairs of key and cell."""
+        return self._cells.items()
+
+    def update(self, cells: Any) -> None:
+        """Add the cells of a mapping, of another CellDict, or of pairs of key and cell; those under equal keys are replaced."""
+        if isinstance(cells, (Mapping, CellDict)):
+            cells = cells.items()
+        if not isinstance(cells, Iterable) or isinstance(cells, Tensor):
+            raise TypeError(f"For 'CellDict', 'update' takes a mapping or pairs of key and cell, but got {cells!r} "
+                            f"of type {type(cells).__name__}.")
+        for number, pair in enumerate(cells):
+            if not isinstance(pair, Iterable):
+                raise TypeError(f"For 'CellDict', 'update' takes pairs of key and cell, but item {number} is {pair!r} "
+                                f"of type {type(pair).__name__}.")
+            items = tuple(pair)
+            if len(items) != 2:
+                raise ValueError(f"For 'CellDict', 'update' takes pairs of key and cell, but item {number} has {len(items)} parts.")
+            self[items[0]] = items[1]
+
+    def construct(self, *inputs: Any) -> Any:
+        raise NotImplementedError("For 'CellDict', there is no call: call the cells in it.")

@@ -169,6 +169,11 @@ class _Sequences(_Convolution):
         side = integer(self, "padding", padding)
         if side < 0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'padding' must not be negative, but got {padding!r}.")
+        if isinstance(weight_init, Tensor):
+            if weight_init.ndim != 3:
+                raise ValueError(f"For '{type(self).__name__}', the argument 'weight_init' must have 3 dimensions, but got shape "
+                                 f"{weight_init.shape}.")
+            weight_init = reshape(weight_init, (*weight_init.shape[:2], 1, weight_init.shape[2]))
         super().__init__(
             in_channels, out_channels, (1, positive(self, "kernel_size", kernel_size)), (1, positive(self, "stride", stride)), pad_mode,
             (0, 0, side, side), (0, 0, side, side), (1, positive(self, "dilation", dilation)), group, has_bias, weight_init, bias_init,
@@ -183,13 +188,16 @@ class _Sequences(_Convolution):
 
 
 class Conv1d(_Sequences):
-    """Cross-correlation of [n, c, l] with a weight [out, in / group, 1, k]; sizes are ints, the rest is as for `Conv2d`."""
+    """Cross-correlation of [n, c, l] with a weight [out, in / group, 1, k]; sizes are ints, the rest is as for `Conv2d`.
+
+    A Tensor for `weight_init` is [out, in / group, k].
+    """
 
 
 class Conv1dTranspose(_Sequences):
     """The transpose of `Conv1d`: of [n, c, l] with a weight [in, out / group, 1, k].
 
-    Sizes are ints, the rest is as for `Conv2dTranspose`.
+    Sizes are ints, the rest is as for `Conv2dTranspose`.  A Tensor for `weight_init` is [in, out / group, k].
     """
 
     transposed = True

@@ -17,7 +17,7 @@ from adjoint.runtime.tensor.initializer import Uniform
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor, initializer
 
-__all__ = ["Dense", "Flatten", "MatMul"]
+__all__ = ["BiDense", "Dense", "Flatten", "MatMul", "Unflatten"]
 
 
 class Dense(Cell):
@@ -68,6 +68,45 @@ def first_values(layer: str, argument: str, init: Any, shape: tuple[int, ...], d
         raise kind(f"For '{layer}', the argument '{argument}' does not fit: {wrong}") from None
 
 
+class BiDense(Cell):
+    """x1^T W x2 + b over the last axes of both operands; W [out, in1, in2], b [out].
+
+    in1_channels, in2_channels, out_channels  sizes of the last axes before and after
+    weight_init, bias_init                    as for `initializer`; default uniform in +-1/sqrt(in1)
+    """
+
+    def __init__(
+        self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
+        has_bias: bool = True, dtype: DType = F32,
+    ):
+        super().__init__()
+        self.in1_channels, self.in2_channels = positive(self, "in1_channels", in1_channels), positive(self, "in2_channels", in2_channels)
+        self.out_channels, self.has_bias = positive(self, "out_channels", out_channels), boolean(self, "has_bias", has_bias)
+        default, shape = Uniform(1 / math.sqrt(in1_channels)), (self.out_channels, self.in1_channels, self.in2_channels)
+        self.weight = Parameter(first_values("BiDense", "weight_init", weight_init, shape, dtype, default), name="weight")
+        self.bias = None
+        if has_bias:
+            self.bias = Parameter(first_values("BiDense", "bias_init", bias_init, shape[:1], dtype, default), name="bias")
+
+    def construct(self, input1: Tensor, input2: Tensor) -> Tensor:
+        for argument, x, size in (("input1", input1, self.in1_channels), ("input2", input2, self.in2_channels)):
+            if not tensor_argument(self, argument, x).ndim or x.shape[-1] != size:
+                raise ValueError(f"For 'BiDense', the last dimension of '{argument}' must be {size}, but got shape {x.shape}.")
+        before = input1.shape[:-1]
+        if before != input2.shape[:-1]:
+            raise ValueError("For 'BiDense', the arguments 'input1' and 'input2' must have the same dimensions but the last, "
+                             f"but got shapes {input1.shape} and {input2.shape}.")
+        rows = linear.matmul(shapes.reshape(input1, (-1, self.in1_channels)),
+                             shapes.reshape(shapes.transpose(self.weight, (1, 2, 0)), (self.in1_channels, -1)))
+        pairs = shapes.reshape(rows, (-1, self.in2_channels, self.out_channels))
+        y = (pairs * shapes.reshape(input2, (-1, self.in2_channels, 1))).sum(1)
+        return shapes.reshape(y if self.bias is None else linear.bias_add(y, self.bias), (*before, self.out_channels))
+
+    def extend_repr(self) -> str:
+        text = f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}"
+        return f"{text}, has_bias={self.has_bias}" if self.has_bias else text
+
+
 class MatMul(Cell):
     """The matrix product as a layer; two vectors give a 0-d tensor.
 
@@ -92,3 +131,23 @@ class Flatten(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return shapes.joined("Flatten", tensor_argument(self, "x", x), self.start_dim, self.end_dim)
+
+
+class Unflatten(Cell):
+    """Splits one axis into several of these sizes, of which one may be -1."""
+
+    def __init__(self, axis: int, unflattened_size: tuple[int, ...] | list[int]):
+        super().__init__()
+        self.axis = integer(self, "axis", axis)
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(f"For 'Unflatten', the argument 'unflattened_size' must be a tuple or a list of ints, but got "
+                            f"{unflattened_size!r} of type {type(unflattened_size).__name__}.")
+        self.unflattened_size = tuple(integer(self, "unflattened_size", size) for size in unflattened_size)
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        shape = tensor_argument(self, "input_x", input_x).shape
+        if not -len(shape) <= self.axis < len(shape):
+            raise ValueError(f"For 'Unflatten', the argument 'axis' must be in [{-len(shape)}, {len(shape)}) for a Tensor of shape "
+                             f"{shape}, but got {self.axis}.")
+        after = shape[self.axis + 1 :] if self.axis != -1 else ()
+        return shapes.reshape(input_x, (*shape[: self.axis], *self.unflattened_size, *after))

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from adjoint.ir.types import F32, I32
-from adjoint.nn.checks import boolean, floating, number, tensor_argument
+from adjoint.ir.types import BOOL, F32, I32
+from adjoint.nn.checks import boolean, floating, number, positive_number, tensor_argument
 from adjoint.ops import reduction, special
 from adjoint.ops.arguments import check_memory, sizes_argument
 from adjoint.ops.generated import digamma, igamma, lgamma
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["DiGamma", "IGamma", "LBeta", "LGamma", "Norm", "Range"]
+__all__ = ["DiGamma", "IGamma", "L1Regularizer", "LBeta", "LGamma", "Norm", "Range", "ReduceLogSumExp"]
 
 
 class Norm(Cell):
@@ -33,6 +33,34 @@ class Norm(Cell):
 
     def extend_repr(self) -> str:
         return f"axis={self.axis}, keep_dims={self.keep_dims}"
+
+
+class ReduceLogSumExp(Cell):
+    """log(sum(exp(x))) over axes, without overflow.
+
+    axis  an int or several; (): all
+    """
+
+    def __init__(self, axis: int | tuple[int, ...] | list[int], keep_dims: bool = False):
+        super().__init__()
+        sizes_argument("ReduceLogSumExp", "axis", axis, least=None)
+        self.axis, self.keep_dims = axis, boolean(self, "keep_dims", keep_dims)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return reduction.logsumexp(floating(self, "x", x), self.axis, self.keep_dims)
+
+
+class L1Regularizer(Cell):
+    """scale * sum(|weights|)."""
+
+    def __init__(self, scale: float):
+        super().__init__()
+        self.scale = Tensor(positive_number(self, "scale", scale), F32)
+
+    def construct(self, weights: Tensor) -> Tensor:
+        if tensor_argument(self, "weights", weights).dtype is BOOL:
+            raise TypeError("For 'L1Regularizer', the argument 'weights' must be a Tensor of numbers, but got Bool.")
+        return self.scale * weights.abs().sum()
 
 
 class Range(Cell):

@@ -15,7 +15,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
-    "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
 ]
 
 
@@ -207,6 +207,31 @@ class AvgPool3d(_Pool3d):
         volume, batched = pooling.volumes("AvgPool3d", x)
         y = pooling.averaged_volumes(volume, *self._windows(volume), self.ceil_mode, self.count_include_pad, self.divisor_override)
         return pooling.unbatched(y, batched)
+
+
+# Powers -------------------------------------------------------------------------------------------------------------
+
+
+class _Powers(Cell):
+    """Roots of sums of powers; the arguments are checked when the layer is called."""
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+
+class LPPool1d(_Powers):
+    """(sum x**p)**(1/p) with p = `norm_type` of each window of [n, c, l] or [c, l]; `stride` is the size of the window by default."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return pooling.lp_pool1d(tensor_argument(self, "x", x), self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_Powers):
+    """(sum x**p)**(1/p) with p = `norm_type` of each window of [n, c, h, w] or [c, h, w]; `stride` is the size of the window by default."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return pooling.lp_pool2d(tensor_argument(self, "x", x), self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 # Parts --------------------------------------------------------------------------------------------------------------

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from types import FunctionType, MethodType
 from typing import Any
 
 from adjoint.ir.types import F32
-from adjoint.nn.checks import boolean, number
+from adjoint.nn.checks import boolean, cell_argument, number, positive, tensor_argument
 from adjoint.nn.grad_reducer import DistributedGradReducer, broadcast_parameters
 from adjoint.nn.optim import Optimizer
 from adjoint.ops.arithmetic import identity
+from adjoint.ops.state import assign
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import cast_floats
 from adjoint.runtime.gradients.grad import GradOperation, differentiate, full
 from adjoint.runtime.process.parallel_context import get_auto_parallel_context, is_data_parallel, parameters_are_broadcast
-from adjoint.runtime.tensor.parameter import ParameterTuple
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
-__all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+__all__ = [
+    "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "TrainOneStepCell", "WithEvalCell",
+    "WithLossCell",
+]
 
 
 def _callable(owner: str, **given: Any) -> None:
@@ -107,3 +112,104 @@ class TrainOneStepCell(Cell):
 
     def _sens_like(self, loss: Any) -> list[Tensor]:
         return [full(constant(self.sens, x.dtype), x.type) for x in leaves(loss, Tensor)]
+
+
+class ForwardValueAndGrad(Cell):
+    """(result, gradients) of a network or function, which runs once.
+
+    weights      the parameters of `get_by_list`
+    get_all      gradients of all arguments, as a tuple; else of the first one
+    get_by_list  gradients of the parameters instead; with `get_all` both, (arguments, parameters)
+    sens_param   the last argument is what the gradient of the result begins with; default 1
+    """
+
+    def __init__(
+        self, network: Any, weights: Any = None, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False,
+    ):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, (Cell, FunctionType, MethodType)):
+            raise TypeError(f"For 'ForwardValueAndGrad', the argument 'network' must be a Cell or a function, but got {network!r} "
+                            f"of type {type(network).__name__}.")
+        self.get_all, self.get_by_list = boolean(self, "get_all", get_all), boolean(self, "get_by_list", get_by_list)
+        self.sens_param = boolean(self, "sens_param", sens_param)
+        if not isinstance(weights, (tuple, list)) and (get_by_list or weights is not None):
+            raise TypeError("For 'ForwardValueAndGrad', the argument 'weights' must be Parameters in a tuple or list, as 'get_by_list' "
+                            f"needs them, but got {weights!r} of type {type(weights).__name__}.")
+        self.network = network
+        self.weights = ParameterTuple(weights) if get_by_list else ()
+
+    def construct(self, *inputs: Any) -> Any:
+        sens, inputs = (inputs[-1], inputs[:-1]) if self.sens_param else (None, inputs)
+        if self.get_all:
+            positions = tuple(i for i, value in enumerate(inputs) if isinstance(value, Tensor))
+        else:
+            positions = () if self.get_by_list else (0,)
+        if not inputs and positions:
+            raise ValueError("For 'ForwardValueAndGrad', the gradient of the first argument is taken, but there is none"
+                             f"{' before that for sens_param' if self.sens_param else ''}.")
+        result, of_inputs, of_weights = differentiate(self.network, inputs, {}, positions, self.weights, sens)
+        gradients = tuple(of_inputs) if self.get_all or self.get_by_list else of_inputs[0]
+        if self.get_by_list:
+            gradients = (gradients, tuple(of_weights)) if self.get_all else tuple(of_weights)
+        return result, gradients
+
+
+def _part(owner: Cell, inputs: tuple[Tensor, ...], i: int, count: int) -> tuple[Tensor, ...]:
+    """Return part `i` of `count` of each input along its first axis."""
+    parts = ()
+    for x in inputs:
+        size = x.shape[0] if tensor_argument(owner, "inputs", x).ndim else 1
+        if size % count or not x.ndim:
+            raise ValueError(f"For '{type(owner).__name__}', the first dimension of each of the 'inputs' must be divisible by {count}, "
+                             f"but got shape {x.shape}.")
+        parts += (x[size // count * i : size // count * (i + 1)],)
+    return parts
+
+
+class GradAccumulationCell(Cell):
+    """The sum of a network's results for `micro_size` parts of a batch, so that gradients of the parts are added.
+
+    Needs less memory where the network is called with fewer samples at a time.  The first axis of each input is split.
+    """
+
+    def __init__(self, network: Cell, micro_size: int):
+        super().__init__(auto_prefix=False)
+        self.network, self.micro_size = cell_argument(self, "network", network), positive(self, "micro_size", micro_size)
+
+    def construct(self, *inputs: Any) -> Any:
+        total = self.network(*_part(self, inputs, 0, self.micro_size))
+        for i in range(1, self.micro_size):
+            total = total + self.network(*_part(self, inputs, i, self.micro_size))
+        return total
+
+
+class MicroBatchInterleaved(Cell):
+    """The sum of a network's results for `interleave_num` parts of a batch.
+
+    MindSpore computes one part while devices exchange another; on the CPU it is as `GradAccumulationCell`.
+    """
+
+    def __init__(self, network: Cell, interleave_num: int = 2):
+        super().__init__(auto_prefix=False)
+        self.network, self.interleave_num = cell_argument(self, "network", network), positive(self, "interleave_num", interleave_num)
+
+    def construct(self, *inputs: Any) -> Any:
+        total = 0.0
+        for i in range(self.interleave_num):
+            total = total + self.network(*_part(self, inputs, i, self.interleave_num))
+        return total
+
+
+class ParameterUpdate(Cell):
+    """Writes what it is called with to a parameter, and returns it."""
+
+    def __init__(self, param: Parameter):
+        super().__init__(auto_prefix=False)
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'ParameterUpdate', the argument 'param' must be a Parameter, but got {param!r} "
+                            f"of type {type(param).__name__}.")
+        self._param = param
+
+    def construct(self, x: Tensor) -> Tensor:
+        assign(self._param, tensor_argument(self, "x", x))
+        return x

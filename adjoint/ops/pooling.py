@@ -232,7 +232,11 @@ def _roots_of_sums(op: str, x: Tensor, norm_type: Any, kernel: Any, stride: Any,
     power = real(op, "norm_type", norm_type)
     if not power:
         raise wrong(op, "norm_type", "a number other than 0", norm_type)
-    sums = pooled(op, AvgPool, pow(x, power), kernel, stride, ((0, 0), (0, 0)), flag(op, "ceil_mode", ceil_mode), False, 1)
+    powers, sides = pow(x, power), ((0, 0), (0, 0))
+    if flag(op, "ceil_mode", ceil_mode):  # as in MindSpore, the mean of a window that is cut off counts for a whole one
+        sums = pooled(op, AvgPool, powers, kernel, stride, sides, True, False) * float(math.prod(kernel))
+    else:
+        sums = pooled(op, AvgPool, powers, kernel, stride, sides, False, False, 1)
     return sums if power == 1 else flat_power(sums, 1.0 / power)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 os.environ.setdefault("GLOG_v", "3")
 
 import mindspore as ms
+import record_cells
 import record_copying
 import record_errors
 import record_everyday
@@ -41,6 +42,7 @@ RECORDERS = {
     "gradients": record_gradients.record,
     "repr": record_repr.record,
     "errors": record_errors.record,
+    "cells": record_cells.record,
     "layers": record_layers.record,
     "losses": record_losses.record,
     "matrices": record_matrices.record,

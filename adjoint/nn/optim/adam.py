@@ -15,7 +15,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor, constant, update
 
-__all__ = ["Adam", "AdamWeightDecay"]
+__all__ = ["Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 
 _MUL = Mul()
 
@@ -64,6 +64,24 @@ class Adam(Optimizer):
         update(op, states, *states, gradient, learning_rate,
                constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), as_dtype(self.beta1_power, dtype),
                as_dtype(self.beta2_power, dtype), weight_decay, self._scale(dtype))
+
+
+class _PlainAdam(Adam):
+    """Adam without its variants of later versions."""
+
+    def __init__(
+        self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
+    ):
+        super().__init__(params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale)
+
+
+class LazyAdam(_PlainAdam):
+    """Adam; MindSpore updates only the rows of which a sparse gradient has any, and no gradient is sparse here."""
+
+
+class AdamOffload(_PlainAdam):
+    """Adam; MindSpore computes its step on the CPU, where all is computed here."""
 
 
 class AdamWeightDecay(Optimizer):
