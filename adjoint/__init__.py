@@ -120,12 +120,12 @@ _save_graphs()
 
 
 _TRAINING = (
-    "Accuracy", "BackupAndRestore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "ContinueRun",
-    "CosineSimilarity", "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "History",
-    "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "Metric", "Model",
-    "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall", "ReduceLROnPlateau", "RunContext", "RunState", "SummaryCollector",
-    "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network",
-    "get_metric_fn", "names", "rearrange_inputs",
+    "Accuracy", "BackupAndRestore", "BleuScore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric",
+    "ContinueRun", "CosineSimilarity", "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager",
+    "HausdorffDistance", "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
+    "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall", "ReduceLROnPlateau",
+    "RootMeanSquareDistance", "RunContext", "RunState", "SummaryCollector", "TimeMonitor", "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "log": "adjoint.log", "mint": "adjoint.mint", "numpy": "adjoint.numpy", "train": "adjoint.train",

@@ -87,8 +87,9 @@ INSTEAD = {
 
 
 LOADED_WHEN_USED = dict.fromkeys(
-    ("Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric",
-     "Perplexity", "Precision", "ROC", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
+    ("Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta",
+     "HausdorffDistance", "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Perplexity", "Precision", "ROC", "Recall",
+     "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
      "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics")
 """Metrics, which are also available here: their module is loaded at first use."""
 

@@ -6,24 +6,27 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.train.metrics.accuracy import Accuracy, Top1CategoricalAccuracy, Top5CategoricalAccuracy, TopKCategoricalAccuracy
+from adjoint.train.metrics.bleu import BleuScore
 from adjoint.train.metrics.confusion_matrix import ConfusionMatrix, ConfusionMatrixMetric
 from adjoint.train.metrics.error import MAE, MSE, Loss, Perplexity
 from adjoint.train.metrics.metric import Metric, rearrange_inputs
 from adjoint.train.metrics.precision import F1, Fbeta, Precision, Recall
 from adjoint.train.metrics.roc import ROC, auc
 from adjoint.train.metrics.similarity import CosineSimilarity, Dice
+from adjoint.train.metrics.surfaces import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
 
 __all__ = [
-    "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric",
-    "Perplexity", "Precision", "ROC", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
-    "get_metric_fn", "names", "rearrange_inputs",
+    "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "HausdorffDistance",
+    "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Perplexity", "Precision", "ROC", "Recall", "RootMeanSquareDistance",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "names", "rearrange_inputs",
 ]
 
 _METRICS: dict[str, Callable[..., Any]] = {
-    "F1": F1, "acc": Accuracy, "accuracy": Accuracy, "auc": auc, "confusion_matrix": ConfusionMatrix,
-    "confusion_matrix_metric": ConfusionMatrixMetric, "cosine_similarity": CosineSimilarity, "dice": Dice, "loss": Loss, "mae": MAE,
-    "mse": MSE, "perplexity": Perplexity, "precision": Precision, "recall": Recall, "roc": ROC, "top_1_accuracy": Top1CategoricalAccuracy,
-    "top_5_accuracy": Top5CategoricalAccuracy, "topk": TopKCategoricalAccuracy,
+    "F1": F1, "acc": Accuracy, "accuracy": Accuracy, "auc": auc, "bleu_score": BleuScore, "confusion_matrix": ConfusionMatrix,
+    "confusion_matrix_metric": ConfusionMatrixMetric, "cosine_similarity": CosineSimilarity, "dice": Dice,
+    "hausdorff_distance": HausdorffDistance, "loss": Loss, "mae": MAE, "mean_surface_distance": MeanSurfaceDistance, "mse": MSE,
+    "perplexity": Perplexity, "precision": Precision, "recall": Recall, "roc": ROC, "root_mean_square_distance": RootMeanSquareDistance,
+    "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "topk": TopKCategoricalAccuracy,
 }
 
 
