@@ -346,7 +346,7 @@ net.add_flags(own=True); net.apply(hook); net.insert_child_to_cell('own', nn.ReL
 net.get_parameters(); net.parameters_and_names(); net.parameters_dict(); net.trainable_params(); net.untrainable_params()
 net.cells_and_names(); net.register_backward_hook(hook); net.register_backward_pre_hook(hook); net.register_forward_hook(hook)
 net.register_forward_pre_hook(hook); net.set_grad(); net.set_train(); net.set_inputs(x); net.set_jit_config(ms.JitConfig())
-net.to_float(ms.float16); net.update_parameters_name('own'); net.init_parameters_data()
+net.get_sub_cell(''); net.to_float(ms.float16); net.update_parameters_name('own'); net.init_parameters_data()
 """
 
 CALLS = {

@@ -298,6 +298,19 @@ class Cell(CellValues):
         for name, child in self._cells.items():
             yield from child.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
+    def get_sub_cell(self, target: str) -> Cell:
+        """Return the cell at a path such as "block.0.conv", this cell for ""; AttributeError if there is none."""
+        if not isinstance(target, str):
+            raise AttributeError(f"For 'get_sub_cell', the argument 'target' must be a str, but got {target!r} of type "
+                                 f"{type(target).__name__}.")
+        found: Any = self
+        for name in target.split(".") if target else ():
+            holder, found = found, getattr(found, name, None)
+            if not isinstance(found, Cell):
+                raise AttributeError(f"For 'get_sub_cell', the argument 'target' must be the path of a Cell, but got {target!r}: "
+                                     f"{name!r} of {type(holder).__name__} is {'absent' if found is None else 'no Cell'}.")
+        return found
+
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Cell."""
         if not isinstance(child_name, str):

@@ -306,3 +306,13 @@ def test_a_name_used_twice() -> None:
     b.name = "other"
     assert [p.name for p in ParameterTuple(iter([a, b]))] == ["w", "other"]
     assert len(nn.SGD([a, b]).parameters) == 2
+
+
+def test_a_cell_is_found_by_its_path() -> None:
+    """As in MindSpore 2.10.0, where all mistakes are an AttributeError."""
+    inner = nn.Dense(2, 2)
+    net = nn.SequentialCell(nn.SequentialCell(inner, nn.ReLU()))
+    assert net.get_sub_cell("0.0") is inner and net.get_sub_cell("0") is net[0] and net.get_sub_cell("") is net
+    for path, said in (("1", "'1' of SequentialCell is absent"), ("0.0.weight", "'weight' of Dense is no Cell"), (3, "must be a str")):
+        with pytest.raises(AttributeError, match=said):
+            net.get_sub_cell(path)  # type: ignore[arg-type]
