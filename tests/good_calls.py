@@ -245,6 +245,11 @@ ops.ApplyAdaMax()(parameter, kept, second, 0.9, 0.1, 0.9, 0.99, 0.1, row)
 ops.ApplyAdamWithAmsgradV2()(parameter, kept, second, third, 0.9, 0.99, 0.1, 0.9, 0.99, 0.1, row)
 ops.ApplyRMSProp()(parameter, kept, second, 0.1, row, 0.9, 0.5, 0.1)
 ops.ApplyCenteredRMSProp()(parameter, kept, second, third, row, 0.1, 0.9, 0.5, 0.1)
+ops.ApplyAdadelta()(parameter, kept, second, 0.1, 0.9, 0.1, row); ops.ApplyAdagradV2(0.1)(parameter, kept, 0.1, row)
+ops.ApplyAdagradDA()(parameter, kept, second, row, 0.1, 0.1, 0.1, 2); ops.ApplyAddSign()(parameter, kept, 0.1, 1.0, 0.9, 0.9, row)
+ops.ApplyPowerSign()(parameter, kept, 0.1, 2.0, 0.9, 0.9, row); ops.ApplyProximalAdagrad()(parameter, kept, 0.1, 0.1, 0.1, row)
+ops.ApplyProximalGradientDescent()(parameter, 0.1, 0.1, 0.1, row); ops.SparseApplyAdagradV2(0.1, 0.1)(parameter, kept, row[:2], classes)
+ops.SparseApplyFtrl(0.1, 0.1, 0.1, -0.5)(parameter, kept, second, row[:2], classes)
 """
 
 LAYERS = """

@@ -57,7 +57,7 @@ RELATIVE: dict[str, float] = {
     "matmul": 32.0, "outer_product": 0.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
     "ftrl_update": 8.0, "polygamma": 16.0, "zeta": 32.0, "zeta_derivative": 512.0, "log_beta": 32.0, "igamma": 32.0, "igammac": 32.0,
-    "igamma_derivative": 1024.0, "betainc": 64.0, "betainc_derivative": 1024.0,
+    "igamma_derivative": 1024.0, "betainc": 64.0, "betainc_derivative": 1024.0, "power_sign_update": 4.0,
 }  # fmt: skip
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
 not listed.  The sign of a zero is not compared: it may depend on the processor, as that of a product that underflows and is added to 0."""

@@ -66,6 +66,16 @@ OPERATORS: dict[str, tuple[Any, int, Any, int]] = {
     "AdamWeightDecay": (ops.AdamWeightDecay(), 3, lambda op, g, p, m, v: op(p, m, v, 0.1, 0.9, 0.99, 0.1, 0.2, g), 3),
     "ApplyAdaMax": (ops.ApplyAdaMax(), 3, lambda op, g, p, m, v: op(p, m, v, 0.9, 0.1, 0.9, 0.99, 0.1, g), 3),
     "ApplyAdagrad": (ops.ApplyAdagrad(), 2, lambda op, g, p, a: op(p, a, 0.1, g), 2),
+    "ApplyAdadelta": (ops.ApplyAdadelta(), 3, lambda op, g, p, q, u: op(p, q, u, 0.1, 0.9, 0.01, g), 3),
+    "ApplyAdagradV2": (ops.ApplyAdagradV2(0.01), 2, lambda op, g, p, a: op(p, a, 0.1, g), 2),
+    "ApplyAdagradDA": (ops.ApplyAdagradDA(), 3, lambda op, g, p, a, q: op(p, a, q, g, 0.1, 0.1, 0.2, 2), 0),
+    "ApplyAddSign": (ops.ApplyAddSign(), 2, lambda op, g, p, m: op(p, m, 0.1, 1.0, 0.9, 0.8, g), 2),
+    "ApplyPowerSign": (ops.ApplyPowerSign(), 2, lambda op, g, p, m: op(p, m, 0.1, 2.0, 0.9, 0.8, g), 2),
+    "ApplyProximalGradientDescent": (ops.ApplyProximalGradientDescent(), 1, lambda op, g, p: op(p, 0.1, 0.1, 0.2, g), 0),
+    "ApplyProximalAdagrad": (ops.ApplyProximalAdagrad(), 2, lambda op, g, p, a: op(p, a, 0.1, 0.1, 0.2, g), 2),
+    "SparseApplyAdagradV2": (ops.SparseApplyAdagradV2(0.1, 0.01), 2, lambda op, g, p, a: op(p, a, g[1:], Tensor([1], ms.int32)), 2),
+    "SparseApplyFtrl": (
+        ops.SparseApplyFtrl(0.1, 0.1, 0.2, -0.5), 3, lambda op, g, p, a, u: op(p, a, u, g, Tensor([1, 0], ms.int32)), 3),
     "ApplyFtrl": (ops.ApplyFtrl(), 3, lambda op, g, p, a, u: op(p, a, u, g, 0.1, 0.1, 0.2, -0.5), 0),
     "ApplyRMSProp": (ops.ApplyRMSProp(), 3, lambda op, g, p, q, a: op(p, q, a, 0.1, g, 0.9, 0.5, 0.1), 0),
     "ApplyCenteredRMSProp": (
@@ -110,3 +120,28 @@ def test_where_mindspores_kernels_ignore_an_attribute() -> None:
     ops.ApplyAdagrad(update_slots=False)(p, a, 0.1, Tensor(G))
     np.testing.assert_array_equal(a.asnumpy(), before + 1)
     np.testing.assert_allclose(p.asnumpy(), before - 0.1 * G / np.sqrt(before + 1), 1e-6)
+
+
+def test_rows_of_a_sparse_step() -> None:
+    """A sparse step writes the rows at its indices as the dense step of these rows does, and no other row; equal indices are an error."""
+    dense, sparse = parameters(3), parameters(3)
+    ftrl: Any = ops.ApplyFtrl()
+    ftrl(*dense, Tensor(G), 0.1, 0.1, 0.2, -0.5)
+    step: Any = ops.SparseApplyFtrl(0.1, 0.1, 0.2, -0.5)
+    step(*sparse, Tensor(G[1:]), Tensor([1], ms.int32))
+    for written, all_written, before in zip(sparse, dense, parameters(3), strict=True):
+        np.testing.assert_array_equal(written[1].asnumpy(), all_written[1].asnumpy())
+        np.testing.assert_array_equal(written[0].asnumpy(), before[0].asnumpy())
+    for run in (step, ms.jit(step)):
+        with pytest.raises(ValueError, match=r"'indices' must be different from each other, but got \[1, 1\]"):
+            run(*sparse, Tensor(G), Tensor([1, 1], ms.int32))
+        with pytest.raises(IndexError, match="'SparseApplyFtrl', the argument 'indices' must be in"):
+            run(*sparse, Tensor(G), Tensor([0, 2], ms.int32))
+
+
+def test_dual_averaging_where_mindspores_kernel_differs_from_its_manual() -> None:
+    """With L1 regularisation ApplyAdagradDA shrinks the accumulator as the manual says, and |g| below l1 * global_step gives 0."""
+    p, a, q = (Parameter(Tensor(np.array(values, np.float32))) for values in ([9.0, 9.0], [0.3, -2.0], [0.1, 1.0]))
+    ops.ApplyAdagradDA()(p, a, q, Tensor([0.1, 0.5]), 0.1, 0.5, 0.2, 2)
+    np.testing.assert_allclose(p.asnumpy(), [0.0, 0.1 * 0.5 / (0.2 * 2 * 0.1 + np.sqrt(1.25))], 1e-6)
+    np.testing.assert_allclose(a.asnumpy(), [0.4, -1.5], 1e-6)

@@ -31,6 +31,7 @@ OPTIMIZERS = (
 HALF = "ms.float16"
 MOMENTS = "weight(), weight(0.5), weight(2.0)"
 MIXED = f"weight(0.0, {HALF}), weight(0.5), weight(2.0)"
+LAST, BOTH = "Tensor([1], ms.int32)", "Tensor([1, 0], ms.int32)"
 PRIMITIVES = (
     "stepped(ops.ApplyGradientDescent(), weight(), f32([0.1]), wave(2, 3))",
     "ops.ApplyGradientDescent()(wave(2, 3), 0.1, wave(2, 3))",
@@ -64,6 +65,24 @@ PRIMITIVES = (
     f"stepped(ops.ApplyAdamWithAmsgrad(0.8, 0.9, 0.01), {MOMENTS}, weight(2.1), Tensor(0.9), Tensor(0.999), Tensor(0.01), wave(2, 3))",
     "stepped(ops.ApplyFtrl(), weight(1.0), weight(2.0), weight(2.5), wave(2, 3), 0.1, 0.1, 0.2, -0.5)",
     f"ops.ApplyAdaMax()({MOMENTS}, 0.9, 0.01, 0.9, 0.99, 1e-8, wave(2, 3))",
+    "ops.ApplyAdadelta()(weight(), weight(2.0), weight(2.5), 0.1, 0.9, 0.01, wave(2, 3))",
+    "ops.ApplyAdagradV2(0.01)(weight(), weight(2.0), 0.1, wave(2, 3))",
+    "ops.ApplyAdagradV2(0.01, False)(weight(), weight(2.0), Tensor(0.1), wave(2, 3))",
+    "ops.ApplyAdagradV2(1)",
+    "stepped(ops.ApplyAdagradDA(), weight(), weight(0.5), weight(2.0), wave(2, 3), 0.1, 0.0, 0.2, 3)",
+    "ops.ApplyAddSign()(weight(), weight(-0.5), 0.1, 1.0, 0.9, 0.8, wave(2, 3))",
+    "ops.ApplyPowerSign()(weight(), weight(-0.5), 0.1, 2.5, 0.9, 0.8, wave(2, 3))",
+    "ops.ApplyProximalAdagrad()(weight(), weight(2.0), 0.1, 0.5, 0.2, wave(2, 3))",
+    "ops.ApplyProximalAdagrad()(weight(), weight(2.0), 0.1, 0.0, 0.2, wave(2, 3))",
+    "stepped(ops.ApplyProximalGradientDescent(), weight(), 0.1, 0.5, 0.2, wave(2, 3))",
+    "stepped(ops.ApplyProximalGradientDescent(), weight(), Tensor(0.1), -0.5, 0.2, wave(2, 3))",
+    f"ops.SparseApplyAdagradV2(0.1, 0.01)(weight(), weight(2.0), wave(2, 3)[:1], {LAST})",
+    f"ops.SparseApplyAdagradV2(0.1, 0.01, False, False)(weight(), weight(2.0), wave(2, 3)[::-1], {BOTH})",
+    "ops.SparseApplyAdagradV2(1, 0.01)",
+    f"ops.SparseApplyFtrl(0.1, 0.1, 0.2, -0.5)(weight(1.0), weight(2.0), weight(2.5), wave(2, 3)[:1], {LAST})",
+    "ops.SparseApplyFtrl(0.1, 0.1, 0.2, -0.5)(weight(1.0), weight(2.0), weight(2.5), wave(2, 3)[:1], f32([0]))",
+    "ops.SparseApplyFtrl(0.0, 0.1, 0.2, -0.5)",
+    "ops.SparseApplyFtrl(0.1, 0.1, 0.2, 0.5)",
 )
 
 

@@ -1,4 +1,4 @@
-"""Steps of optimisers that divide by statistics of past gradients: RMSProp, Adagrad, AdaMax, FTRL, and the direction of Lamb.
+"""Steps of optimisers that divide by statistics of past gradients: RMSProp, Adagrad, Adadelta, AdaMax, FTRL, and the direction of Lamb.
 
 All steps use the definition in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
 """
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["AdagradUpdate", "AdamaxUpdate", "CenteredRmsPropUpdate", "FtrlUpdate", "LambDirection", "RmsPropUpdate"]
+__all__ = [
+    "AdadeltaUpdate", "AdagradUpdate", "AdagradV2Update", "AdamaxUpdate", "CenteredRmsPropUpdate", "FtrlUpdate", "LambDirection",
+    "RmsPropUpdate",
+]
 
 _WEIGHTS, _SCALAR = tensor(F32, (3, 37)), tensor(F32, ())
 _SIGNED, _POSITIVE, _FRACTION, _TINY = (-2.0, 2.0), (0.5, 2.0), (0.1, 0.9), (1e-3, 1e-2)
@@ -168,6 +171,98 @@ class AdagradUpdate(Update):
             return before - rate * g / k.call("sqrt", a), a
 
         self.each(k, parameter, gradient, ((learning_rate, "rate"),), outs, step, scale=scale, decay=weight_decay)
+
+
+@operation
+class AdagradV2Update(Update):
+    """A step of Adagrad whose denominator has an epsilon.
+
+    operands parameter      T[s], T a floating point type
+             accumulator    T[s]
+             gradient       T[s]
+             learning_rate  C, which T computes in
+             epsilon        C
+             weight_decay   C
+             scale          C
+    result   parameter - learning_rate * g / (sqrt(a) + epsilon)
+             a = accumulator + g * g, without `update_slots` accumulator
+    gradient none: optimiser steps are not differentiated
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    update_slots: bool = True
+    names = ("parameter", "accumulator", "gradient", "learning_rate", "epsilon", "weight_decay", "scale")
+    tensors = 3
+    samples = tuple(
+        sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, domain=(_SIGNED, _POSITIVE, _SIGNED, _FRACTION, _TINY, *_DECAYING), update_slots=slots)
+        for slots in (True, False))
+
+    def reference(
+        self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, epsilon: Array, weight_decay: Array,
+        scale: Array,
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient, weight_decay, scale)
+        a = accumulator + g * g if self.update_slots else accumulator
+        return parameter - learning_rate * g / (np.sqrt(a) + epsilon), a
+
+    def lower(
+        self, k: Kernel, parameter: Buffer, accumulator: Buffer, gradient: Buffer, learning_rate: Buffer, epsilon: Buffer,
+        weight_decay: Buffer, scale: Buffer, *outs: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, tiny: Expr) -> Sequence[Expr]:
+            a = k.let(accumulator[i] + g * g if self.update_slots else accumulator[i], "a")
+            return before - rate * g / (k.call("sqrt", a) + tiny), a
+
+        scalars = ((learning_rate, "rate"), (epsilon, "tiny"))
+        self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
+
+
+@operation
+class AdadeltaUpdate(Update):
+    """A step of Adadelta (Zeiler 2012).
+
+    operands parameter      T[s], T a floating point type
+             mean_square    T[s]
+             mean_step      T[s]
+             gradient       T[s]
+             learning_rate  C, which T computes in
+             decay          C
+             epsilon        C
+             weight_decay   C
+             scale          C
+    result   parameter - learning_rate * u
+             q = decay * mean_square + (1 - decay) * g * g
+             decay * mean_step + (1 - decay) * u * u
+             u = sqrt(mean_step + epsilon) * g / sqrt(q + epsilon)
+    gradient none: optimiser steps are not differentiated
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    names = ("parameter", "mean_square", "mean_step", "gradient", "learning_rate", "decay", "epsilon", "weight_decay", "scale")
+    tensors = 4
+    samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5,
+                      domain=(_SIGNED, _POSITIVE, _POSITIVE, _SIGNED, *(_FRACTION,) * 2, _TINY, *_DECAYING)),)
+
+    def reference(
+        self, parameter: Array, mean_square: Array, mean_step: Array, gradient: Array, learning_rate: Array, decay: Array,
+        epsilon: Array, weight_decay: Array, scale: Array,
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient, weight_decay, scale)
+        q = decay * mean_square + rest_of(decay) * (g * g)
+        u = np.sqrt(mean_step + epsilon) * g / np.sqrt(q + epsilon)
+        return parameter - learning_rate * u, q, decay * mean_step + rest_of(decay) * (u * u)
+
+    def lower(
+        self, k: Kernel, parameter: Buffer, mean_square: Buffer, mean_step: Buffer, gradient: Buffer, learning_rate: Buffer,
+        decay: Buffer, epsilon: Buffer, weight_decay: Buffer, scale: Buffer, *outs: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, rho: Expr, tiny: Expr) -> Sequence[Expr]:
+            q, old = k.let(rho * mean_square[i] + (1.0 - rho) * (g * g), "q"), k.let(mean_step[i], "old")
+            u = k.let(k.call("sqrt", old + tiny) * g / k.call("sqrt", q + tiny), "u")
+            return before - rate * u, q, rho * old + (1.0 - rho) * (u * u)
+
+        scalars = ((learning_rate, "rate"), (decay, "rho"), (epsilon, "tiny"))
+        self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
 
 
 @operation

@@ -14,20 +14,37 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.op import Op, made
-from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, FtrlUpdate, RmsPropUpdate
+from adjoint.ir.ops.adaptive_steps import (
+    AdadeltaUpdate,
+    AdagradUpdate,
+    AdagradV2Update,
+    AdamaxUpdate,
+    CenteredRmsPropUpdate,
+    FtrlUpdate,
+    RmsPropUpdate,
+)
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
-from adjoint.ir.types import DType
+from adjoint.ir.ops.signed_steps import AddSignUpdate, DualAveragingUpdate, PowerSignUpdate, ProximalAdagradUpdate, ProximalUpdate
+from adjoint.ir.types import I32, I64, DType
 from adjoint.ops.arguments import filler, flag, float_only, operand, real, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, where
+from adjoint.ops.ordering import sort
+from adjoint.ops.picking import gather, index_check
 from adjoint.ops.primitive import Plain, Primitive
+from adjoint.ops.scattering import tensor_scatter_update
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, update
 
 __all__ = [
-    "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdagrad", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
-    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp", "LARSUpdate",
+    "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdadelta", "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2",
+    "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent",
+    "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent", "ApplyRMSProp", "LARSUpdate",
+    "SparseApplyAdagradV2", "SparseApplyFtrl",
 ]
 
 
@@ -216,6 +233,177 @@ class ApplyAdagrad(Primitive):
         written = _written(self.name, var=var, accum=accum)
         _step(self.name, made(AdagradUpdate, self.update_slots), written, ("grad", grad), {"lr": lr})
         return var, accum
+
+
+class ApplyAdagradV2(Primitive):
+    """As `ApplyAdagrad`, with an epsilon: writes var: var - lr * grad / (sqrt(accum) + epsilon); returns both."""
+
+    def __init__(self, epsilon: float, update_slots: bool = True):
+        op = "ApplyAdagradV2"
+        super().__init__(epsilon=float_only(op, "epsilon", epsilon), update_slots=flag(op, "update_slots", update_slots))
+
+    def __call__(self, var: Any, accum: Any, lr: Any, grad: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum)
+        _step(self.name, made(AdagradV2Update, self.update_slots), written, ("grad", grad), {"lr": lr, "epsilon": self.epsilon})
+        return var, accum
+
+
+class ApplyAdagradDA(_Locking):
+    """Write both accumulators and var, by dual averaging with L1 and L2 regularisation; returns var.
+
+    gradient_accumulator          gradient_accumulator + grad
+    gradient_squared_accumulator  gradient_squared_accumulator + grad^2
+    var                           -lr * a / (l2 * global_step * lr + sqrt(gradient_squared_accumulator)), where a is gradient_accumulator
+                                  moved towards 0 by l1 * global_step, at most to 0
+
+    This is the formula of MindSpore's manual; its kernel for CPUs takes |gradient_accumulator - l1 * global_step| for |a|.
+    """
+
+    def __call__(
+        self, var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
+    ) -> Tensor:
+        written = _written(self.name, var=var, gradient_accumulator=gradient_accumulator,
+                           gradient_squared_accumulator=gradient_squared_accumulator)
+        _step(self.name, made(DualAveragingUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2, "global_step": global_step})
+        return var
+
+
+class ApplyAdadelta(Plain):
+    """Write var, accum and accum_update; returns the three.
+
+    accum         rho * accum + (1 - rho) * grad^2
+    var           var - lr * u, where u = sqrt(accum_update + epsilon) * grad / sqrt(accum + epsilon)
+    accum_update  rho * accum_update + (1 - rho) * u^2
+    """
+
+    def __call__(
+        self, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum, accum_update=accum_update)
+        _step(self.name, made(AdadeltaUpdate), written, ("grad", grad), {"lr": lr, "rho": rho, "epsilon": epsilon})
+        return var, accum, accum_update
+
+
+class ApplyAddSign(Plain):
+    """Write m: beta * m + (1 - beta) * grad, and var: var - lr * (alpha + sign_decay * sign(grad) * sign(m)) * grad; returns both."""
+
+    def __call__(self, var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, m=m)
+        _step(self.name, made(AddSignUpdate), written, ("grad", grad), {"lr": lr, "alpha": alpha, "sign_decay": sign_decay, "beta": beta})
+        return var, m
+
+
+class ApplyPowerSign(Plain):
+    """Write m: beta * m + (1 - beta) * grad, and var: var - lr * logbase**(sign_decay * sign(grad) * sign(m)) * grad; returns both."""
+
+    def __call__(self, var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, m=m)
+        _step(self.name, made(PowerSignUpdate), written, ("grad", grad),
+              {"lr": lr, "logbase": logbase, "sign_decay": sign_decay, "beta": beta})
+        return var, m
+
+
+class ApplyProximalGradientDescent(Plain):
+    """Write var; returns it.
+
+    var  with p = var - alpha * delta: sign(p) * max(|p| - alpha * l1, 0) / (1 + alpha * l2); l1 below 0 counts as 0
+    """
+
+    def __call__(self, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> Tensor:
+        written = _written(self.name, var=var)
+        _step(self.name, made(ProximalUpdate), written, ("delta", delta), {"alpha": alpha, "l1": l1, "l2": l2})
+        return var
+
+
+class ApplyProximalAdagrad(_Locking):
+    """Write accum: accum + grad^2, and var; returns both.
+
+    var  with p = var - lr * grad / sqrt(accum): sign(p) * max(|p| - lr * l1, 0) / (1 + lr * l2); l1 below 0 counts as 0; NaN stays NaN
+    """
+
+    def __call__(self, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum)
+        _step(self.name, made(ProximalAdagradUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2})
+        return var, accum
+
+
+def _sparse_step(
+    op: str, step: Op, written: tuple[Tensor, ...], gradient: Any, indices: Any, numbers: dict[str, Any]
+) -> None:
+    """Write the new values of the rows at the indices, each of which has a row of the gradient."""
+    places = operand(op, indices, "indices")
+    if places.dtype not in (I32, I64):
+        raise wrong(op, "indices", "of type Int32 or Int64", places, TypeError)
+    parameter = written[0]
+    if not parameter.ndim:
+        raise wrong(op, "var", "of at least 1 dimension", parameter)
+    if places.ndim != 1:
+        raise wrong(op, "indices", "a vector", places)
+    g = operand(op, gradient, "grad")
+    if g.shape != (places.size, *parameter.shape[1:]):
+        raise wrong(op, "grad", f"of shape {(places.size, *parameter.shape[1:])}, a row for each index", g)
+    if g.dtype is not parameter.dtype:
+        raise wrong(op, "grad", f"of the dtype of 'var', {parameter.dtype}", g, TypeError)
+
+    def distinct(given: Tensor) -> None:
+        found = given.asnumpy()
+        if np.unique(found).size != found.size:
+            raise wrong(op, "indices", "different from each other", given.tolist())
+
+    checked_on_host(index_check(op, "indices", 0, parameter.shape[0]), places)
+    ordered = sort(places)[0]
+    checked_on_host(distinct, places, conditions=lambda: [(ordered[1:] - ordered[:-1], Range(1, 2**63 - 1))])
+    scalars = [_number(op, name, value, parameter.dtype.compute) for name, value in (*numbers.items(), ("decay", 0.0), ("scale", 1.0))]
+    rows = [gather(x, places, 0) for x in written]
+    singles = reshape(places, (-1, 1))
+    for x, value in zip(written, apply(step, *rows, g, *scalars), strict=True):
+        x.overwrite(tensor_scatter_update(x, singles, value))
+
+
+class SparseApplyAdagradV2(Primitive):
+    """Do a step of `ApplyAdagradV2` for the rows of var and accum at the indices; returns both.
+
+    lr, epsilon  floats
+    grad         a row for each index
+    indices      a vector of different Int32 or Int64; IndexError for one without a row, ValueError for equal ones
+    """
+
+    def __init__(self, lr: float, epsilon: float, use_locking: bool = False, update_slots: bool = True):
+        op = "SparseApplyAdagradV2"
+        super().__init__(lr=float_only(op, "lr", lr), epsilon=float_only(op, "epsilon", epsilon),
+                         use_locking=flag(op, "use_locking", use_locking), update_slots=flag(op, "update_slots", update_slots))
+
+    def __call__(self, var: Any, accum: Any, grad: Any, indices: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum)
+        _sparse_step(self.name, made(AdagradV2Update, self.update_slots), written, grad, indices, {"lr": self.lr, "epsilon": self.epsilon})
+        return var, accum
+
+
+class SparseApplyFtrl(Primitive):
+    """Do a step of `ApplyFtrl` for the rows of var, accum and linear at the indices; returns the three.
+
+    lr        a float above 0
+    l1, l2    floats, at least 0
+    lr_power  a float, at most 0
+    grad      a row for each index
+    indices   a vector of different Int32 or Int64; IndexError for one without a row, ValueError for equal ones
+    """
+
+    def __init__(self, lr: float, l1: float, l2: float, lr_power: float, use_locking: bool = False):
+        op = "SparseApplyFtrl"
+        super().__init__(lr=float_only(op, "lr", lr), l1=float_only(op, "l1", l1), l2=float_only(op, "l2", l2),
+                         lr_power=float_only(op, "lr_power", lr_power), use_locking=flag(op, "use_locking", use_locking))
+        for name, value, fits, expected in (
+                ("lr", lr, lr > 0, "above 0"), ("l1", l1, l1 >= 0, "at least 0"), ("l2", l2, l2 >= 0, "at least 0"),
+                ("lr_power", lr_power, lr_power <= 0, "at most 0")):
+            if not fits:
+                raise wrong(op, name, expected, value)
+
+    def __call__(self, var: Any, accum: Any, linear: Any, grad: Any, indices: Any) -> tuple[Tensor, Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum, linear=linear)
+        _sparse_step(self.name, made(FtrlUpdate), written, grad, indices,
+                     {"lr": self.lr, "l1": self.l1, "l2": self.l2, "lr_power": self.lr_power})
+        return var, accum, linear
 
 
 class ApplyFtrl(_Locking):
