@@ -77,7 +77,9 @@ ops.scatter_nd_add(parameter, singles, row[:2]); ops.scatter_nd_max(parameter, s
 ops.scatter_nd_min(parameter, singles, row[:2]); ops.scatter_nd_sub(parameter, singles, row[:2])
 ops.scatter_nd_update(parameter, singles, row[:2]); ops.scatter_sub(parameter, classes, row[:2])
 ops.scatter_update(parameter, classes, row[:2]); ops.select(truth, x, y); ops.select_scatter(x, row, 0, 1)
-ops.selu(x); ops.shape(x); ops.shuffle(x, 1); ops.sigmoid(x); ops.sign(x); ops.silu(x); ops.sin(x); ops.sinh(x); ops.size(x)
+ops.selu(x); ops.shape(x); ops.shuffle(x, 1); ops.sparse_segment_mean(x, classes, classes)
+ops.ctc_greedy_decoder(spoken, spoken_lengths); ops.multinomial_with_replacement(positive, 1, 0, 2); ops.random_categorical(x, 2, 1)
+ops.rank(x); ops.sigmoid(x); ops.sign(x); ops.silu(x); ops.sin(x); ops.sinh(x); ops.size(x)
 ops.slice(x, (0, 0), (1, 2)); ops.slice_scatter(x, y, 0, 0, 2, 1); ops.slogdet(square); ops.smooth_l1_loss(x, y); ops.softmax(x)
 ops.softmax_cross_entropy_with_logits(x, unit); ops.softmin(x)
 ops.softplus(x); ops.softshrink(x); ops.softsign(x); ops.sort(x); ops.sparse_softmax_cross_entropy_with_logits(x, classes)
@@ -250,6 +252,13 @@ ops.ApplyAdagradDA()(parameter, kept, second, row, 0.1, 0.1, 0.1, 2); ops.ApplyA
 ops.ApplyPowerSign()(parameter, kept, 0.1, 2.0, 0.9, 0.9, row); ops.ApplyProximalAdagrad()(parameter, kept, 0.1, 0.1, 0.1, row)
 ops.ApplyProximalGradientDescent()(parameter, 0.1, 0.1, 0.1, row); ops.SparseApplyAdagradV2(0.1, 0.1)(parameter, kept, row[:2], classes)
 ops.SparseApplyFtrl(0.1, 0.1, 0.1, -0.5)(parameter, kept, second, row[:2], classes)
+ops.UnravelIndex()(classes, firsts + 2); ops.DataFormatDimMap()(classes); ops.DataFormatVecPermute()(label_places.reshape(6)[:4])
+ops.CompareAndBitpack()(image.reshape(2, 8), low); ops.PadV3()(x, firsts, number); ops.NoRepeatNGram(2)(whole.reshape(1, 2, 3), eights)
+ops.ScalarCast()(2, ms.float64); ops.CTCGreedyDecoder()(spoken, spoken_lengths); ops.AdaptiveMaxPool3D()(volume, (2, 2, 2))
+ops.MaxPoolWithArgmaxV2(2)(image); ops.MaxPool3DWithArgmax(2, 2, 0)(volume); ops.UpsampleNearest3D()(volume, (3, 3, 3))
+ops.UpsampleTrilinear3D()(volume, (3, 3, 3)); ops.RGBToHSV()(unit); ops.HSVToRGB()(pixels); ops.AdjustHue()(pixels, number)
+ops.AdjustSaturation()(pixels, number); ops.Bernoulli(1)(x); ops.Multinomial(1)(positive, 2); ops.RandomCategorical()(x, 2, 1)
+ops.MultinomialWithReplacement(2)(positive, length, length); ops.RandomShuffle(1)(x); ops.Cauchy([2])()
 """
 
 LAYERS = """
@@ -407,6 +416,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "truth": lambda: Tensor([[True, False, True], [False, True, True]]), "classes": lambda: Tensor([0, 1], ms.int32),
     "places": lambda: Tensor([[0, 1, 0]]), "pairs": lambda: Tensor([[0, 1], [1, 2]]), "signs": lambda: Tensor([1, -1]),
     "rows": lambda: Tensor([[0], [2]], ms.int32), "ranked": lambda: Tensor([[1, -1, 0], [2, 0, -1]], ms.int32),
+    "eights": lambda: drawn(1, 2, 8), "pixels": lambda: drawn(1, 1, 2, 3, low=0.1, high=0.9),
     "singles": lambda: Tensor([[0], [2]]), "paddings": lambda: Tensor([[1, 1], [0, 0]]), "number": lambda: Tensor(1.0),
     "low": lambda: Tensor(0.0), "high": lambda: Tensor(1.0), "parameter": lambda: Parameter(drawn(3), name="parameter"),
     "kept": lambda: Parameter(drawn(3, low=0.5), name="kept"), "second": lambda: Parameter(drawn(3, low=0.5), name="second"),

@@ -10,22 +10,22 @@ import numpy as np
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.types import I32, I64, tensor
+from adjoint.ir.types import F32, F64, I32, I64, tensor
 from adjoint.ops.activations import log_softmax
 from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, operand, wrong
 from adjoint.ops.arithmetic import equal, isinf, logical_and, not_equal, stop_gradient, where
 from adjoint.ops.creation import full
 from adjoint.ops.logsums import logaddexp
-from adjoint.ops.parts import concat, framed, narrow, unstack
-from adjoint.ops.picking import gather_elements, indices_argument
-from adjoint.ops.reduction import cumsum, mean, sum
+from adjoint.ops.parts import concat, framed, narrow, stack, unstack
+from adjoint.ops.picking import gather_elements, gather_nd, index_check, indices_argument, nonzero
+from adjoint.ops.reduction import amax, argmax, cumsum, mean, sum
 from adjoint.ops.scattering import tensor_scatter_update
-from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
+from adjoint.ops.shapes import broadcast_to, expand_dims, permute, reshape, squeeze
 from adjoint.runtime.gradients.grad import grad
-from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, emitting
+from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, emitting, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
-__all__ = ["ctc_loss"]
+__all__ = ["ctc_greedy_decoder", "ctc_loss"]
 
 
 def ctc_loss(
@@ -213,3 +213,42 @@ def _check_scores(steps: int, n: int, classes: int, longer: bool) -> Any:
                         many.tolist(), ArgumentMistake)
 
     return fitting
+
+
+def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return for each sequence the likeliest label of each step, without blanks; with `merge_repeated` equal neighbours are one.
+
+    inputs           scores [steps, batch, classes], Float32 or Float64; the last class is the blank
+    sequence_length  how many steps each sequence has, [batch], Int32
+
+    The result is sparse: where each label stands, [labels, 2], number of the sequence and place in it; the labels, [labels]; the sizes of
+    the table, [2], all Int64.  Last, for each sequence minus the sum of its largest scores, [batch, 1].
+    """
+    op = "CTCGreedyDecoder"
+    scores, lengths = operand(op, inputs, "inputs"), operand(op, sequence_length, "sequence_length")
+    merge = flag(op, "merge_repeated", merge_repeated)
+    if scores.dtype not in (F32, F64):
+        raise wrong(op, "inputs", "a Tensor of Float32 or Float64", scores, TypeError)
+    if lengths.dtype is not I32:
+        raise wrong(op, "sequence_length", "a Tensor of Int32", lengths, TypeError)
+    if scores.ndim != 3 or not scores.shape[2]:
+        raise wrong(op, "inputs", "of 3 dimensions, with at least 1 class", scores)
+    steps, batch, classes = scores.shape
+    if lengths.shape != (batch,):
+        raise wrong(op, "sequence_length", f"of shape {(batch,)}", lengths)
+    needs_values(op, "it has as many labels as are decoded")
+    checked_on_host(index_check(op, "sequence_length", 0, steps + 1), lengths)
+    here = apply(made(Iota, tensor(I64, (steps, 1)), 0)) < lengths.astype(I64)
+    best = argmax(scores, 2)
+    kept = logical_and(here, not_equal(best, classes - 1))
+    if merge:
+        before = framed(narrow(best, 0, 0, max(0, steps - 1)), ((min(1, steps), 0), (0, 0)), -1)
+        kept = logical_and(kept, not_equal(best, before))
+    by_sequence = permute(kept, (1, 0))
+    places = cumsum(by_sequence.astype(I64), 1) - 1
+    found = nonzero(by_sequence)
+    rows = stack((found[:, 0], gather_nd(places, found)), 1)
+    labels = gather_nd(permute(best, (1, 0)), found)
+    longest = int(rows[:, 1].asnumpy().max(initial=-1)) + 1
+    score = 0.0 - sum(where(here, amax(scores, 2), 0.0), 0)
+    return rows, labels, Tensor([batch, longest], I64), reshape(score, (batch, 1))

@@ -310,19 +310,25 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
     if len(widths) % 2 or len(widths) > 2 * x.ndim:
         raise wrong("Pad", "padding", f"pairs for at most {x.ndim} axes", widths)
     kind = choice("Pad", "mode", mode, ("constant", "reflect", "replicate", "circular"))
-    pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2], strict=True))[::-1]
     if kind == "constant":
-        filling = 0 if value is None else number("Pad", "value", value)
-        return framed(x, pairs, filling)
+        return padded("Pad", "padding", x, widths, value=0 if value is None else number("Pad", "value", value))
     if value is not None:
         raise wrong("Pad", "value", f"None where mode is '{kind}'", value)
+    return padded("Pad", "padding", x, widths, kind)
+
+
+def padded(op: str, argument: str, x: Tensor, widths: tuple[int, ...], kind: str = "constant", value: Any = 0) -> Tensor:
+    """Return `pad` of checked arguments, for the operator and the argument that an error names."""
+    pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2], strict=True))[::-1]
+    if kind == "constant":
+        return framed(x, pairs, value)
     for along, (before, after) in enumerate(pairs):
         length = x.shape[along]
         limit = {"reflect": length - 1, "circular": length}.get(kind, max(before, after) if length else 0)
         if max(before, after) > limit:
-            raise wrong("Pad", "padding", f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
+            raise wrong(op, argument, f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
         if (before, after) != (0, 0):
-            check_memory("Pad", f"a result of {length + before + after} slices along axis {along}", 8 * (length + before + after))
+            check_memory(op, f"a result of {length + before + after} slices along axis {along}", 8 * (length + before + after))
             places = np.arange(-before, length + after)
             match kind:
                 case "reflect":

@@ -16,7 +16,7 @@ from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather, Iota
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.ops.sort import SearchSorted
-from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F32, F64, I16, I32, I64, DType, broadcast_shapes, tensor
 from adjoint.ops.activations import softmax
 from adjoint.ops.arguments import (
     check_memory,
@@ -42,15 +42,20 @@ from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "bernoulli", "choice_with_mask", "gumbel_softmax", "laplace", "multinomial", "normal", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm", "rrelu", "shuffle", "standard_laplace", "standard_normal", "uniform",
+    "bernoulli", "choice_with_mask", "gumbel_softmax", "laplace", "multinomial", "multinomial_with_replacement", "normal", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "random_categorical", "randperm", "rrelu", "shuffle",
+    "standard_laplace", "standard_normal", "uniform",
 ]
 
 _SELECT = Select()
 
 
 def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
-    return apply(made(RandomUniform, tensor(dtype, sizes)), next_key(seed))
+    return _uniform_of(sizes, dtype, next_key(seed))
+
+
+def _uniform_of(sizes: tuple[int, ...], dtype: DType, key: Tensor) -> Tensor:
+    return apply(made(RandomUniform, tensor(dtype, sizes)), key)
 
 
 def _normal(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
@@ -150,9 +155,14 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype
 def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
     """1 with probability `p`, else 0, in the shape and dtype of a tensor; `p` is a number or a Tensor that broadcasts."""
     x = operand("Bernoulli", input)
+    return tossed(x, p, next_key(seed_argument("Bernoulli", seed)))
+
+
+def tossed(x: Tensor, p: Any, key: Tensor) -> Tensor:
+    """Return `bernoulli`, drawn with a key."""
     if not isinstance(p, Tensor) and not 0 <= number("Bernoulli", "p", p) <= 1:
         raise wrong("Bernoulli", "p", "in [0, 1]", p)
-    return cast(less(_uniform(x.shape, F32, seed_argument("Bernoulli", seed)), p), x.dtype)
+    return cast(less(_uniform_of(x.shape, F32, key), p), x.dtype)
 
 
 def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tensor:
@@ -164,11 +174,11 @@ def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tens
     for name, value in (("n", count), ("offset", second)):
         if value < 0:
             raise wrong("RandPerm", name, "at least 0", value)
-    key = _fixed_key(first, second) if first or second else next_key()
+    key = fixed_key(first, second) if first or second else next_key()
     return cast(_permutation(count, key), dtype_or("RandPerm", dtype, I64))
 
 
-def _fixed_key(seed: int, offset: int) -> Tensor:
+def fixed_key(seed: int, offset: int) -> Tensor:
     """Return a key apart from those of the streams, whose draws are counted from 0."""
     return Tensor(np.array([seed % 2**64, offset % 2**63 | 1 << 63], np.uint64))
 
@@ -201,10 +211,51 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
         # The largest few of log p - log(-log u) (Gumbel).
         noise = -log(-log(_uniform(x.shape, F32, own) * (1 - 2.0**-24) + 2.0**-25))
         return sort(log(x) + noise, -1, descending=True)[1][..., :count]
+    return _drawn_again(x, count, next_key(own))
+
+
+def _drawn_again(weights: Tensor, count: int, key: Tensor) -> Tensor:
+    """Return `count` indices (Int32) along the last axis, with probabilities proportional to weights."""
     # A number drawn below the total selects the first index whose cumulative sum exceeds it.
-    sums = apply(made(CumSum, x.ndim - 1), apply(made(Cast, F64), x))
-    drawn = _uniform((*x.shape[:-1], count), F64, own) * sums[..., -1:]
-    return minimum(apply(made(SearchSorted, True), sums, drawn), constant(x.shape[-1] - 1, I32))
+    sums = apply(made(CumSum, weights.ndim - 1), apply(made(Cast, F64), weights))
+    drawn = _uniform_of((*weights.shape[:-1], count), F64, key) * sums[..., -1:]
+    return minimum(apply(made(SearchSorted, True), sums, drawn), constant(weights.shape[-1] - 1, I32))
+
+
+def multinomial_with_replacement(x: Any, seed: Any, offset: Any, numsamples: int, replacement: bool = False) -> Tensor:
+    """Return random indices (Int64) along the last axis, with probabilities proportional to its numbers; [n] or [m, n] -> [..,
+    numsamples].
+
+    seed, offset  unless they are -1 and 0, or both 0, they alone say which numbers: the same with every call
+    replacement   has no effect: an index may be drawn again
+    """
+    op = "MultinomialWithReplacement"
+    weights, count = float_tensor(op, x, "x"), integer(op, "numsamples", numsamples)
+    first, second = integer(op, "seed", seed), integer(op, "offset", offset)
+    flag(op, "replacement", replacement)
+    if weights.ndim not in (1, 2) or not weights.shape[-1]:
+        raise wrong(op, "x", "of 1 or 2 dimensions, with at least 1 element along the last one", weights)
+    if count < 0:
+        raise wrong(op, "numsamples", "at least 0", count)
+    own = second or first not in (0, -1)
+    return _drawn_again(weights, count, fixed_key(first, second) if own else next_key()).astype(I64)
+
+
+def random_categorical(logits: Any, num_sample: int, seed: int = 0, dtype: DType = I64) -> Tensor:
+    """Return random indices along the last axis of [m, n], with probabilities proportional to exp(logits): [m, num_sample].
+
+    seed   the same numbers with every call, if it is not 0
+    dtype  Int16, Int32 or Int64
+    """
+    op = "RandomCategorical"
+    x, count, own = float_tensor(op, logits, "logits"), integer(op, "num_sample", num_sample), integer(op, "seed", seed)
+    if dtype not in (I16, I32, I64):
+        raise wrong(op, "dtype", "Int16, Int32 or Int64", dtype, TypeError)
+    if x.ndim != 2 or not x.shape[1]:
+        raise wrong(op, "logits", "of 2 dimensions, with at least 1 class", x)
+    if count < 1:
+        raise wrong(op, "num_sample", "at least 1", count)
+    return _drawn_again(softmax(x, -1), count, fixed_key(own, 0) if own else next_key()).astype(dtype)
 
 
 def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) -> tuple[Tensor, Tensor]:

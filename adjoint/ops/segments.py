@@ -14,17 +14,17 @@ import numpy as np
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.scatter import Scatter
-from adjoint.ir.types import BF16, BOOL, F32, F64, I64
+from adjoint.ir.types import BF16, BOOL, F32, F64, I32, I64
 from adjoint.ops.arguments import integer, operand, wrong
 from adjoint.ops.arithmetic import LARGEST, equal, maximum, where
 from adjoint.ops.creation import filled, ones
 from adjoint.ops.parts import narrow
-from adjoint.ops.picking import index_check, indices_argument, unsorted_segment_sum
+from adjoint.ops.picking import gathered, index_check, indices_argument, unsorted_segment_sum
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.tensor.run_time_checks import explained, needs_values
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod"]
+__all__ = ["sparse_segment_mean", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod"]
 
 
 def _start(kind: str, x: Tensor) -> Any:
@@ -121,3 +121,27 @@ def of_ascending(op: str, kind: str) -> Callable[[Any, Any], Tensor]:
         return found if kind == "mul" else where(equal(_of_each(ids, count, x), 0), 0, found).astype(x.dtype, copy=False)
 
     return reduced
+
+
+_mean = of_ascending("SparseSegmentMean", "mean")
+
+
+def sparse_segment_mean(x: Any, indices: Any, segment_ids: Any) -> Tensor:
+    """Return for each segment the mean of the slices of `x` along axis 0 at its indices, 0 for one without.
+
+    x            floats, of at least 1 dimension
+    indices      a vector of Int32 or Int64, from 0; IndexMistake for one without a slice
+    segment_ids  for each index its segment, of the dtype of the indices: ascending numbers of at least 0
+    """
+    op = "SparseSegmentMean"
+    given, places, ids = operand(op, x, "x"), indices_argument(op, "indices", indices), indices_argument(op, "segment_ids", segment_ids)
+    if not given.dtype.is_float:
+        raise wrong(op, "x", "a Tensor of a floating point type", given, TypeError)
+    if places.dtype not in (I32, I64) or ids.dtype is not places.dtype:
+        raise wrong(op, "segment_ids", "of the dtype of 'indices', Int32 or Int64", ids, TypeError)
+    if not given.ndim:
+        raise wrong(op, "x", "of at least 1 dimension", given)
+    if places.ndim != 1 or ids.shape != places.shape:
+        raise wrong(op, "segment_ids", f"a vector as 'indices', of shape {places.shape}", ids)
+    checked_on_host(index_check(op, "indices", 0, given.shape[0]), places)
+    return _mean(gathered(op, given, places, 0), ids)

@@ -139,9 +139,12 @@ def test_rows_of_a_sparse_step() -> None:
             run(*sparse, Tensor(G), Tensor([0, 2], ms.int32))
 
 
-def test_dual_averaging_where_mindspores_kernel_differs_from_its_manual() -> None:
-    """With L1 regularisation ApplyAdagradDA shrinks the accumulator as the manual says, and |g| below l1 * global_step gives 0."""
+def test_where_mindspores_kernels_differ_from_their_manual() -> None:
+    """With L1 regularisation ApplyAdagradDA shrinks the accumulator as the manual says, and SparseApplyAdagradV2 adds epsilon to the root."""
     p, a, q = (Parameter(Tensor(np.array(values, np.float32))) for values in ([9.0, 9.0], [0.3, -2.0], [0.1, 1.0]))
     ops.ApplyAdagradDA()(p, a, q, Tensor([0.1, 0.5]), 0.1, 0.5, 0.2, 2)
     np.testing.assert_allclose(p.asnumpy(), [0.0, 0.1 * 0.5 / (0.2 * 2 * 0.1 + np.sqrt(1.25))], 1e-6)
     np.testing.assert_allclose(a.asnumpy(), [0.4, -1.5], 1e-6)
+    p, a = (Parameter(Tensor(np.array([value], np.float32))) for value in (1.0, 3.0))
+    ops.SparseApplyAdagradV2(0.1, 0.5)(p, a, Tensor([1.0]), Tensor([0], ms.int32))
+    np.testing.assert_allclose(p.asnumpy(), [1.0 - 0.1 / (2.0 + 0.5)], 1e-6)

@@ -22,6 +22,7 @@ import record_everyday
 import record_gradients
 import record_initializers
 import record_layers
+import record_layouts
 import record_losses
 import record_matrices
 import record_names
@@ -44,6 +45,7 @@ RECORDERS = {
     "errors": record_errors.record,
     "cells": record_cells.record,
     "layers": record_layers.record,
+    "layouts": record_layouts.record,
     "losses": record_losses.record,
     "matrices": record_matrices.record,
     "naming": record_naming.record,

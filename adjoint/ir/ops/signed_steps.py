@@ -107,7 +107,7 @@ class PowerSignUpdate(_Signed):
              beta           C
              weight_decay   C
              scale          C
-    result   parameter - learning_rate * logbase**(sign_decay * sign(g) * sign(m)) * g
+    result   parameter - learning_rate * exp(logbase * sign_decay * sign(g) * sign(m)) * g
              m = beta * moment + (1 - beta) * g
     gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
@@ -117,10 +117,10 @@ class PowerSignUpdate(_Signed):
     samples = (sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 6, domain=(*(_SIGNED,) * 3, _FRACTION, _POSITIVE, *(_FRACTION,) * 2, *_DECAYING)),)
 
     def factor_of(self, base: Array, agreement: Array) -> Array:
-        return base**agreement
+        return np.exp(base * agreement)
 
     def factor(self, k: Kernel, base: Expr, agreement: Expr) -> Expr:
-        return k.call("pow", base, agreement)
+        return k.call("exp", base * agreement)
 
 
 def _shrunk(x: Array, threshold: Array) -> Array:
@@ -194,9 +194,10 @@ class ProximalAdagradUpdate(Update):
              l2             C
              weight_decay   C
              scale          C
-    result   sign(p) * max(|p| - learning_rate * l1, 0) / (1 + learning_rate * l2), where l1 below 0 counts as 0
+    result   sign(p) * max(|p| - rate * l1, 0) / (1 + rate * l2), where l1 below 0 counts as 0
              a = accumulator + g * g
-             p = parameter - learning_rate * g / sqrt(a)
+             rate = learning_rate / sqrt(a)
+             p = parameter - rate * g
     gradient none: optimiser steps are not differentiated
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
@@ -211,17 +212,19 @@ class ProximalAdagradUpdate(Update):
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
         a = accumulator + g * g
-        return _proximal(parameter - learning_rate * g / np.sqrt(a), learning_rate, l1, l2), a
+        rate = learning_rate / np.sqrt(a)
+        return _proximal(parameter - rate * g, rate, l1, l2), a
 
     def lower(
         self, k: Kernel, parameter: Buffer, accumulator: Buffer, gradient: Buffer, learning_rate: Buffer, l1: Buffer, l2: Buffer,
         weight_decay: Buffer, scale: Buffer, *outs: Buffer,
     ) -> None:
-        def step(i: Expr, before: Expr, g: Expr, rate: Expr, first: Expr, second: Expr) -> Sequence[Expr]:
+        def step(i: Expr, before: Expr, g: Expr, speed: Expr, first: Expr, second: Expr) -> Sequence[Expr]:
             a = k.let(accumulator[i] + g * g, "a")
-            return _proximal_c(k, before - rate * g / k.call("sqrt", a), rate, first, second), a
+            rate = k.let(speed / k.call("sqrt", a), "rate")
+            return _proximal_c(k, before - rate * g, rate, first, second), a
 
-        scalars = ((learning_rate, "rate"), (l1, "first"), (l2, "second"))
+        scalars = ((learning_rate, "speed"), (l1, "first"), (l2, "second"))
         self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
 
 

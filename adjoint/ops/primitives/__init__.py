@@ -5,11 +5,13 @@ Unless its docstring says otherwise, a class computes what the function of the s
 
 from adjoint.ops.primitives import (
     boxes,
+    colours,
     convolution,
     criteria,
     effects,
     elementwise,
     generated,
+    indices,
     matrices,
     network,
     optimizers,
@@ -22,11 +24,13 @@ from adjoint.ops.primitives import (
     special,
 )
 from adjoint.ops.primitives.boxes import *  # noqa: F403
+from adjoint.ops.primitives.colours import *  # noqa: F403
 from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.generated import *  # noqa: F403
+from adjoint.ops.primitives.indices import *  # noqa: F403
 from adjoint.ops.primitives.matrices import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
 from adjoint.ops.primitives.optimizers import *  # noqa: F403
@@ -40,11 +44,13 @@ from adjoint.ops.primitives.special import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += boxes.__all__
+__all__ += colours.__all__
 __all__ += convolution.__all__
 __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += generated.__all__
+__all__ += indices.__all__
 __all__ += matrices.__all__
 __all__ += network.__all__
 __all__ += optimizers.__all__

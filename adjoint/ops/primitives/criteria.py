@@ -10,8 +10,8 @@ from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "BCEWithLogitsLoss", "BinaryCrossEntropy", "CTCLoss", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
-    "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
+    "BCEWithLogitsLoss", "BinaryCrossEntropy", "CTCGreedyDecoder", "CTCLoss", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss",
+    "NLLLoss", "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
 ]
 
@@ -163,3 +163,13 @@ class CTCLoss(Primitive):
         return ctc.ctc_loss_of_scores(
             x, labels_indices, labels_values, sequence_length, collapsed=self.preprocess_collapse_repeated,
             merged=self.ctc_merge_repeated, longer=self.ignore_longer_outputs_than_inputs)
+
+
+class CTCGreedyDecoder(Primitive):
+    """The labels that are the likeliest at each step; see `ops.ctc_greedy_decoder`."""
+
+    def __init__(self, merge_repeated: bool = True):
+        super().__init__(merge_repeated=flag("CTCGreedyDecoder", "merge_repeated", merge_repeated))
+
+    def __call__(self, inputs: Any, sequence_length: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return ctc.ctc_greedy_decoder(inputs, sequence_length, self.merge_repeated)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from adjoint.ir.types import I32
+from adjoint.ir.types import I16, I32, I64, DType
 from adjoint.ops import random_numbers, state
-from adjoint.ops.arguments import integer, wrong
+from adjoint.ops.arguments import flag, float_only, integer, operand, sizes_argument, wrong
+from adjoint.ops.arithmetic import tan
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.run_time_checks import effect
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "RandomChoiceWithMask", "StandardNormal", "UniformInt", "UniformReal"]
+__all__ = [
+    "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "Multinomial", "MultinomialWithReplacement", "Print", "RandomCategorical",
+    "RandomChoiceWithMask", "RandomShuffle", "StandardNormal", "UniformInt", "UniformReal",
+]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
 
@@ -60,6 +66,86 @@ class RandomChoiceWithMask(_Random):
 
     def __call__(self, input_x: Any) -> tuple[Tensor, Tensor]:
         return random_numbers.chosen_with_mask("RandomChoiceWithMask", input_x, self.count, combined_seed(self.seed, self.seed2))
+
+
+class RandomShuffle(_Random):
+    """The slices along the first axis, in random order."""
+
+    def __call__(self, x: Any) -> Tensor:
+        return random_numbers.shuffle(x, combined_seed(self.seed, self.seed2))
+
+
+class Multinomial(_Random):
+    """Random indices along the last axis of [n] or [m, n], with probabilities proportional to its numbers; one may be drawn again."""
+
+    def __init__(self, seed: int = 0, seed2: int = 0, dtype: DType = I32):
+        super().__init__(seed, seed2)
+        if dtype not in (I32, I64):
+            raise wrong("Multinomial", "dtype", "Int32 or Int64", dtype, TypeError)
+        Primitive.__init__(self, None, **dict(self.attrs), dtype=dtype)
+
+    def __call__(self, x: Any, num_samples: int) -> Tensor:
+        found = random_numbers.multinomial(x, num_samples, True, combined_seed(self.seed, self.seed2))
+        return found.astype(self.dtype, copy=False)
+
+
+class MultinomialWithReplacement(Primitive):
+    """Random indices along the last axis; see `ops.multinomial_with_replacement`.  `seed` and `offset` are ints or Tensors of one."""
+
+    def __init__(self, numsamples: int, replacement: bool = False):
+        op = "MultinomialWithReplacement"
+        super().__init__(numsamples=integer(op, "numsamples", numsamples), replacement=flag(op, "replacement", replacement))
+
+    def __call__(self, x: Any, seed: Any, offset: Any) -> Tensor:
+        first, second = (value.item() if isinstance(value, Tensor) else value for value in (seed, offset))
+        return random_numbers.multinomial_with_replacement(x, first, second, self.numsamples, self.replacement)
+
+
+class RandomCategorical(Primitive):
+    """Random indices along the last axis of [m, n], with probabilities proportional to exp(logits); see `ops.random_categorical`."""
+
+    def __init__(self, dtype: DType = I64):
+        super().__init__(dtype=dtype)
+        if dtype not in (I16, I32, I64):
+            raise wrong("RandomCategorical", "dtype", "Int16, Int32 or Int64", dtype, TypeError)
+
+    def __call__(self, logits: Any, num_sample: int, seed: int = 0) -> Tensor:
+        return random_numbers.random_categorical(logits, num_sample, seed, self.dtype)
+
+
+class Bernoulli(Primitive):
+    """1 with probability `p`, else 0, in the shape and dtype of a tensor.
+
+    seed, offset  unless the seed is -1, they alone say which numbers: the same with every call
+    """
+
+    def __init__(self, seed: int = -1, offset: int = 0):
+        super().__init__(seed=integer("Bernoulli", "seed", seed), offset=integer("Bernoulli", "offset", offset))
+        if self.seed < -1:
+            raise wrong("Bernoulli", "seed", "at least 0, or -1", seed)
+        if self.offset < 0:
+            raise wrong("Bernoulli", "offset", "at least 0", offset)
+
+    def __call__(self, x: Any, p: Any = 0.5) -> Tensor:
+        key = next_key() if self.seed == -1 else random_numbers.fixed_key(self.seed, self.offset)
+        return random_numbers.tossed(operand("Bernoulli", x, "x"), p, key)
+
+
+class Cauchy(Primitive):
+    """Numbers with the density sigma / (pi * ((x - median)^2 + sigma^2)), Float32, in the shape `size`, a list of ints."""
+
+    def __init__(self, size: Any, median: float = 0.0, sigma: float = 1.0):
+        if not isinstance(size, list):
+            raise wrong("Cauchy", "size", "a list of ints", size, TypeError)
+        if not size:
+            raise wrong("Cauchy", "size", "at least one int", size)
+        super().__init__(size=sizes_argument("Cauchy", "size", size, least=1), median=float_only("Cauchy", "median", median),
+                         sigma=float_only("Cauchy", "sigma", sigma))
+
+    def __call__(self) -> Tensor:
+        # The quantile of a uniform number.
+        drawn = random_numbers.uniform(self.size, 0.0, 1.0)
+        return tan((drawn - 0.5) * math.pi) * self.sigma + self.median
 
 
 # State ---------------------------------------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ class ApplyAddSign(Plain):
 
 
 class ApplyPowerSign(Plain):
-    """Write m: beta * m + (1 - beta) * grad, and var: var - lr * logbase**(sign_decay * sign(grad) * sign(m)) * grad; returns both."""
+    """Write m: beta * m + (1 - beta) * grad, and var: var - lr * exp(logbase * sign_decay * sign(grad) * sign(m)) * grad; returns both."""
 
     def __call__(self, var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any) -> tuple[Tensor, Tensor]:
         written = _written(self.name, var=var, m=m)
@@ -318,7 +318,8 @@ class ApplyProximalGradientDescent(Plain):
 class ApplyProximalAdagrad(_Locking):
     """Write accum: accum + grad^2, and var; returns both.
 
-    var  with p = var - lr * grad / sqrt(accum): sign(p) * max(|p| - lr * l1, 0) / (1 + lr * l2); l1 below 0 counts as 0; NaN stays NaN
+    var  with rate = lr / sqrt(accum) and p = var - rate * grad: sign(p) * max(|p| - rate * l1, 0) / (1 + rate * l2); l1 below 0
+         counts as 0
     """
 
     def __call__(self, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> tuple[Tensor, Tensor]:
@@ -362,6 +363,8 @@ def _sparse_step(
 
 class SparseApplyAdagradV2(Primitive):
     """Do a step of `ApplyAdagradV2` for the rows of var and accum at the indices; returns both.
+
+    This is the formula of MindSpore's manual; its kernel for CPUs divides by sqrt(accum + epsilon).
 
     lr, epsilon  floats
     grad         a row for each index

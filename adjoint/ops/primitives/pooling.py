@@ -9,16 +9,16 @@ from adjoint.ir.ops.conversion import Cast as CastOp
 from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
 from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
 from adjoint.ir.ops.pooling import MaxPoolIndices
-from adjoint.ir.types import I32
+from adjoint.ir.types import I32, I64, DType
 from adjoint.ops import pooling
-from adjoint.ops.arguments import channels_first, choice, flag, operand, pair, whole, wrong
+from adjoint.ops.arguments import channels_first, choice, flag, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.convolution import sides_of_volume, three, volume_padding
-from adjoint.ops.primitive import Primitive
+from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool", "AvgPool3D", "MaxPool", "MaxPool3D",
-    "MaxPoolWithArgmax",
+    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "AvgPool", "AvgPool3D", "MaxPool", "MaxPool3D",
+    "MaxPool3DWithArgmax", "MaxPoolWithArgmax", "MaxPoolWithArgmaxV2",
 ]
 
 
@@ -95,6 +95,73 @@ class AdaptiveMaxPool2D(Primitive):
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
         return pooling.adaptive_max_pool2d(input, self.output_size, True)
+
+
+class AdaptiveMaxPool3D(Plain):
+    """The largest elements of parts of each volume, and where they stand in it (Int32); the size is a Tensor or ints."""
+
+    def __call__(self, x: Any, output_size: Any) -> tuple[Tensor, Tensor]:
+        size = sizes_argument(self.name, "output_size", output_size) if isinstance(output_size, Tensor) else output_size
+        return pooling.adaptive_max_pool3d(x, size, True)
+
+
+def _index_dtype(op: str, argmax_type: Any) -> DType:
+    if argmax_type not in (I32, I64):
+        raise wrong(op, "argmax_type", "Int32 or Int64", argmax_type, TypeError)
+    return argmax_type
+
+
+class MaxPoolWithArgmaxV2(Primitive):
+    """The largest element of each window of [n, c, h, w], and where it stands in its plane.
+
+    strides      how far the windows are apart; None: their size
+    pads         the padding at each end of an axis, at most half of the window; it does not count
+    ceil_mode    whether the last window may hang over
+    argmax_type  Int32 or Int64
+    """
+
+    def __init__(
+        self, kernel_size: Any, strides: Any = None, pads: Any = 0, dilation: Any = (1, 1), ceil_mode: bool = False,
+        argmax_type: DType = I64,
+    ):
+        op = "MaxPoolWithArgmaxV2"
+        kernel = pair(op, "kernel_size", kernel_size)
+        super().__init__(kernel_size=kernel, strides=kernel if strides is None else pair(op, "strides", strides),
+                         pads=pair(op, "pads", pads, least=0), dilation=pair(op, "dilation", dilation),
+                         ceil_mode=flag(op, "ceil_mode", ceil_mode), argmax_type=_index_dtype(op, argmax_type))
+        if any(2 * width > size for width, size in zip(self.pads, kernel, strict=True)):
+            raise wrong(op, "pads", f"at most half of 'kernel_size', {kernel}", self.pads)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        image = operand(self.name, x, "x")
+        if image.ndim != 4:
+            raise wrong(self.name, "x", "of 4 dimensions", image)
+        values, places = pooling.max_pool2d(image, self.kernel_size, self.strides, self.pads, self.dilation, True, self.ceil_mode)
+        return values, places.astype(self.argmax_type, copy=False)
+
+
+class MaxPool3DWithArgmax(Primitive):
+    """The largest element of each window of [n, c, d, h, w], and where it stands in its volume read plane by plane, row by row.
+
+    The attributes are as for `MaxPoolWithArgmaxV2`.
+    """
+
+    def __init__(
+        self, ksize: Any, strides: Any, pads: Any, dilation: Any = (1, 1, 1), ceil_mode: bool = False, data_format: str = "NCDHW",
+        argmax_type: DType = I64,
+    ):
+        op = "MaxPool3DWithArgmax"
+        super().__init__(ksize=three(op, "ksize", ksize), strides=three(op, "strides", strides), pads=three(op, "pads", pads, least=0),
+                         dilation=three(op, "dilation", dilation), ceil_mode=flag(op, "ceil_mode", ceil_mode),
+                         data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper(),
+                         argmax_type=_index_dtype(op, argmax_type))
+        if any(2 * width > size for width, size in zip(self.pads, self.ksize, strict=True)):
+            raise wrong(op, "pads", f"at most half of 'ksize', {self.ksize}", self.pads)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        volume = _volume(self.name, x, "x")
+        values, places = pooling.max_pool3d(volume, self.ksize, self.strides, self.pads, self.dilation, self.ceil_mode, True)
+        return values, places.astype(self.argmax_type, copy=False)
 
 
 class MaxPool3D(Primitive):

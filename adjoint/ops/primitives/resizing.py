@@ -6,10 +6,13 @@ from typing import Any
 
 from adjoint.ops import resizing
 from adjoint.ops.arguments import choice, flag, operand, sizes_argument, wrong
-from adjoint.ops.primitive import Primitive
+from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["ResizeBicubic", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor", "ResizeNearestNeighborV2"]
+__all__ = [
+    "ResizeBicubic", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor", "ResizeNearestNeighborV2", "UpsampleNearest3D",
+    "UpsampleTrilinear3D",
+]
 
 
 class _Resize(Primitive):
@@ -88,3 +91,40 @@ class ResizeLinear1D(Primitive):
             raise wrong("ResizeLinear1D", "x", "a Tensor of a floating point type", given, TypeError)
         wanted = resizing.checked_sizes("ResizeLinear1D", given, sizes)
         return resizing.weighted(given, wanted, resizing.linear_table, self.coordinate_transformation_mode)
+
+
+def _upsampled(op: str, x: Any, output_size: Any, scales: Any, mode: str, align_corners: bool | None) -> Tensor:
+    """Return volumes in another size; a size and factors are three numbers, and one of both is given."""
+    volume = operand(op, x, "x")
+    if not volume.dtype.is_float:
+        raise wrong(op, "x", "a Tensor of a floating point type", volume, TypeError)
+    if volume.ndim != 5:
+        raise wrong(op, "x", "of 5 dimensions", volume)
+    if (output_size is None) == (scales is None):
+        raise wrong(op, "output_size", "given, or 'scales', and not both", (output_size, scales))
+    argument, given = ("output_size", output_size) if scales is None else ("scales", scales)
+    if not isinstance(given, (tuple, list)):
+        raise wrong(op, argument, "a tuple or list of three numbers", given, TypeError)
+    if len(given) != 3:
+        raise wrong(op, argument, "three numbers, for depth, height and width", given)
+    return resizing.resized(volume, output_size, scales, mode, align_corners, None)
+
+
+class UpsampleNearest3D(Plain):
+    """Volumes [n, c, d, h, w] of floats in another size, or in one times `scales`: each element is the one at or before its place."""
+
+    def __call__(self, x: Any, output_size: Any = None, scales: Any = None) -> Tensor:
+        return _upsampled(self.name, x, output_size, scales, "nearest", None)
+
+
+class UpsampleTrilinear3D(Primitive):
+    """Volumes [n, c, d, h, w] of floats in another size, or in one times `scales`: each element lies between two along each axis.
+
+    align_corners  whether the middles of the corner elements meet, not the corners of the volumes
+    """
+
+    def __init__(self, align_corners: bool = False):
+        super().__init__(align_corners=flag("UpsampleTrilinear3D", "align_corners", align_corners))
+
+    def __call__(self, x: Any, output_size: Any = None, scales: Any = None) -> Tensor:
+        return _upsampled(self.name, x, output_size, scales, "trilinear", self.align_corners)
