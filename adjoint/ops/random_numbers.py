@@ -249,7 +249,7 @@ def random_categorical(logits: Any, num_sample: int, seed: int = 0, dtype: DType
     """
     op = "RandomCategorical"
     x, count, own = float_tensor(op, logits, "logits"), integer(op, "num_sample", num_sample), integer(op, "seed", seed)
-    if dtype not in (I16, I32, I64):
+    if not isinstance(dtype, DType) or dtype not in (I16, I32, I64):
         raise wrong(op, "dtype", "Int16, Int32 or Int64", dtype, TypeError)
     if x.ndim != 2 or not x.shape[1]:
         raise wrong(op, "logits", "of 2 dimensions, with at least 1 class", x)

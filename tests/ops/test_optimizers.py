@@ -140,7 +140,7 @@ def test_rows_of_a_sparse_step() -> None:
 
 
 def test_where_mindspores_kernels_differ_from_their_manual() -> None:
-    """With L1 regularisation ApplyAdagradDA shrinks the accumulator as the manual says, and SparseApplyAdagradV2 adds epsilon to the root."""
+    """ApplyAdagradDA shrinks the accumulator by L1 as the manual says, and SparseApplyAdagradV2 adds epsilon to the root."""
     p, a, q = (Parameter(Tensor(np.array(values, np.float32))) for values in ([9.0, 9.0], [0.3, -2.0], [0.1, 1.0]))
     ops.ApplyAdagradDA()(p, a, q, Tensor([0.1, 0.5]), 0.1, 0.5, 0.2, 2)
     np.testing.assert_allclose(p.asnumpy(), [0.0, 0.1 * 0.5 / (0.2 * 2 * 0.1 + np.sqrt(1.25))], 1e-6)

@@ -80,7 +80,7 @@ class Multinomial(_Random):
 
     def __init__(self, seed: int = 0, seed2: int = 0, dtype: DType = I32):
         super().__init__(seed, seed2)
-        if dtype not in (I32, I64):
+        if not isinstance(dtype, DType) or dtype not in (I32, I64):
             raise wrong("Multinomial", "dtype", "Int32 or Int64", dtype, TypeError)
         Primitive.__init__(self, None, **dict(self.attrs), dtype=dtype)
 
@@ -97,8 +97,12 @@ class MultinomialWithReplacement(Primitive):
         super().__init__(numsamples=integer(op, "numsamples", numsamples), replacement=flag(op, "replacement", replacement))
 
     def __call__(self, x: Any, seed: Any, offset: Any) -> Tensor:
-        first, second = (value.item() if isinstance(value, Tensor) else value for value in (seed, offset))
-        return random_numbers.multinomial_with_replacement(x, first, second, self.numsamples, self.replacement)
+        numbers: list[Any] = []
+        for argument, value in (("seed", seed), ("offset", offset)):
+            if isinstance(value, Tensor) and (value.size != 1 or not value.dtype.is_integer):
+                raise wrong(self.name, argument, "an int or a Tensor of one integer", value, TypeError)
+            numbers.append(value.item() if isinstance(value, Tensor) else value)
+        return random_numbers.multinomial_with_replacement(x, *numbers, self.numsamples, self.replacement)
 
 
 class RandomCategorical(Primitive):
@@ -106,7 +110,7 @@ class RandomCategorical(Primitive):
 
     def __init__(self, dtype: DType = I64):
         super().__init__(dtype=dtype)
-        if dtype not in (I16, I32, I64):
+        if not isinstance(dtype, DType) or dtype not in (I16, I32, I64):
             raise wrong("RandomCategorical", "dtype", "Int16, Int32 or Int64", dtype, TypeError)
 
     def __call__(self, logits: Any, num_sample: int, seed: int = 0) -> Tensor:

@@ -70,8 +70,8 @@ class _Layouts(Primitive):
     def __init__(self, src_format: str = "NHWC", dst_format: str = "NCHW"):
         name = type(self).__name__
         for argument, value in (("src_format", src_format), ("dst_format", dst_format)):
-            if value not in _LAYOUTS:
-                raise wrong(name, argument, f"one of {list(_LAYOUTS)}", repr(value))
+            if not isinstance(value, str) or value not in _LAYOUTS:
+                raise wrong(name, argument, f"one of {list(_LAYOUTS)}", repr(value) if isinstance(value, str) else value)
         super().__init__(src_format=src_format, dst_format=dst_format)
 
     def checked(self, x: Any, argument: str) -> Tensor:

@@ -106,7 +106,7 @@ class AdaptiveMaxPool3D(Plain):
 
 
 def _index_dtype(op: str, argmax_type: Any) -> DType:
-    if argmax_type not in (I32, I64):
+    if not isinstance(argmax_type, DType) or argmax_type not in (I32, I64):
         raise wrong(op, "argmax_type", "Int32 or Int64", argmax_type, TypeError)
     return argmax_type
 
