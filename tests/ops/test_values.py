@@ -725,6 +725,19 @@ def test_of_a_graph_with_shapes_that_do_not_depend_on_numbers() -> None:
         put(Tensor(x), Tensor([1, 5]))
 
 
+@pytest.mark.parametrize(("function", "derivatives"), [
+    (ops.bessel_i1, [0, 1 / 2, 0, 3 / 8, 0, 5 / 16]), (ops.bessel_j1, [0, 1 / 2, 0, -3 / 8, 0, 5 / 16]),
+    (ops.bessel_i0, [1, 0, 1 / 2, 0, 3 / 8, 0]), (ops.bessel_j0, [1, 0, -1 / 2, 0, 3 / 8, 0]),
+], ids=["i1", "j1", "i0", "j0"])
+def test_derivatives_of_bessel_functions_at_zero(function: Any, derivatives: list[float]) -> None:
+    """Derivatives of all orders at 0, where x divides, are those of the power series; just beside it they are close to them."""
+    for x in (0.0, 1e-9):
+        f = function
+        for wanted in derivatives:
+            assert f(Tensor(np.float64(x))).item() == pytest.approx(wanted, abs=1e-8)
+            f = adjoint.grad(f)
+
+
 @pytest.mark.parametrize("make", [
     lambda x: ops.grid_sample(x, ops.tanh(x.reshape((1, 2, 3, 2)))), lambda x: ops.cdist(x[0, 0], x[0, 1] + 4.0, 3.0),
     lambda x: ops.matrix_diag_part(x, (-1, 1), 0.0) ** 2, lambda x: ops.renorm(x[0, 0], 2, 0, 0.5), lambda x: ops.cov(x[0, 0]),

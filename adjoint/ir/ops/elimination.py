@@ -39,6 +39,8 @@ STACK = {0: [[[0.0, 1.0], [2.0, 0.5]], [[1.5, 1.0], [-1.0, 0.5]], [[-2.0, 0.25],
 SINGULAR = {0: [[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, -1.0]]}
 NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
 """Samples of rank 2 and of rank 1."""
+NOT_FINITE = {0: [[[math.inf, 2.0, 0.5], [1.0, 3.0, 1.0], [-1.0, 0.25, 2.0]], [[1.0, 2.0, 0.5], [1.0, 3.0, math.nan], [-1.0, 0.25, 2.0]]]}
+"""A sample with an infinity, and one with NaN."""
 
 
 @family
@@ -335,6 +337,7 @@ class MatrixInverse(SquareMatrices):
         sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0), or_nan=True),
         sample(tensor(F32, (2, 2, 2)), values={0: [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [1.0, 2.0]]]}, or_nan=True, smooth=False,
                note="singular"),
+        sample(tensor(F32, (2, 3, 3)), values=NOT_FINITE, smooth=False, note="infinity and NaN"),
         sample(tensor(F32, (0, 0))),
         sample(tensor(F32, (0, 2, 2))),
     )
@@ -388,7 +391,8 @@ class Cofactor(SquareMatrices):
     """The matrices of cofactors, which are the gradients of determinants: det(x) times the transposed inverse, if there is one.
 
     Rows and columns are exchanged, P x Q = L U with the largest pivots first, and the last pivot is never a divisor: the result
-    is correct also if x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].
+    is correct also if x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].  In a matrix with
+    infinities or NaN each cofactor is eliminated by itself, so that those are finite whose rows and columns have none.
 
     x         T[s, n, n], T a floating point type; computed in float64
     result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
@@ -416,31 +420,49 @@ class Cofactor(SquareMatrices):
         found = np.empty_like(x)
         for *place, i, j in np.ndindex(x.shape):
             minor = np.delete(np.delete(x[tuple(place)], i, 0), j, 1)
-            found[(*place, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
+            with np.errstate(invalid="ignore"):  # of infinity less infinity
+                found[(*place, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
         return found
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         columns = k.scratch(I64, math.prod(x.shape[:-1]), "columns")
         with _each_matrix(k, x, copies=2) as (matrix, (a, beside)), k.when(k.greater(a.n, 0)):
-            beside.make_identity()
-            first = k.let(matrix * a.n, "first")
-            with k.loop(0, a.n, "j") as j:
-                k.store(columns, first + j, j)
-            product, last = _WideProduct(k), k.let(a.n - 1, "last")
-            with k.loop(0, last, "c") as c:
-                self._bring_largest(k, a, beside, columns, first, c, product)
-                product.multiply(a[c, c])
-                _clear_below(k, a, c, (beside,))
-            # The last row of `beside` is done; of the others r times it, less u times the last, goes through U1^-1.
-            with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
-                beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
-            result = _Matrix(k, out, a.start, a.n)
-            with k.when(k.equal(product.value, 0)):
-                result.fill(lambda r, j: k.literal(0.0, F64))
+            result, finite = _Matrix(k, out, a.start, a.n), k.local(1, "finite", I64)
+            with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j, k.when(k.negation(k.call("isfinite", a[r, j]))):
+                k.set(finite, 0)
+            with k.when(k.equal(finite, 0)):
+                self._by_minors(k, a, beside, result)
             with k.otherwise():
-                _back_substitute(k, a, beside, last)
-                with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:
-                    result[j, columns[first + r]] = product.times(beside[r, j])
+                self._by_elimination(k, a, beside, columns, k.let(matrix * a.n, "first"), result)
+
+    def _by_minors(self, k: Kernel, a: _Matrix, beside: _Matrix, result: _Matrix) -> None:
+        """Compute each cofactor by itself: one of them does not see an infinity or NaN in its row or column."""
+        minor = _Matrix(k, beside.buffer, beside.start, k.let(a.n - 1, "less"))
+        with k.loop(0, a.n, "i") as i, k.loop(0, a.n, "o") as o:
+            minor.fill(lambda r, j: a[r + k.cast(k.greater_equal(r, i), I64), j + k.cast(k.greater_equal(j, o), I64)])
+            product = _determinant_of(k, minor)
+            with k.when(k.equal((i + o) % 2, 1)):
+                product.change_sign()
+            result[i, o] = product.times(k.literal(1.0, F64))
+
+    def _by_elimination(self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, result: _Matrix) -> None:
+        beside.make_identity()
+        with k.loop(0, a.n, "j") as j:
+            k.store(columns, first + j, j)
+        product, last = _WideProduct(k), k.let(a.n - 1, "last")
+        with k.loop(0, last, "c") as c:
+            self._bring_largest(k, a, beside, columns, first, c, product)
+            product.multiply(a[c, c])
+            _clear_below(k, a, c, (beside,))
+        # The last row of `beside` is done; of the others r times it, less u times the last, goes through U1^-1.
+        with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
+            beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
+        with k.when(k.equal(product.value, 0)):
+            result.fill(lambda r, j: k.literal(0.0, F64))
+        with k.otherwise():
+            _back_substitute(k, a, beside, last)
+            with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:
+                result[j, columns[first + r]] = product.times(beside[r, j])
 
     def _bring_largest(
         self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
