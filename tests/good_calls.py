@@ -138,8 +138,8 @@ ops.bounding_box_decode(corners, corners, (9, 9))
 ops.check_valid(corners, row); ops.bartlett_window(length); ops.blackman_window(length); ops.hamming_window(4); ops.hann_window(4)
 ops.kaiser_window(4); ops.logspace(0.0, 1.0, 3); ops.gumbel_softmax(x); ops.laplace((2,), number, number, 1); ops.rrelu(x)
 ops.standard_laplace((2,), 1)
-ops.sparse_segment_mean(x, classes, classes); ops.multinomial_with_replacement(positive, 1, 0, 2)
-ops.random_categorical(x, 2, 1); ops.ctc_greedy_decoder(spoken, spoken_lengths)
+ops.random_categorical(x, 2, 1); ops.multinomial_with_replacement(positive, 1, 0, 2)
+ops.sparse_segment_mean(x, classes, classes); ops.ctc_greedy_decoder(spoken, spoken_lengths)
 """
 
 PRIMITIVES = """
