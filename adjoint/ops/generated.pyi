@@ -534,9 +534,8 @@ def bessel_i1e(x: Any) -> Tensor:
     The power series up to 8 (DLMF 10.25.2), sqrt(x) e^-x I(x) as polynomials in 1 / x beyond. The error is below 3 units in the last
     place.
 
-    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0, where the second derivative jumps from -1 to 1, and
-              sign
-              is 0
+    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0.  There the second derivative jumps from 1 to -1,
+              and sign is 0: it is taken as 0, and those that follow as those of bessel_i1
     ct        the gradient of the result
     """
 

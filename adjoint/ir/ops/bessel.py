@@ -188,8 +188,8 @@ class BesselI1e(_Bessel):
 
     x         T[s], T a floating point type
     result    T[s]
-    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0, where the second derivative jumps from -1 to 1, and sign
-              is 0
+    gradient  ct * (bessel_i0e(x) - bessel_i1e(x) (1 / x + sign(x))), ct / 2 at 0.  There the second derivative jumps from 1 to -1,
+              and sign is 0: it is taken as 0, and those that follow as those of bessel_i1
     errors    TypeError: not floating point
     """
 
