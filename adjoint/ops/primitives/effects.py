@@ -102,7 +102,7 @@ class MultinomialWithReplacement(Primitive):
             if isinstance(value, Tensor) and (value.size != 1 or not value.dtype.is_integer):
                 raise wrong(self.name, argument, "an int or a Tensor of one integer", value, TypeError)
             numbers.append(value.item() if isinstance(value, Tensor) else value)
-        return random_numbers.multinomial_with_replacement(x, *numbers, self.numsamples, self.replacement)
+        return random_numbers.multinomial_with_replacement(x, numbers[0], numbers[1], self.numsamples, self.replacement)
 
 
 class RandomCategorical(Primitive):
