@@ -121,10 +121,13 @@ class Merge:
 
     First, `value` collects the pairs that become results of a node (`pairs`).  Each call returns a function that builds the merged value
     later, from these results.
+
+    broadcasts  whether a number may become a tensor of any shape, not only one without dimensions
+    journal     records the merged lists and dicts as new; None if somebody else keeps account of them
     """
 
-    def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False):
-        self.world, self.aliases, self.broadcasts = world, aliases, broadcasts
+    def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False, journal: Journal | None = None):
+        self.world, self.aliases, self.broadcasts, self.journal = world, aliases, broadcasts, journal
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
         self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         """For each path, by the `id` of a tensor or container that is written in place there: its value at the end of the path."""
@@ -156,13 +159,15 @@ class Merge:
         if not any(x is not DEAD and (self.world.is_tensor(x) or isinstance(x, (list, dict))) for x in (a, b)):
             return build
         last: list[Any] = [None, None]
-        aliases = self.aliases  # not self: the returned function must not keep the merge alive, which keeps the function
+        aliases, journal = self.aliases, self.journal  # not self: the returned function must not keep the merge alive, which keeps it
 
         def once(made: Sequence[Any]) -> Any:
             if last[0] is not made:
                 found = build(made)
                 if found is not a or found is not b:
                     aliases.merged(found, *(x for x in (a, b) if x is not DEAD))
+                if journal is not None and isinstance(found, (list, dict)) and found is not a and found is not b:
+                    journal.born(ContentsPlace(found))
                 last[:] = made, found
             return last[1]
 
@@ -311,7 +316,7 @@ class Branching:
         if a.dead and b.dead:
             self._emit(condition, a, b, Merge(self.world, self.aliases))
             raise Unreachable
-        merge = Merge(self.world, self.aliases)
+        merge = Merge(self.world, self.aliases, journal=self.journal)
         places = self._places(merge, a, b, leaving, None)
         outcome = self._result(merge, a, b, goes_out) if result else (lambda made: None)
         made = self._emit(condition, a, b, merge)
