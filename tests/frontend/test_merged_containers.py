@@ -1,4 +1,4 @@
-"""Lists and dicts that a branch replaces, written afterwards: eager mode's numbers, or an error where it is not known which one is written."""
+"""Lists and dicts that a branch replaces and the code after it writes: eager numbers, or an error if it is unclear which one is written."""
 
 from __future__ import annotations
 

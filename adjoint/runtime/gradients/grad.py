@@ -32,6 +32,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
     "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "value_and_grad",
+    "with_parameters",
 ]
 
 
@@ -122,18 +123,25 @@ def differentiate(
         if tape.depth == 1:
             state.tracer = None
         found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
-        result = run.result
-        if tape.renamed_parameter and tape.depth == 1:
-            tensors = leaves(result, Tensor)
-            themselves = [tape.parameter_of(x) for x in tensors]
-            if any(map(is_not, themselves, tensors)):
-                result = replaced(result, themselves, Tensor)
+        result = with_parameters(tape, run.result)
         return result, *run.structured(found)
     finally:
         tape.depth = depth
         if state.tracer is not outer:
             set_tracer(outer)
             state.tracer = outer
+
+
+def with_parameters(tape: Tape, result: Any) -> Any:
+    """Return what a differentiated function has returned, with each Parameter itself in place of the new names that cells have given it.
+
+    Inside of another gradient the new names stay: the outer gradient goes through them.
+    """
+    if not tape.renamed_parameter or tape.depth > 1:
+        return result
+    tensors = leaves(result, Tensor)
+    themselves = [tape.parameter_of(x) for x in tensors]
+    return replaced(result, themselves, Tensor) if any(map(is_not, themselves, tensors)) else result
 
 
 class Recorded:

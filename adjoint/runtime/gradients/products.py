@@ -22,6 +22,7 @@ from adjoint.runtime.gradients.grad import (
     differentiated,
     ones,
     recorded,
+    with_parameters,
 )
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
@@ -121,12 +122,13 @@ def _ran(
         state.tracer = tape
         run = recorded(tape, fn, args, {}, positions, weights)
         outputs = differentiated(run.result, has_aux)
+        result = with_parameters(tape, run.result)
     finally:
         tape.depth = depth
         set_tracer(outer)
         state.tracer = outer
     pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
-    return run.result, outputs, lambda cotangents: run.structured(pullback(cotangents))
+    return result, outputs, lambda cotangents: run.structured(pullback(cotangents))
 
 
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record
 from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.gradients.adjoints import gradients
-from adjoint.runtime.gradients.grad import _outputs
+from adjoint.runtime.gradients.grad import _outputs, with_parameters
 from adjoint.runtime.gradients.products import Pullback
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
@@ -147,7 +147,7 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
             # Recording is off while the outermost gradient is computed, so that hooks may compute anything.
             state.tracer = None
         found = dict(zip(wanted, adjoint(run, tape, opened.start, slots, wanted, cotangents), strict=True))
-        return (*outs, *_by_leaf(op, opened, found))
+        return (*with_parameters(tape, tuple(outs)), *_by_leaf(op, opened, found))
 
     return _differentiated(bound, symbols, closed)
 
@@ -160,7 +160,7 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
     def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
         outs = [values[i] for i in yielded]
         pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
-        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+        return (*with_parameters(opened.tape, tuple(outs)), lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
 
     return _differentiated(bound, symbols, closed)
 

@@ -519,16 +519,18 @@ def recorded(called: Callable[..., Any], x: Any, y: Any) -> Any:
 class Holder(nn.Cell):
     """Returns its Parameter, through as many cells as `depth` says."""
 
-    def __init__(self, depth: int, is_tuple: bool) -> None:
+    def __init__(self, depth: int, form: str) -> None:
         super().__init__()
-        self.inner = Holder(depth - 1, is_tuple) if depth else None
+        self.inner = Holder(depth - 1, form) if depth else None
         self.w = Parameter(Tensor([1.0, 2.0]), name="w")
-        self.is_tuple = is_tuple
+        self.form = form
 
     def construct(self, x: Any) -> Any:
         if self.inner is not None:
             return self.inner(x)
-        return (self.w, x * self.w) if self.is_tuple else self.w
+        if self.form == "decided by a tensor":
+            return self.w if x.sum() > 0 else x * 2
+        return (self.w, x * self.w) if self.form == "in a tuple" else self.w
 
 
 GRADIENTS_OF_CELLS: dict[str, Callable[[nn.Cell], Callable[..., Any]]] = {
@@ -541,20 +543,20 @@ GRADIENTS_OF_CELLS: dict[str, Callable[[nn.Cell], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("name", GRADIENTS_OF_CELLS)
-@pytest.mark.parametrize("is_tuple", [False, True])
+@pytest.mark.parametrize("form", ["alone", "in a tuple", "decided by a tensor"])
 @pytest.mark.parametrize("depth", [0, 2])
-def test_a_parameter_that_a_differentiated_cell_returns_is_itself(name: str, is_tuple: bool, depth: int) -> None:
-    net = Holder(depth, is_tuple)
+def test_a_parameter_that_a_differentiated_cell_returns_is_itself(name: str, form: str, depth: int) -> None:
+    net = Holder(depth, form)
     weight = net.trainable_params()[-1]
     ask = GRADIENTS_OF_CELLS[name](net)
     for _ in range(4):
         result, _ = ask(X)
-        assert (result[0] if is_tuple else result) is weight
+        assert (result[0] if form == "in a tuple" else result) is weight
 
 
 def test_a_write_of_a_parameter_that_a_gradient_has_returned_is_refused() -> None:
     """In eager mode the result shows the write, as it is the Parameter; a graph has only the numbers from before."""
-    net = Holder(0, True)
+    net = Holder(0, "in a tuple")
     ask = value_and_grad(net, 0, net.trainable_params())
 
     def step(x: Any) -> Any:
