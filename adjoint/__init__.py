@@ -17,6 +17,7 @@ with collector.paused():
         TensorType,
         Type,
         bfloat16,
+        bool,
         bool_,
         byte,
         double,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ ubyte, ushort, uintc, uintp = U8, U16, U32, U64
 Type = DType
 tensor_type, number, string, type_none = KINDS["Tensor"], KINDS["Number"], KINDS["String"], KINDS["None"]
 int_, uint, float_, list_, tuple_ = KINDS["Int"], KINDS["UInt"], KINDS["Float"], KINDS["List"], KINDS["Tuple"]
+
+bool = BOOL  # not in `__all__`, as in MindSpore: `from mindspore import *` leaves Python's alone
 
 number_type = tuple(d for d in DTYPES.values() if d is not BOOL)
 int_type = (I8, I16, I32, I64)
@@ -44,7 +47,7 @@ def dtype_to_pytype(type_: DType) -> type:
     """Return the Python type of a dtype's numbers."""
     if not isinstance(type_, DType):
         raise TypeError(f"For 'dtype_to_pytype', a dtype such as float32 is expected, but got {type_!r}.")
-    return float if type_.is_float else bool if type_ is BOOL else int
+    return float if type_.is_float else builtins.bool if type_ is BOOL else int
 
 
 def pytype_to_dtype(obj: Any) -> DType:

@@ -402,7 +402,7 @@ def select_sampler(num_samples: int | None, sampler: Any, shuffle: Any, num_shar
         return SubsetSampler([sampler])
     if isinstance(sampler, (np.ndarray, list, tuple)):
         return SubsetSampler(sampler, num_samples)
-    if isinstance(sampler, Iterable) and not isinstance(sampler, str):
+    if not isinstance(sampler, str) and (isinstance(sampler, Iterable) or hasattr(type(sampler), "__getitem__")):
         return IterSampler(sampler, num_samples)
     if sampler is not None:
         raise TypeError(f"Unsupported sampler object of type ({type(sampler)})")

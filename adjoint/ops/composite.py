@@ -71,7 +71,7 @@ def _spelled(kind: Any) -> str:
 
 
 class HyperMap:
-    """Maps a function over the items of tuples and lists in parallel, at any depth; returns tuples.
+    """Maps a function over the items of tuples and lists in parallel, at any depth; returns tuples.  Of anything else it is one call.
 
     ops      the function; None: it is the first argument of the call
     reverse  begin with the last items
@@ -86,8 +86,6 @@ class HyperMap:
 
     def __call__(self, *arguments: Any) -> Any:
         function, items = (self.ops, arguments) if self.ops is not None else (arguments[0], arguments[1:])
-        if not any(isinstance(x, (tuple, list)) for x in items):
-            raise wrong(type(self).__name__, "args", "tuples or lists", [type(x).__name__ for x in items], TypeError)
         return self._mapped(function, items)
 
     def _mapped(self, function: Any, items: Sequence[Any]) -> Any:

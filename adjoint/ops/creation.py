@@ -158,8 +158,8 @@ def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
 
 
 def tuple_to_array(input_x: Any) -> Tensor:
-    """Return the numbers in a tuple, of one kind, as a tensor of one dimension: Int32 or Float32."""
-    if not isinstance(input_x, tuple):
+    """Return the numbers in a tuple or range, of one kind, as a tensor of one dimension: Int32 or Float32."""
+    if not isinstance(input_x, (tuple, range)):
         raise wrong("TupleToArray", "input_x", "a tuple of numbers", repr(input_x), TypeError)
     values = [number("TupleToArray", "input_x", item) for item in input_x]
     if len({getattr(value, "python_type", type(value)) for value in values}) > 1:

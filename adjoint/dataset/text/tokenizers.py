@@ -209,6 +209,7 @@ class WordpieceTokenizer(Operation):
     """Splits words into the longest pieces in a vocabulary; pieces that do not start a word begin with `suffix_indicator`.
 
     A word of more than `max_bytes_per_token` bytes, or one that cannot be split, becomes `unknown_token`; with "" it is kept.
+    with_offsets  return also where each piece starts and ends in its word, in bytes of UTF-8
     """
 
     def __init__(self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
@@ -217,38 +218,46 @@ class WordpieceTokenizer(Operation):
         check_type(suffix_indicator, (str,), "suffix_indicator")
         check_int(max_bytes_per_token, 0, 2**31 - 1, "max_bytes_per_token")
         check_type(unknown_token, (str,), "unknown_token")
-        if with_offsets:
-            raise NotImplementedError("adjoint's WordpieceTokenizer gives tokens without offsets: leave 'with_offsets' out.")
+        check_type(with_offsets, (bool,), "with_offsets")
+        self.with_offsets = with_offsets
         self.ids, self.suffix, self.most, self.unknown = vocab.vocab(), suffix_indicator, max_bytes_per_token, unknown_token
 
     def __call__(self, *columns: Any) -> Any:
-        words = np.atleast_1d(strings_of(columns[0], "WordpieceTokenizer"))
-        return np.array([piece for word in words.tolist() for piece in self.pieces(word)] or [""])
+        words = np.atleast_1d(strings_of(columns[0], "WordpieceTokenizer")).tolist()
+        return self.split(words, [0] * len(words))
 
-    def pieces(self, word: str) -> list[str]:
-        """Return the pieces of one word."""
+    def split(self, words: list[str], starts: list[int]) -> Any:
+        """Return the pieces of words; with offsets also where they start and end, counted on from where their words start."""
+        rows = [(piece, start + first, start + end) for word, start in zip(words, starts, strict=True) for piece, first, end in self.pieces(word)]
+        rows = rows or [("", 0, 0)]
+        tokens = np.array([row[0] for row in rows])
+        return (tokens, *(np.array([row[side] for row in rows], np.uint32) for side in (1, 2))) if self.with_offsets else tokens
+
+    def pieces(self, word: str) -> list[tuple[str, int, int]]:
+        """Return the pieces of one word, each with the bytes of the word where it starts and ends."""
         found, first = [], 0
         while first < len(word) and len(word.encode("utf-8")) <= self.most:
             mark = self.suffix if first else ""
             end = next((end for end in range(len(word), first, -1) if mark + word[first:end] in self.ids), None)
             if end is None:
                 break
-            found.append(mark + word[first:end])
+            found.append((mark + word[first:end], *(len(word[:place].encode("utf-8")) for place in (first, end))))
             first = end
-        return found if first == len(word) and found else [self.unknown or word]
+        return found if first == len(word) and found else [(self.unknown or word if word else "", 0, len(word.encode("utf-8")))]
 
 
 class BertTokenizer(Operation):
-    """BasicTokenizer followed by WordpieceTokenizer."""
+    """BasicTokenizer followed by WordpieceTokenizer; offsets are those in the text."""
 
     def __init__(self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
                  lower_case: bool = False, keep_whitespace: bool = False, normalization_form: NormalizeForm = NormalizeForm.NONE,
                  preserve_unused_token: bool = True, with_offsets: bool = False):
-        self._words = BasicTokenizer(lower_case, keep_whitespace, normalization_form, preserve_unused_token)
+        self._words = BasicTokenizer(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
         self._pieces = WordpieceTokenizer(vocab, suffix_indicator, max_bytes_per_token, unknown_token, with_offsets)
 
     def __call__(self, *columns: Any) -> Any:
-        return self._pieces(self._words(*columns))
+        words = self._words(*columns)
+        return self._pieces.split(words[0].tolist(), words[1].tolist()) if self._pieces.with_offsets else self._pieces(words)
 
 
 class PythonTokenizer(Operation):

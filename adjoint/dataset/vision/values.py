@@ -252,7 +252,12 @@ class MixUpBatch(ImageOperation):
 
 
 class MixUp(ImageOperation):
-    """A batch of images and one-hot labels, mixed with the batch in another order (`is_single`) or with the batch before it."""
+    """Batches of images and one-hot labels, each image mixed with the next one of its batch, or with that of the result before.
+
+    batch_size  how many shares are drawn, one for each image, from Beta(alpha, alpha); fewer for a smaller batch.  A single image is mixed
+                into as many
+    is_single   False: with the images that the call before returned; the first call returns its own
+    """
 
     random = True
 
@@ -261,14 +266,23 @@ class MixUp(ImageOperation):
         check_interval(batch_size, 1, 2**31 - 1, "batch_size")
         check_type(alpha, (int, float), "alpha")
         check_interval(alpha, 0, 2**24, "alpha", above_low=True)
-        if not is_single:
-            raise NotImplementedError("adjoint mixes the images of one batch, which needs no memory of the batch before: leave 'is_single' "
-                                      "as it is.")
-        self.batch_size, self.alpha = batch_size, alpha
+        check_type(is_single, (bool,), "is_single")
+        self.batch_size, self.alpha, self.is_single = batch_size, alpha, is_single
+        self._before: tuple[Any, Any] | None = None
 
     def __call__(self, *columns: Any) -> Any:
         images, labels = map(np.asarray, columns)
-        random = draws()
-        order = random.order(len(images))
-        share = random.generator().beta(self.alpha, self.alpha)
-        return share * images + (1 - share) * images[order], share * labels + (1 - share) * labels[order]
+        count = min(self.batch_size, len(images)) if images.ndim == 4 else self.batch_size
+        share = draws().generator().beta(self.alpha, self.alpha, count)
+        if self.is_single:
+            turned = [*range(1, count), 0]
+            others = images[turned], labels[turned]
+        elif self._before is None:
+            share, others = np.ones(count), (0, 0)
+        else:
+            others = tuple(before[:count] for before in self._before)
+        of_images, of_labels = share.reshape(-1, 1, 1, 1), share.reshape(-1, 1)
+        mixed = of_images * images + (1 - of_images) * others[0], of_labels * labels + (1 - of_labels) * others[1]
+        if not self.is_single:
+            self._before = mixed
+        return mixed

@@ -95,6 +95,9 @@ class AdamWeightDecay(Optimizer):
         weight_decay: float | Cell = 0.0,
     ):
         super().__init__(learning_rate, params, weight_decay)
+        if any(group.centralized for group in self._groups):
+            raise ValueError("For 'AdamWeightDecay', 'grad_centralization' of a parameter group must be False, since it takes no means, in "
+                             "MindSpore either: take them from the gradients before, g - g.mean(axis, keep_dims=True) for all axes but 0.")
         self.beta1, self.beta2 = fraction("AdamWeightDecay", "beta1", beta1), fraction("AdamWeightDecay", "beta2", beta2)
         self.eps = positive_number(self, "eps", eps)
         self.__dict__["moments1"], self.__dict__["moments2"] = self.states("adam_m"), self.states("adam_v")

@@ -139,6 +139,8 @@ class Lamb(Optimizer):
     length is 0.  MindSpore has no kernel of this for a CPU: the formula is that of its manual.
     """
 
+    _decays_in_gradient = False
+
     def __init__(
         self, params: Iterable[Any], learning_rate: Any, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6,
         weight_decay: float | Cell = 0.0,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjoint.foundation.diagnostics import float_of
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
-from adjoint.nn.checks import number
+from adjoint.nn.checks import boolean, number
 from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
@@ -52,11 +52,14 @@ class _Group:
     learning_rate  a 0-d Parameter, or a Cell or function called with the number of steps taken
     weight_decay   a number, or a Cell called with the number of steps taken
     filtered       whether parameters with beta or gamma in their names do not decay
+    centralized    whether means are taken from the gradients
     """
 
-    def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float | Cell, filtered: bool):
+    def __init__(
+        self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float | Cell, filtered: bool, centralized: bool = False,
+    ):
         self.parameters, self.learning_rate, self.weight_decay = tuple(parameters), learning_rate, weight_decay
-        self.filtered = filtered
+        self.filtered, self.centralized = filtered, centralized
 
     def spares(self, parameter: Parameter) -> bool:
         return self.filtered and ("beta" in parameter.name or "gamma" in parameter.name)
@@ -67,18 +70,22 @@ class Optimizer(Cell):
 
     learning_rate  a number or 0-d Tensor, kept in the Parameter `learning_rate`, which may be assigned at any time; a list or 1-d
                    Tensor with one for each step; or a Cell called with the number of steps taken, int32[1]
-    params         any iterable of Parameters, or of dicts {"params": ..., "lr": ..., "weight_decay": ...}; a dict {"order_params": ...}
-                   says in which order `parameters`, hence the gradients, stand
+    params         any iterable of Parameters, or of dicts {"params": ..., "lr": ..., "weight_decay": ..., "grad_centralization": ...};
+                   a dict {"order_params": ...} says in which order `parameters`, hence the gradients, stand.  "grad_centralization",
+                   a bool, says whether `gradients_centralization` takes means from the gradients of the group
     weight_decay   weight_decay * parameter is added to the gradient: a number, or a Cell called with the number of steps taken; of
                    parameters given without groups those whose names hold beta or gamma are left out, in groups all decay
     loss_scale     gradients are divided by it
 
-    Called with a tuple of gradients in the order of `parameters`, each brought to the dtype of its parameter; raise ValueError for another
+    Called with a tuple of gradients in the order of `parameters`, each brought to the dtype of its parameter; return a tuple with True for
+    each, as MindSpore does; raise ValueError for another
     number or shape, and for integers.
     """
 
     _whole: TracedSteps | None = None
     """Fast path of calls in eager mode."""
+    _decays_in_gradient: ClassVar[bool] = True
+    """Whether the weight decay is a part of the gradient from which means are taken, or the step adds it to the direction by itself."""
 
     def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0):
         super().__init__(auto_prefix=False)
@@ -141,9 +148,6 @@ class Optimizer(Cell):
             if unknown:
                 raise KeyError(f"For '{name}', the keys of a parameter group must be among {list(_KEYS)}, "
                                f"but got {sorted(map(str, unknown))}.")
-            if item.get("grad_centralization"):
-                raise ValueError(f"For '{name}', 'grad_centralization' is not supported, but a parameter group asks for it: take the means "
-                                 "from the gradients before, as in g - g.mean(axis, keep_dims=True) for all axes but the first.")
             if "order_params" in item:
                 order = list(_checked(name, list(item["order_params"])))
                 if "params" not in item:
@@ -160,7 +164,8 @@ class Optimizer(Cell):
             share = _weight_decay(name, item.get("weight_decay", decay))
             if isinstance(share, Cell) and share is not decay:
                 setattr(self, f"weight_decay_group_{i}", share)
-            groups.append(_Group(held, rate, share, filtered=False))
+            centralized = boolean(name, "grad_centralization", item.get("grad_centralization", False))
+            groups.append(_Group(held, rate, share, filtered=False, centralized=centralized))
         if not groups:
             raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
         return groups, order
@@ -289,8 +294,13 @@ class Optimizer(Cell):
             for parameter, gradient, group in zip(self._parameters, gradients, self._group_of, strict=True))
 
     def gradients_centralization(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the gradients unchanged: no group centralises them."""
-        return gradients
+        """Return the gradients, minus their means in groups with "grad_centralization" (Yong et al. 2020).
+
+        The mean is that of each row, over all axes but the first.  As in MindSpore, a gradient of fewer than two axes stays as it is, and so
+        does one whose second axis is no multiple of 16 long.
+        """
+        return tuple(_centralized(gradient) if group.centralized else gradient
+                     for gradient, group in zip(gradients, self._group_of, strict=True))
 
     def scale_grad(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Return the gradients divided by the loss scale."""
@@ -320,21 +330,27 @@ class Optimizer(Cell):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
-                return True
+                return (True,) * len(self._parameters)
             return self.construct(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
         self._update(gradients, self._settings())
-        return True
+        return (True,) * len(self._parameters)
 
     def _update(self, gradients: Sequence[Tensor], settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]) -> None:
         """Take a step with these learning rates and weight decays."""
         self.begin()
         for index, (gradient, (parameter, rate, decay)) in enumerate(zip(gradients, self._of_parameters(settings), strict=True)):
-            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, decay)
+            gradient = as_dtype(gradient, parameter.dtype)
+            if self._group_of[index].centralized and _has_rows(gradient):
+                if self._decays_in_gradient:
+                    gradient = gradient + parameter * as_dtype(decay * self.loss_scale, parameter.dtype)
+                    decay = constant(0.0, decay.dtype)
+                gradient = _centralized(gradient)
+            self.step(index, parameter, gradient, rate, decay)
         self.global_step.overwrite(self.global_step + 1)
 
     def _settings_keys(self) -> list[tuple[_Group, DType]]:
@@ -368,7 +384,7 @@ class Optimizer(Cell):
 
         `dynamic_weight_decay` stays: this optimiser still counts the steps.
         """
-        without = {group: _Group(group.parameters, group.learning_rate, 0.0, group.filtered) for group in self._groups}
+        without = {group: _Group(group.parameters, group.learning_rate, 0.0, group.filtered, group.centralized) for group in self._groups}
         self._groups, self._group_of = list(without.values()), [without[group] for group in self._group_of]
         self.decay_flags = (False,) * len(self._parameters)
         self.exec_weight_decay = self.need_scale = False
@@ -433,6 +449,16 @@ def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
             raise TypeError(f"For '{name}', the argument 'params' must hold Parameters of floating dtype, "
                             f"but {item.name!r} is {item.dtype}.")
     return items
+
+
+def _has_rows(gradient: Tensor) -> bool:
+    """Return whether means are taken from a gradient: from one of two axes or more, whose second is a multiple of 16 long."""
+    return gradient.ndim > 1 and gradient.shape[1] % 16 == 0
+
+
+def _centralized(gradient: Tensor) -> Tensor:
+    """Return a gradient minus the mean of each of its rows, if it has rows."""
+    return gradient - gradient.mean(tuple(range(1, gradient.ndim)), True) if _has_rows(gradient) else gradient
 
 
 def fraction(name: str, argument: str, value: Any) -> float:

@@ -311,8 +311,11 @@ class Cell(CellValues):
                                      f"{name!r} of {type(holder).__name__} is {'absent' if found is None else 'no Cell'}.")
         return found
 
-    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Add a sub-cell under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Cell."""
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
+        """Add a sub-cell under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Cell.
+
+        None is kept as an attribute, whose place a Cell may take later.
+        """
         if not isinstance(child_name, str):
             raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, "
                             f"but got {child_name!r} of type {type(child_name).__name__}.")
@@ -320,8 +323,12 @@ class Cell(CellValues):
             raise KeyError(f"For 'insert_child_to_cell', the name must be a non-empty string without a dot, but got {child_name!r}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise KeyError(f"For 'insert_child_to_cell', the {child_name!r} already exists in the Cell.")
+        if child_cell is None:
+            setattr(self, child_name, None)
+            return
         if not isinstance(child_cell, Cell):
-            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell, but got {type(child_cell).__name__}.")
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell or None, "
+                            f"but got {type(child_cell).__name__}.")
         self._adopt_cell(child_name, child_cell)
         epoch.move(self)
 

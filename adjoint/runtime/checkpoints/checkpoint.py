@@ -43,7 +43,7 @@ def save_checkpoint(
     """Write Parameters to a file, atomically.
 
     save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of Parameters or of dicts {"name": ..., "data": Tensor}
-    ckpt_file_name  the file's name; the extension of `format`, `.ckpt` or `.safetensors`, is added if missing
+    ckpt_file_name  the file's name; the extension `.ckpt` or `.safetensors` is added unless it ends with `format`
     append_dict     further entries: numbers, bools, texts and Tensors by name
     choice_func     called with each name; returns True if its entry is to be written
     crc_check       add a checksum; ValueError with "safetensors", which has none
@@ -76,7 +76,7 @@ def save_checkpoint(
     else:
         parts = safetensors_format.encoded(entries)
     try:
-        _written(name if name.endswith(f".{format}") else f"{name}.{format}", parts)
+        _written(name if name.endswith(format) else f"{name}.{format}", parts)
     except ValueError as refused:
         raise ValueError(f"For '{owner}', the file {name!r} is not written: {refused}.") from None
 
@@ -92,7 +92,7 @@ def load_checkpoint(
     filter_prefix   a str or several: skip names that begin with one
     specify_prefix  a str or several: load only names that begin with one
     choice_func     called with each name; returns True if its entry is to be loaded; ignored if a prefix is given
-    format          "ckpt" or "safetensors": the extension of the name
+    format          "ckpt" or "safetensors": what the name ends with
 
     A checksum in the file is always verified.  ValueError for a file that is missing or damaged, and if the filters leave nothing.
     """
@@ -251,10 +251,10 @@ def _runs(process: int) -> bool:
 
 # -- reading ---------------------------------------------------------------------------------------------------------------
 def _read(name: str, format: str) -> list[SavedEntry]:
-    if not name.endswith(f".{format}"):
-        other = next((known for known in FORMATS if name.endswith(f".{known}")), None)
+    if not name.endswith(format):
+        other = next((known for known in FORMATS if name.endswith(known)), None)
         way = f"; give format={other!r}" if other else ""
-        raise ValueError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must end with '.{format}', but got {name!r}{way}.")
+        raise ValueError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must end with '{format}', but got {name!r}{way}.")
     if not os.path.isfile(name):
         raise ValueError(f"For 'load_checkpoint', the checkpoint file {name!r} does not exist.")
     with open(name, "rb") as stream:
