@@ -17,7 +17,6 @@ with collector.paused():
         TensorType,
         Type,
         bfloat16,
-        bool,
         bool_,
         byte,
         double,
@@ -92,6 +91,7 @@ with collector.paused():
     from adjoint.runtime.tensor.tensor import Tensor
 
 from_numpy = Tensor.from_numpy
+bool = bool_
 ms_class = jit_class
 
 __version__ = "0.1.0"

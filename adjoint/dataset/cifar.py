@@ -21,7 +21,9 @@ _PIXELS = 3 * 32 * 32
 class _Records(Samples):
     """Files of records: one byte for each label, and 3 x 32 x 32 bytes of pixels, read at first use and kept."""
 
-    def __init__(self, directory: str, files: tuple[str, ...], columns: tuple[str, ...], classes: int):
+    def __init__(self, directory: str, files: tuple[str, ...], whole: bool, columns: tuple[str, ...], classes: int):
+        """`whole`: all files have to be there; if not, one of them at least."""
+        self._whole = whole
         self.columns = ("image", *columns)
         self._directory, self._files, self._classes = directory, files, classes
         self._data: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
@@ -31,7 +33,7 @@ class _Records(Samples):
         if self._data is None:
             record = len(self.columns) - 1 + _PIXELS
             present = [name for name in self._files if os.path.isfile(os.path.join(self._directory, name))]
-            if len(present) < len(self._files):
+            if len(present) < (len(self._files) if self._whole else 1):
                 missing = next(name for name in self._files if name not in present)
                 pickled = os.path.exists(os.path.join(self._directory, missing.removesuffix(".bin")))
                 hint = " There are files of the Python version: only the binary version is read." if pickled else ""
@@ -39,7 +41,7 @@ class _Records(Samples):
                                    f"expected the "
                                    f"files of the binary version: {', '.join(self._files)}.{hint}")
             images, labels = [], []
-            for name in self._files:
+            for name in present:
                 path = os.path.join(self._directory, name)
                 bytes_ = np.fromfile(path, np.uint8)
                 if not len(bytes_) or len(bytes_) % record:
@@ -80,7 +82,7 @@ class _Cifar(MappableDataset):
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         files = {"train": self._train, "test": self._test, "all": self._train + self._test}[self.usage]
-        self._set_source(_Records(dataset_dir, files, self._labels, self._classes),
+        self._set_source(_Records(dataset_dir, files, self.usage != "all", self._labels, self._classes),
                          select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
 
 
@@ -88,7 +90,7 @@ class Cifar10Dataset(_Cifar):
     """Images of ten classes of objects: `image`, uint8[32, 32, 3], and `label`, uint32.
 
     dataset_dir  the directory with the files of the binary version: data_batch_1.bin, ..., test_batch.bin
-    usage        "train" (50000), "test" (10000) or "all"; None: all
+    usage        "train" (50000), "test" (10000) or "all", which takes what is there of both; None: all
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 

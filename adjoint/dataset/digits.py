@@ -47,7 +47,9 @@ def _read(path: str, magic: int, rank: int) -> np.ndarray[Any, Any]:
 def _load(directory: str, usage: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Images, uint8[n, height, width, 1], and labels, uint32[n]."""
     images, labels = [], []
-    for part in ("train", "test") if usage == "all" else (usage,):
+    parts = ("train", "test") if usage == "all" else (usage,)
+    present = [part for part in parts if any(os.path.isfile(os.path.join(directory, name)) for name in _FILES[part])]
+    for part in present or parts:
         names = _FILES[part]
         for name in names:
             path = os.path.join(directory, name)
@@ -97,7 +99,7 @@ class MnistDataset(MappableDataset):
     """Images of handwritten digits: `image`, uint8[28, 28, 1], and `label`, uint32.
 
     dataset_dir  the directory with the unpacked idx files
-    usage        "train" (60000), "test" (10000) or "all"; None: all
+    usage        "train" (60000), "test" (10000) or "all", which takes what is there of both; None: all
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 

@@ -148,6 +148,9 @@ computed from what it read in other calls: what the graph would compute anew may
 
 Call it outside and pass the result as an argument; a Tensor or `mutable(number)` does not make a new graph for each value. Of a function
 that keeps its results, `function.__wrapped__` is the one that computes them.
+
+A Cell that parsed code makes has initial values which are drawn at each call. A gradient by its Parameters would train what is gone after
+the call: make the Cell outside, once.
 """)
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """

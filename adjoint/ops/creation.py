@@ -6,6 +6,7 @@ that does not fit in memory raises a MemoryError with the requested size.
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -159,7 +160,7 @@ def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
 
 def tuple_to_array(input_x: Any) -> Tensor:
     """Return the numbers in a tuple or range, of one kind, as a tensor of one dimension: Int32 or Float32."""
-    if not isinstance(input_x, (tuple, range)):
+    if not isinstance(input_x, (tuple, builtins.range)):
         raise wrong("TupleToArray", "input_x", "a tuple of numbers", repr(input_x), TypeError)
     values = [number("TupleToArray", "input_x", item) for item in input_x]
     if len({getattr(value, "python_type", type(value)) for value in values}) > 1:

@@ -53,6 +53,7 @@ def test_cifar(cifar10: Path, tmp_path: Path) -> None:
     fine = RANDOM.integers(0, 100, (3, 3074)).astype(np.uint8)
     fine.tofile(tmp_path / "train.bin")
     hundred = ds.Cifar100Dataset(str(tmp_path), "train", shuffle=False)
+    assert len(ds.Cifar100Dataset(str(tmp_path))) == len(ds.Cifar100Dataset(str(tmp_path), "all")) == 3, "without files for testing"
     assert hundred.get_col_names() == ["image", "coarse_label", "fine_label"] and hundred.num_classes() == 100
     assert rows(hundred.project(["coarse_label", "fine_label"])) == [tuple(labels) for labels in fine[:, :2].tolist()]
 

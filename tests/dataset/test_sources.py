@@ -203,3 +203,16 @@ def test_a_damaged_file_is_named_with_what_was_expected(digits: Any, damage: Any
     with pytest.raises(RuntimeError, match=message) as caught:
         rows(ds.MnistDataset(str(place), "train"))
     assert str(place) in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [None, 3])
+def test_a_sampler_of_items_is_asked_for_one_after_the_other(length: int | None) -> None:
+    """One with `__getitem__` only; `__len__` says how many, as in MindSpore."""
+    class Items:
+        def __getitem__(self, place: int) -> int:
+            return [2, 0, 1, 2][place]
+
+    if length is not None:
+        Items.__len__ = lambda self: length  # type: ignore[attr-defined]
+    source = ds.NumpySlicesDataset([5, 6, 7], sampler=Items())
+    assert [row[0].item() for row in source.create_tuple_iterator(output_numpy=True)] == [7, 5, 6, 7][:length]

@@ -11,7 +11,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.common.initializer import initializer
+from adjoint.common.initializer import Initializer, initializer
 from adjoint.foundation.diagnostics import CompileError
 
 X = Tensor([[1.0, -2.0, 3.0]])
@@ -43,6 +43,26 @@ class Affine(Scale):
         for layer in self.layers:
             x = layer(x)
         return super().construct(x) * self.slope + self.shift
+
+
+class Thirds(Initializer):
+    """Initial values of the user's own, in MindSpore's way."""
+
+    def _initialize(self, arr: Any) -> None:
+        arr[...] = 1 / 3
+
+
+THIRDS = Thirds()
+
+
+class Drawn(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(3, 3)
+        self.slope = Parameter(initializer("normal", [3]), name="slope")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return nn.Dense(3, 3)(self.dense(x)) * self.slope
 
 
 class Writing(Affine):
@@ -95,6 +115,18 @@ def in_a_loop(x: Tensor) -> Tensor:
     return x
 
 
+def drawn_in_a_branch(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        x = Drawn()(x)
+    return x
+
+
+def drawn_in_a_loop(x: Tensor) -> Tensor:
+    for _ in range(int(x.max())):
+        x = nn.Dense(3, 3)(x)
+    return x
+
+
 def gradients(x: Tensor) -> Any:
     net = Affine(2.0)
     return ms.grad(net, 0, net.trainable_params())(x)
@@ -117,6 +149,18 @@ EQUAL: list[Callable[[Tensor], Any]] = [
     lambda x: Holder(nn.ReLU())(x),
     lambda x: PAIR(x),
     in_a_branch, in_a_loop, gradients, before_a_draw,
+    lambda x: nn.Dense(3, 2)(x),
+    lambda x: nn.Dense(3, 2)(nn.Dense(3, 3)(x)) + nn.Dense(3, 2, weight_init="ones")(x),
+    lambda x: initializer("normal", [3]) * x,
+    lambda x: initializer(THIRDS, [3]) * x + ops.dropout(x, 0.5),
+    lambda x: Tensor(shape=(3,), dtype=ms.float32, init="normal") + x,
+    lambda x: nn.Dense(3, 2, weight_init=initializer("xavier_uniform", [2, 3]))(x),
+    lambda x: Drawn()(x),
+    lambda x: ms.grad(Drawn())(x),
+    lambda x: nn.LSTM(3, 2)(x.reshape((1, 1, 3)))[0],
+    lambda x: nn.Conv2d(1, 2, 1)(x.reshape((1, 1, 1, 3))) + nn.Embedding(3, 2)(ops.ones((1, 3), ms.int32)).sum(),
+    lambda x: Drawn().slope.value(),
+    drawn_in_a_branch, drawn_in_a_loop,
 ]
 
 
@@ -146,6 +190,11 @@ def _trained(x: Tensor) -> Tensor:
     return norm(ops.broadcast_to(x, (4, 3)))
 
 
+def _trained_by_gradients(x: Tensor) -> Any:
+    net = Drawn()
+    return ms.grad(net, 0, net.trainable_params())(x)
+
+
 def _set_data(x: Tensor) -> Tensor:
     net = Affine(2.0)
     net.shift.set_data(Tensor([5.0, 5.0, 5.0]))
@@ -159,8 +208,10 @@ def _appended(x: Tensor) -> Tensor:
 
 
 REFUSED: list[tuple[Callable[[Tensor], Any], str, str]] = [
-    (lambda x: nn.Dense(3, 2)(x), "E208", "first values would be drawn once"),
-    (lambda x: initializer("normal", [3]) * x, "E208", "first values would be drawn once"),
+    (_trained_by_gradients, "E208", "the gradient by the Parameter 'slope' is taken, which each run draws anew"),
+    (lambda x: Drawn().slope, "E202", "a Parameter that the graph makes is returned"),
+    (lambda x: x * float(Drawn().slope.asnumpy()[0]), "E203", "each run draws them"),
+    (lambda x: ops.assign(Drawn().slope, x[0]), "E202", "a Parameter is written that the graph makes"),
     (lambda x: Writing(2.0)(x), "E202", "a Parameter is written that the graph makes"),
     (_trained, "E202", "a Parameter is written that the graph makes"),
     (_set_data, "E202", "a Parameter is written that the graph makes"),

@@ -228,7 +228,8 @@ class WordpieceTokenizer(Operation):
 
     def split(self, words: list[str], starts: list[int]) -> Any:
         """Return the pieces of words; with offsets also where they start and end, counted on from where their words start."""
-        rows = [(piece, start + first, start + end) for word, start in zip(words, starts, strict=True) for piece, first, end in self.pieces(word)]
+        rows = [(piece, start + first, start + end)
+                for word, start in zip(words, starts, strict=True) for piece, first, end in self.pieces(word)]
         rows = rows or [("", 0, 0)]
         tokens = np.array([row[0] for row in rows])
         return (tokens, *(np.array([row[side] for row in rows], np.uint32) for side in (1, 2))) if self.with_offsets else tokens

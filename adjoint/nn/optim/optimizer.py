@@ -296,8 +296,8 @@ class Optimizer(Cell):
     def gradients_centralization(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Return the gradients, minus their means in groups with "grad_centralization" (Yong et al. 2020).
 
-        The mean is that of each row, over all axes but the first.  As in MindSpore, a gradient of fewer than two axes stays as it is, and so
-        does one whose second axis is no multiple of 16 long.
+        The mean is that of each row, over all axes but the first.  As in MindSpore, a gradient of fewer than two axes stays as it is, and
+        so does one whose second axis is no multiple of 16 long.
         """
         return tuple(_centralized(gradient) if group.centralized else gradient
                      for gradient, group in zip(gradients, self._group_of, strict=True))

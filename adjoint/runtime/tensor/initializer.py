@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from adjoint.runtime.tensor.random import next_generator
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
-    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "first_values",
+    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "checked_initializer",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +32,9 @@ _DRAWN = 8
 
 class Initializer:
     """The base class of initialisers: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
+
+    draws: ClassVar[bool] = True
+    """Whether the values may differ from call to call: a graph calls `array` in each run."""
 
     def __init__(self, /, **kwargs: Any):
         self._kwargs = kwargs
@@ -49,13 +52,13 @@ class Initializer:
         self._initialize(values)
         return values
 
-    def array(self, shape: tuple[int, ...], dtype: DType) -> Array:
+    def array(self, shape: tuple[int, ...], dtype: DType, generator: np.random.Generator) -> Array:
         """Return values of this shape in the storage of `dtype` (bf16 as float32, which Tensor rounds)."""
         wanted = math.prod(shape) * _DRAWN
         if wanted > physical_memory():
             raise MemoryError(f"For '{type(self).__name__}', first values of shape {shape} would take {wanted} bytes while they are drawn, "
                               f"but this machine has {physical_memory()}.")
-        values = self.draw(shape, next_generator())
+        values = self.draw(shape, generator)
         return from_compute(values.astype(dtype.compute.array), dtype.compute)
 
     def __call__(self, array: Array) -> None:
@@ -101,6 +104,8 @@ def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
 class Zero(Initializer):
     """Initialise with zeros."""
 
+    draws = False
+
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.zeros(shape)
 
@@ -108,12 +113,16 @@ class Zero(Initializer):
 class One(Initializer):
     """Initialise with ones."""
 
+    draws = False
+
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.ones(shape)
 
 
 class Constant(Initializer):
     """Initialise every element with the same number."""
+
+    draws = False
 
     def __init__(self, value: float):
         self.value = _number("Constant", "value", value)
@@ -124,6 +133,8 @@ class Constant(Initializer):
 
 class Identity(Initializer):
     """Initialise a matrix with ones on the diagonal, zeros elsewhere; ValueError for another rank."""
+
+    draws = False
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         if len(shape) != 2:
@@ -287,6 +298,8 @@ class Dirac(Initializer):
     groups  the number of groups of channels, each of which is treated so
     """
 
+    draws = False
+
     def __init__(self, groups: int = 1):
         if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)):
             raise TypeError(f"For 'Dirac', the argument 'groups' must be an int, but got {groups!r} of type {type(groups).__name__}.")
@@ -332,8 +345,8 @@ _NAMES: dict[str, type[Initializer]] = {
 }
 
 
-def first_values(init: Any, shape: Sequence[int] | int | None, dtype: DType) -> Array:
-    """Return the initial values of a tensor of this shape in the storage of `dtype` (bf16 as float32).
+def checked_initializer(init: Any, shape: Sequence[int] | int | None) -> tuple[Initializer, tuple[int, ...]]:
+    """Return the Initializer and the sizes that the arguments of `initializer` mean.
 
     init  an Initializer, the name of one, or a number for all elements
 
@@ -360,4 +373,4 @@ def first_values(init: Any, shape: Sequence[int] | int | None, dtype: DType) -> 
     sizes = tuple(int(size) for size in sizes)
     if len(sizes) > _MOST_DIMENSIONS:
         raise ValueError(f"For 'initializer', at most {_MOST_DIMENSIONS} dimensions are supported, but got {len(sizes)}.")
-    return init.array(sizes, dtype)
+    return init, sizes

@@ -45,11 +45,12 @@ class Parameter(Tensor):
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ):
         source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
-        self.type, self.memory = source.type, unshared(source)
+        graph = emitter()
+        self.type = source.type
+        self.memory = unshared(source) if graph is None else unshared(graph.first_value(self, source))
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
-        graph = emitter()
         if graph is not None:
             graph.made(self)
 

@@ -26,11 +26,12 @@ from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.memory.op_plans import check_fits, plan_for, plans
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import state, tracing
+from adjoint.runtime.process.tracer import emitter, state, tracing
 from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype
 from adjoint.runtime.tensor.display import represented, written
-from adjoint.runtime.tensor.initializer import first_values
+from adjoint.runtime.tensor.initializer import checked_initializer
 from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
+from adjoint.runtime.tensor.random import next_generator
 
 if TYPE_CHECKING:
     from adjoint.runtime.tensor.methods import Methods  # pyright: ignore[reportMissingModuleSource] - it is a stub alone
@@ -547,11 +548,15 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
     shape  a positive int or several
 
-    ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
+    In a graph each run draws anew.  ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
     """
     if not isinstance(init, Tensor):
         dtype = dtype_argument(dtype)
-        return Tensor(first_values(init, shape, dtype), dtype)
+        init, sizes = checked_initializer(init, shape)
+        graph = emitter()
+        if graph is not None and init.draws:
+            return graph.drawn(init, sizes, dtype)
+        return Tensor(init.array(sizes, dtype, next_generator()), dtype)
     if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
         raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, but {shape} is needed.")
     return init if init.dtype is dtype or shape is None else init.astype(dtype)

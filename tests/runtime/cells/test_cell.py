@@ -209,6 +209,8 @@ def test_insertion() -> None:
     net = Block()
     net.insert_child_to_cell("more", nn.Dense(1, 1))
     net.insert_param_to_cell("scale", Parameter(Tensor([1.0])))
+    net.insert_child_to_cell("later", None)
+    assert net.later is None and "later" not in net.name_cells()
     assert net.more is net.name_cells()["more"] and names(net) == [*BLOCK[:1], "scale", *BLOCK[1:], "weight", "bias"]
     net.insert_param_to_cell("a.b", Parameter(Tensor([1.0])), check_name_contain_dot=False)
     for call, kind in (

@@ -114,7 +114,7 @@ def test_shapes_and_dtypes_that_do_not_fit() -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not exist"):
         ms.load_checkpoint(str(tmp_path / "none.ckpt"))
-    with pytest.raises(ValueError, match=r"must end with '\.ckpt'"):
+    with pytest.raises(ValueError, match="must end with 'ckpt'"):
         ms.load_checkpoint(str(tmp_path / "net.npz"))
     with pytest.raises(FileNotFoundError, match=r"there is no directory .*: make it with os.makedirs"):
         ms.save_checkpoint(nn.Dense(1, 1), str(tmp_path / "none" / "net.ckpt"))

@@ -100,6 +100,10 @@ class Gradients:
             if isinstance(w, GraphTensor):
                 raise errors.UNSUPPORTED.at(self._regions.loc, f"the gradient by the Parameter '{w.name}' that the graph makes is taken",
                                             help="make it an argument of the function that is differentiated")
+            if self._owner.made.is_drawn(w):
+                raise errors.FROZEN_CALL.at(
+                    self._regions.loc, f"the gradient by the Parameter '{w.name}' is taken, which each run draws anew",
+                    help='make its cell outside, once: in `__init__`; or give values that are not drawn: `weight_init="ones"`')
             self._guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
         self._regions.open()

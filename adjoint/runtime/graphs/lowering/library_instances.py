@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import AttributePlace, ObjectPlace
 from adjoint.frontend.lowerer import Lowerer
@@ -15,18 +17,21 @@ from adjoint.ir.ops.shape import Concat, Reshape
 from adjoint.ir.types import DType, tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import stored
+from adjoint.runtime.graphs.graph import LibraryCall
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor, Owner
+from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.operations import Operations
 from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.initializer import Initializer
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.structure import leaves, mapped
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer
 
 __all__ = ["LibraryInstances"]
 
@@ -34,8 +39,9 @@ __all__ = ["LibraryInstances"]
 class LibraryInstances:
     """Makes instances of the library's classes for parsed code, and stores attributes."""
 
-    def __init__(self, owner: Owner, regions: Regions, values: Values, operations: Operations, made: Made, reads: Reads, frontend: Lowerer):
-        self._owner, self._regions, self._values, self._operations = owner, regions, values, operations
+    def __init__(self, owner: Owner, regions: Regions, values: Values, hosts: Hosts, operations: Operations, made: Made, reads: Reads,
+                 frontend: Lowerer):
+        self._owner, self._regions, self._values, self._hosts, self._operations = owner, regions, values, hosts, operations
         self._made, self._reads, self._frontend = made, reads, frontend
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -51,6 +57,10 @@ class LibraryInstances:
             data, dtype = given.get("input_data"), given.get("dtype")
             if leaves(data, DYNAMIC) and given.get("init") is None:
                 return self._tensor(data, None if dtype is None else dtype_argument(dtype), given.get("shape"))
+            init, shape = given.get("init"), given.get("shape")
+            if data is None and init is not None and shape is not None and dtype is not None:
+                made = initializer(init, shape, dtype)
+                return made if isinstance(made, GraphTensor) else self._constant(made)
         made = cls(*args, **kwargs)
         if type(made) is Tensor:
             return self._constant(made)
@@ -79,6 +89,27 @@ class LibraryInstances:
         made = GraphParameter(self._owner, atom, data.type, name, requires_grad, layerwise_parallel, parallel_optimizer)
         self.new_object(made)
         return made
+
+    def drawn(self, init: Initializer, shape: tuple[int, ...], dtype: DType) -> Tensor:
+        """Return initial values of a tensor, which each run draws, as eager mode does in each call."""
+        def first_values(key: Tensor) -> Tensor:
+            return Tensor(init.array(shape, dtype, np.random.default_rng(key.tolist())), dtype)
+
+        key, types = self._operations.draw(None), (tensor(dtype, shape),)
+        if type(init).__module__.partition(".")[0] == __name__.partition(".")[0]:
+            (value,) = self._hosts.library_call(LibraryCall, "first_values", first_values, [key], types)
+        else:
+            _, (value,) = self._hosts.call("first_values", first_values, (key,), types)
+        made = self._values.tensor(value)
+        self._made.add_drawn(made)
+        return made
+
+    def first_value(self, parameter: Parameter, source: Tensor) -> Tensor:
+        """Return the tensor whose memory a Parameter that is being made begins with; each run draws its value if `source` is drawn."""
+        if not self._made.is_drawn(source):
+            return source
+        self._made.drawn[id(parameter)] = source
+        return Tensor(np.zeros(source.shape, source.dtype.compute.array), source.dtype)
 
     def of_each_run(self, found: Any) -> Any:
         """Return the result of unparsed code, in which each tensor that the code has made from numbers is replaced by a value of
@@ -149,6 +180,8 @@ class LibraryInstances:
     def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Record the initial values of Parameters made while parsing as guards; CompileError if they are known only at run time."""
         for x in leaves((args, kwargs), DYNAMIC):
+            if self._made.is_drawn(x):
+                continue
             if isinstance(x, GraphNumber):
                 raise self._owner.unknown("first values are needed while parsing")
             if isinstance(x, GraphTensor):

@@ -274,7 +274,7 @@ class Lowering:
             regions, values, hosts, guards, frontend.journal, frontend.workspace, assumptions.state, assumptions.begun)
         reads = self._reads = Reads(guards, symbols, frontend.journal, python)
         objects = self._objects = PythonObjects(regions, made, guards)
-        instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
+        instances = LibraryInstances(owner, regions, values, hosts, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
         cells = self._cells = CellCalls(regions, symbols, values, guards, objects, hosts, forward_hooks, assumptions, frontend)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
@@ -290,6 +290,7 @@ class Lowering:
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
         self.with_around = frontend.with_around
         self.made, self.new_parameter, self.new_cell = made.add_tensor, instances.new_parameter, instances.add_cell
+        self.drawn, self.first_value = instances.drawn, instances.first_value
         self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
         self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record

@@ -17,6 +17,7 @@ class Made:
     parameters  the Parameters of these cells, by id
     tensors     tensors made from Python numbers, by their values in the graph: their numbers are known while parsing
     unparsed    tensors that unparsed code has made from numbers, by id: all runs share the object
+    drawn       values that each run draws, by their ids and by those of the Parameters that begin with them, whose own numbers mean nothing
     """
 
     def __init__(self) -> None:
@@ -24,6 +25,7 @@ class Made:
         self.parameters: dict[int, Parameter] = {}
         self.tensors: dict[Value, Tensor] = {}
         self.unparsed: dict[int, Tensor] = {}
+        self.drawn: dict[int, Tensor] = {}
 
     def has_cell(self, cell: Cell) -> bool:
         return any(cell is made for made in self.cells)
@@ -31,6 +33,14 @@ class Made:
     def add_tensor(self, x: Tensor) -> None:
         """Record a tensor that unparsed code has made."""
         self.unparsed[id(x)] = x
+
+    def add_drawn(self, value: Tensor) -> None:
+        """Record a value that each run draws: it may be the first one of a Parameter."""
+        self.drawn[id(value)] = value
+
+    def is_drawn(self, x: object) -> bool:
+        """Return True for a value that each run draws, and for a Parameter that has one."""
+        return id(x) in self.drawn
 
     def has_parameter(self, x: Tensor) -> bool:
         return id(x) in self.parameters

@@ -113,6 +113,8 @@ class Symbols:
 
         CompileError if the graph has written the tensor: then its numbers are known only when the graph runs.
         """
+        if self._made.is_drawn(x):
+            raise self._number_needed(x, "are needed while parsing, but each run draws them")
         if self._made.has_tensor(x):
             return
         if self._is_written(x):

@@ -59,7 +59,8 @@ class Values:
                 self._check_leaves(x)
             return x.atom
         if isinstance(x, Tensor):
-            return self._symbols.read(x)
+            drawn = self._owner.made.drawn.get(id(x))
+            return self._symbols.read(x) if drawn is None else self.atom(drawn)
         for python, type_ in NUMBERS.values():
             if type(x) is python:
                 if python is int and not is_int64(x):
