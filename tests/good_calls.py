@@ -293,6 +293,7 @@ nn.natural_exp_decay_lr(0.1, 0.9, 4, 2, 2); nn.piecewise_constant_lr([1, 3], [0.
 nn.polynomial_decay_lr(0.1, 0.01, 4, 2, 2, 0.5)
 nn.DistributedGradReducer([parameter])((x,))
 nn.Optimizer(0.1, [parameter]); nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))(x, y)
+nn.ForwardValueAndGrad(nn.WithLossCell(net, nn.MSELoss()))(x, y); nn.WithGradCell(net, nn.MSELoss())(x, y)
 nn.AdaMax([parameter])((row,)); nn.Adagrad([parameter])((row,)); nn.Lamb([parameter], 0.1)((row,)); nn.RMSProp([parameter])((row,))
 nn.LARS(nn.SGD([parameter]))((row,)); ops.LARSUpdate()(row, row, number, number, 0.1, 0.1)
 nn.HingeEmbeddingLoss()(x, whole); nn.CTCLoss()(spoken, labels, spoken_lengths, label_lengths)

@@ -198,14 +198,16 @@ def isneginf(input: Any) -> Tensor:
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Return whether two tensors have the same shape and elements, as a Python bool; not possible in a graph."""
+    """Return whether two tensors have the same shape and elements: a bool, in a graph a run-time one."""
     x, y = operand("Equal", input), operand("Equal", other, "other")
-    return x.shape == y.shape and bool(reduction.all(arithmetic.equal(x, y)))
+    same: Any = x.shape == y.shape and reduction.all(arithmetic.equal(x, y)).item()
+    return same
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether all elements are close (see `isclose`), as a Python bool; not possible in a graph."""
-    return bool(reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)))
+    """Return whether all elements are close (see `isclose`): a bool, in a graph a run-time one."""
+    close: Any = reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)).item()
+    return close
 
 
 arccos, arctan, arctan2, arccosh, arcsinh, arctanh = acos, atan, atan2, acosh, asinh, atanh

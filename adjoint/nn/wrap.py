@@ -21,7 +21,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "TrainOneStepCell", "WithEvalCell",
-    "WithLossCell",
+    "WithGradCell", "WithLossCell",
 ]
 
 
@@ -66,6 +66,27 @@ class WithEvalCell(Cell):
         if self.add_cast_fp32:
             outputs, label = cast_floats(outputs, F32), cast_floats(label, F32)
         return self._loss_fn(outputs, label), outputs, label
+
+
+class WithGradCell(Cell):
+    """The gradients of loss_fn(network(data), label) by the trainable Parameters of `network`, as a tuple.
+
+    loss_fn  None: the network gives the loss itself
+    sens     the cotangent of the loss; default ones
+    """
+
+    def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None):
+        super().__init__(auto_prefix=False)
+        cell_argument(self, "network", network)
+        self.network, self.loss_fn, self.sens = network, loss_fn, sens
+        self.weights = ParameterTuple(network.trainable_params())
+        self.grad = GradOperation(get_by_list=True, sens_param=sens is not None)
+        self.network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
+        self.network_with_loss.set_train()
+
+    def construct(self, *inputs: Any) -> Any:
+        given = inputs if self.sens is None else (*inputs, self.sens)
+        return self.grad(self.network_with_loss, self.weights)(*given)
 
 
 class TrainOneStepCell(Cell):

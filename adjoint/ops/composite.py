@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.types import DType
+from adjoint.ops import creation
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import isfinite, maximum, root_of_sum, square
 from adjoint.ops.reduction import sum
@@ -71,7 +72,7 @@ def _spelled(kind: Any) -> str:
 
 
 class HyperMap:
-    """Maps a function over the items of tuples and lists in parallel, at any depth; returns tuples.  Of anything else it is one call.
+    """Maps a function over the items of tuples and lists in parallel, at any depth; returns tuples.  For other values it is one call.
 
     ops      the function; None: it is the first argument of the call
     reverse  begin with the last items
@@ -86,6 +87,8 @@ class HyperMap:
 
     def __call__(self, *arguments: Any) -> Any:
         function, items = (self.ops, arguments) if self.ops is not None else (arguments[0], arguments[1:])
+        if not self.deep and not any(isinstance(x, (tuple, list)) for x in items):
+            raise wrong(type(self).__name__, "args", "tuples or lists", [type(x).__name__ for x in items], TypeError)
         return self._mapped(function, items)
 
     def _mapped(self, function: Any, items: Sequence[Any]) -> Any:
@@ -105,6 +108,34 @@ class Map(HyperMap):
     """Maps a function over the items of tuples and lists in parallel."""
 
     deep = False
+
+
+def zeros_like(x: Any) -> Any:
+    """Return zeros like a tensor, a number, or tuples and lists of these at any depth; None stays None.
+
+    `ops.zeros_like` is for tensors alone.
+    """
+    return _filled_like("ZerosLike", x, 0, creation.zeros_like)
+
+
+def ones_like(x: Any) -> Any:
+    """Return ones like a tensor, a number, or tuples and lists of these at any depth; None stays None.
+
+    `ops.ones_like` is for tensors alone.
+    """
+    return _filled_like("OnesLike", x, 1, creation.ones_like)
+
+
+def _filled_like(op: str, x: Any, value: int, of_tensor: Callable[[Any], Tensor]) -> Any:
+    if isinstance(x, Tensor):
+        return of_tensor(x)
+    if isinstance(x, (tuple, list)):
+        items = [_filled_like(op, item, value, of_tensor) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    kind = getattr(x, "python_type", type(x))
+    if x is not None and kind not in (bool, int, float):
+        raise wrong(op, "x", "a Tensor, a number, or a tuple or list of these", x, TypeError)
+    return None if x is None else kind(value)
 
 
 def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -36,7 +36,6 @@ from adjoint.ops.arithmetic import (
 )
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.operators import combined
-from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -231,12 +230,11 @@ def isreal(input: Any) -> Tensor:
 
 
 def is_nonzero(input: Any) -> Any:
-    """Return whether the one element of a tensor is not 0: a bool, in a graph a Tensor of one."""
+    """Return whether the one element of a tensor is not 0: a bool, in a graph a run-time one."""
     x = operand("IsNonzero", input)
     if x.size != 1:
         raise wrong("IsNonzero", "input", "of 1 element", x)
-    found = apply(made(Cast, BOOL), reshape(x, ()))
-    return found if emitting() else bool(found)
+    return apply(made(Cast, BOOL), reshape(x, ())).item()
 
 
 def is_tensor(obj: Any) -> bool:

@@ -42,7 +42,7 @@ from adjoint.ops import (
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, real, sizes_argument, wrong
 from adjoint.runtime.memory.machine import array_of, memory_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
-from adjoint.runtime.tensor.run_time_checks import emitting, needs_values
+from adjoint.runtime.tensor.run_time_checks import needs_values
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
 
 __all__ = ["add_method", "attach"]
@@ -637,9 +637,8 @@ class _Methods:
         return self.copy()
 
     def allclose(self: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-        """Return whether all elements are close to those of another tensor: a bool, in a graph a Tensor of one."""
-        close = reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan))
-        return close if emitting() else bool(close)
+        """Return whether all elements are close to those of another tensor: a bool, in a graph a run-time one."""
+        return reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan)).item()
 
     def numel(self: Any) -> int:
         """Return the number of elements."""

@@ -548,6 +548,35 @@ def test_training_wrappers() -> None:
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_gradients_with_and_without_the_loss(mode: int) -> None:
+    """Structures and numbers as MindSpore 2.10.0 gives them; the network runs once."""
+    x, y = Tensor([[1.0, 1.0]]), Tensor([[0.0]])
+    dense, calls = nn.Dense(2, 1, "ones", "zeros"), []
+    dense.register_forward_hook(lambda cell, inputs, output: calls.append(1))
+    loss = nn.WithLossCell(dense, nn.MSELoss())
+    weights = loss.trainable_params()
+    by_weights, by_inputs = ([[4.0, 4.0]], [4.0]), ([[4.0, 4.0]], [[-4.0]])
+    def listed(found: Any) -> Any:
+        return found.tolist() if isinstance(found, Tensor) else tuple(map(listed, found))
+
+    ms.set_context(mode=mode)
+    try:
+        assert listed(nn.ForwardValueAndGrad(loss)(x, y)) == (4.0, by_inputs[0]) and calls == [1]
+        assert listed(nn.ForwardValueAndGrad(loss, get_all=True)(x, y)) == (4.0, by_inputs)
+        assert listed(nn.ForwardValueAndGrad(loss, weights, get_by_list=True)(x, y)) == (4.0, by_weights)
+        both = nn.ForwardValueAndGrad(loss, weights, get_all=True, get_by_list=True, sens_param=True)
+        assert listed(both(x, y, Tensor(0.5))) == (4.0, (([[2.0, 2.0]], [[-2.0]]), ([[2.0, 2.0]], [2.0])))
+        assert listed(nn.WithGradCell(dense, nn.MSELoss())(x, y)) == listed(nn.WithGradCell(loss)(x, y)) == by_weights
+        assert listed(nn.WithGradCell(loss, sens=Tensor(0.5))(x, y)) == ([[2.0, 2.0]], [2.0])
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    with pytest.raises(TypeError, match=r"weights.*get_by_list"):
+        nn.ForwardValueAndGrad(loss, get_by_list=True)
+    with pytest.raises(TypeError, match=r"network.*3"):
+        nn.WithGradCell(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_a_training_step_with_a_construct_of_its_own(mode: int) -> None:
     """As in MindSpore's courses: gradients with a sens, clipped by a function for each, and reduced."""
     shorten = ops.MultitypeFuncGraph("shorten")

@@ -213,11 +213,6 @@ def test_shapes_that_depend_on_numbers(graph: Graph) -> None:
             call()
 
 
-def test_close_tensors_in_a_graph(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = emitted(graph, monkeypatch, lambda x: x.allclose(x), X)
-    assert isinstance(found, Tensor) and found.tolist() is True
-
-
 @pytest.mark.parametrize("rate", [0.1, [0.3, 0.2, 0.1]])
 @pytest.mark.parametrize("dtype", [adjoint.float32, adjoint.float64, adjoint.float16])
 @pytest.mark.parametrize("kind", [nn.SGD, nn.Adam])

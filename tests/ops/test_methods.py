@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint
-from adjoint import Tensor, ops
+from adjoint import Tensor, mint, ops
 
 ARRAY = np.array([[1.0, 5.0], [3.0, 2.0]], np.float32)
 
@@ -228,7 +228,7 @@ def test_functions_of_courses() -> None:
     assert ops.reduce_max(x, 0).tolist() == [3.0, 5.0] and ops.reduce_min(x, (0, 1)).tolist() == 1.0
     assert adjoint.grad(lambda v: ops.reduce_sum(v * v, 1).sum())(x).tolist() == [[2.0, 4.0], [6.0, 10.0]]
     assert ops.functional.dtype(x) is adjoint.float32
-    for given, dtype in (((1, 2), adjoint.int32), ((1.0, 2.0), adjoint.float32)):
+    for given, dtype in (((1, 2), adjoint.int32), ((1.0, 2.0), adjoint.float32), (range(4), adjoint.int32)):
         made = ops.tuple_to_array(given)
         assert made.tolist() == list(given) and made.dtype is dtype
     with pytest.raises(TypeError, match="one kind"):
@@ -241,7 +241,33 @@ def test_functions_of_courses() -> None:
     added = ops.HyperMap()(ops.partial(ops.assign_add), params, (Tensor([2.0]),))
     assert type(added) is tuple and params[0].tolist() == [3.0]
     assert ops.HyperMap(lambda p: True)(params) == (True,)
+    assert ops.HyperMap()(ops.Add(), x, x).tolist() == (x + x).tolist() and ops.HyperMap()(ops.Add(), 1, 2) == 3, "one call"
     assert ops.HyperMap(lambda n: n + 1)([1, [2]]) == (2, (3,)), "lists become tuples, as in MindSpore"
+
+
+@pytest.mark.parametrize("run", [lambda f: f, adjoint.jit], ids=["eager", "jit"])
+def test_zeros_and_ones_like_structures(run: Any) -> None:
+    """Those of `ops.composite`, with numbers of Python; MindSpore 2.10.0 takes structures in graphs only."""
+    from adjoint.ops import composite
+
+    x = Tensor([1.0, 2.0])
+    found = run(lambda x: (composite.zeros_like((x, (x, 2.5, None))), composite.ones_like((x, (3, True)))))(x)
+    assert listed(found) == (([0.0, 0.0], ([0.0, 0.0], 0.0, None)), ([1.0, 1.0], (1, True)))
+    with pytest.raises(TypeError, match=r"'ZerosLike'.*but got a\."):
+        run(lambda x: composite.zeros_like((x, "a")))(x)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, adjoint.jit], ids=["eager", "jit"])
+def test_answers_that_are_bools(run: Any) -> None:
+    """In a graph they are run-time bools, which decide in branches, as in MindSpore."""
+    def asked(x: Tensor) -> Any:
+        y = x + 1 if ops.is_nonzero(x[0]) and not x.allclose(x + 1) else x - 1
+        return x.allclose(x), mint.allclose(x, x + 1), mint.equal(x, x), mint.equal(x, x[:1]), ops.is_nonzero(x[0]), y
+
+    for x, first in ((Tensor([1.0, 2.0]), True), (Tensor([0.0, 2.0]), False)):
+        *answers, y = run(asked)(x)
+        assert answers == [True, False, True, False, first] and all(type(answer) is bool for answer in answers)
+        assert y.tolist() == (x + (1 if first else -1)).tolist()
 
 
 class Pair(NamedTuple):

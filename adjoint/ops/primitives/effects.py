@@ -161,7 +161,7 @@ AssignSub = plain("AssignSub", state.assign_sub)
 
 
 class Print(Plain):
-    """Prints its operands, one below the other, and returns the first."""
+    """Prints its operands, one below the other, tensors with shape and dtype, and returns the first."""
 
     def __call__(self, *input_x: Any) -> Any:
         effect("print", _print, input_x)
@@ -169,4 +169,4 @@ class Print(Plain):
 
 
 def _print(*items: Any) -> None:
-    print(*items, sep="\n")
+    print(*(Tensor.__repr__(item) if isinstance(item, Tensor) else item for item in items), sep="\n")

@@ -27,6 +27,7 @@ from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, training
+from adjoint.runtime.tensor.run_time_checks import called
 from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
@@ -405,7 +406,7 @@ def value_and_grad(
 class GradOperation:
     """Makes gradient functions: `GradOperation(get_all=True)(net)(x, y)`.
 
-    get_all      gradients of all tensor arguments, as a tuple; else of the first argument
+    get_all      gradients of all tensor arguments, as a tuple; else of the first argument, and `()` if that is no tensor
     get_by_list  gradients of the parameters given with the function; with `get_all` both, (arguments, parameters)
     sens_param   the gradient function takes the cotangent of the output as its last argument, or as `sens=`
 
@@ -421,6 +422,18 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
         """Return the gradient function of `fn`; `get_by_list` needs `weights`, by default a Cell's trainable ones."""
+        both = self._with_result(fn, weights, valued=False)
+
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            return both(*args, **kwargs)[1]
+
+        return gradient
+
+    def value_and_gradient(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., tuple[Any, Any]]:
+        """Return the function that computes the result of `fn` and its gradient, (result, gradient)."""
+        return self._with_result(fn, weights, valued=True)
+
+    def _with_result(self, fn: Callable[..., Any], weights: Any, valued: bool) -> Callable[..., tuple[Any, Any]]:
         _check_function("GradOperation", fn)
         if self.get_by_list and weights is None and isinstance(fn, Cell):
             weights = ParameterTuple(fn.trainable_params())
@@ -430,27 +443,24 @@ class GradOperation:
                                 f"for a function that is no Cell: {fn!r}.")
             _weights("GradOperation", weights)
 
-        def gradient(*args: Any, **kwargs: Any) -> Any:
+        def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
             sens = None
             if self.sens_param:
                 args, kwargs, sens = _without_sens("GradOperation", args, kwargs)
             given = (*args, *kwargs.values())
             positions = [i for i, x in enumerate(given) if leaves(x, Tensor)]
-            if not self.get_all and not self.get_by_list:
-                if 0 not in positions:
-                    got = f"{given[0]!r} of type {type(given[0]).__name__}" if given else "no argument"
-                    raise TypeError(f"For 'GradOperation', the first argument must be a Tensor, but got {got}.")
-                positions = positions[:1]
-            elif not self.get_all:
-                positions = []
+            if not self.get_all:
+                positions = [] if self.get_by_list else [i for i in positions if i == 0]
+            if not positions and not self.get_by_list:
+                return called(graph_mode.of_function(fn), *args, **kwargs), ()
             asked, single = _weights("GradOperation", weights) if self.get_by_list else ((), False)
-            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, valued=False)
+            result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, valued=valued)
             by_weight = params[0] if single else tuple(params)
             if self.get_all:
-                return (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
-            return by_weight if self.get_by_list else inputs[0]
+                return result, (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
+            return result, by_weight if self.get_by_list else inputs[0]
 
-        return gradient
+        return both
 
 
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
