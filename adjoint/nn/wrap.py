@@ -157,7 +157,7 @@ class ForwardValueAndGrad(Cell):
             raise TypeError("For 'ForwardValueAndGrad', the argument 'weights' must be Parameters in a tuple or list, as 'get_by_list' "
                             f"needs them, but got {weights!r} of type {type(weights).__name__}.")
         self.network = network
-        self.weights = ParameterTuple(weights) if get_by_list else ()
+        self.weights = ParameterTuple(weights or ()) if get_by_list else ()
 
     def construct(self, *inputs: Any) -> Any:
         sens, inputs = (inputs[-1], inputs[:-1]) if self.sens_param else (None, inputs)

@@ -124,7 +124,7 @@ def differentiate(
         if tape.depth == 1:
             state.tracer = None
         found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
-        result = with_parameters(tape, run.result)
+        result = with_parameters(tape, run.result) if tape.renamed_parameter else run.result
         return result, *run.structured(found)
     finally:
         tape.depth = depth
@@ -138,7 +138,7 @@ def with_parameters(tape: Tape, result: Any) -> Any:
 
     Inside of another gradient the new names stay: the outer gradient goes through them.
     """
-    if not tape.renamed_parameter or tape.depth > 1:
+    if tape.depth > 1:
         return result
     tensors = leaves(result, Tensor)
     themselves = [tape.parameter_of(x) for x in tensors]
@@ -422,18 +422,6 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
         """Return the gradient function of `fn`; `get_by_list` needs `weights`, by default a Cell's trainable ones."""
-        both = self._with_result(fn, weights, valued=False)
-
-        def gradient(*args: Any, **kwargs: Any) -> Any:
-            return both(*args, **kwargs)[1]
-
-        return gradient
-
-    def value_and_gradient(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., tuple[Any, Any]]:
-        """Return the function that computes the result of `fn` and its gradient, (result, gradient)."""
-        return self._with_result(fn, weights, valued=True)
-
-    def _with_result(self, fn: Callable[..., Any], weights: Any, valued: bool) -> Callable[..., tuple[Any, Any]]:
         _check_function("GradOperation", fn)
         if self.get_by_list and weights is None and isinstance(fn, Cell):
             weights = ParameterTuple(fn.trainable_params())
@@ -443,7 +431,7 @@ class GradOperation:
                                 f"for a function that is no Cell: {fn!r}.")
             _weights("GradOperation", weights)
 
-        def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        def gradient(*args: Any, **kwargs: Any) -> Any:
             sens = None
             if self.sens_param:
                 args, kwargs, sens = _without_sens("GradOperation", args, kwargs)
@@ -452,15 +440,16 @@ class GradOperation:
             if not self.get_all:
                 positions = [] if self.get_by_list else [i for i in positions if i == 0]
             if not positions and not self.get_by_list:
-                return called(graph_mode.of_function(fn), *args, **kwargs), ()
+                called(graph_mode.of_function(fn), *args, **kwargs)
+                return ()
             asked, single = _weights("GradOperation", weights) if self.get_by_list else ((), False)
-            result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, valued=valued)
+            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, valued=False)
             by_weight = params[0] if single else tuple(params)
             if self.get_all:
-                return result, (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
-            return result, by_weight if self.get_by_list else inputs[0]
+                return (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
+            return by_weight if self.get_by_list else inputs[0]
 
-        return both
+        return gradient
 
 
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:

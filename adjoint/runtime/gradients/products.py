@@ -122,7 +122,7 @@ def _ran(
         state.tracer = tape
         run = recorded(tape, fn, args, {}, positions, weights)
         outputs = differentiated(run.result, has_aux)
-        result = with_parameters(tape, run.result)
+        result = with_parameters(tape, run.result) if tape.renamed_parameter else run.result
     finally:
         tape.depth = depth
         set_tracer(outer)

@@ -147,7 +147,9 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
             # Recording is off while the outermost gradient is computed, so that hooks may compute anything.
             state.tracer = None
         found = dict(zip(wanted, adjoint(run, tape, opened.start, slots, wanted, cotangents), strict=True))
-        return (*with_parameters(tape, tuple(outs)), *_by_leaf(op, opened, found))
+        if tape.renamed_parameter:
+            outs = with_parameters(tape, outs)
+        return (*outs, *_by_leaf(op, opened, found))
 
     return _differentiated(bound, symbols, closed)
 
@@ -160,7 +162,9 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
     def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
         outs = [values[i] for i in yielded]
         pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
-        return (*with_parameters(opened.tape, tuple(outs)), lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+        if opened.tape.renamed_parameter:
+            outs = with_parameters(opened.tape, outs)
+        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
 
     return _differentiated(bound, symbols, closed)
 
