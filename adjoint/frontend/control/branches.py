@@ -1,11 +1,13 @@
-"""Branches that a tensor decides between: both are lowered from the same state, and their results are merged.
+"""Branches that a tensor decides between.  The code of both is run from the same state of the program, which turns it into nodes of the
+graph, and their results are merged.
 
+    Python               IR
     if c: y = a          y = if c { yield a }          values of one kind are merged to
     else: y = b              else { yield b }          results of the node; equal constants stay constants
 
-A branch may end in `return`, `break`, `continue` or `raise`.  The end of a list of statements is described by an *outcome*: a code, which
-is known while parsing or is a run-time number, and for `return` a value.  If one branch of an `if` leaves the block, the statements after
-the `if` are lowered inside of the other branch.
+A branch may end in `return`, `break`, `continue` or `raise`.  How a list of statements ends is described by an *outcome*: a code, which is
+known already or is a number that the graph computes, and for `return` a value.  If one branch of an `if` leaves the block, the statements
+after the `if` become part of the other branch.
 """
 
 from __future__ import annotations
@@ -37,16 +39,19 @@ _SHOWN = 4
 
 
 class Unreachable(Exception):
-    """Raised after a `raise` has been lowered: the rest of the region is never reached."""
+    """Raised when a `raise` statement has become a node of the graph, since the graph never runs the statements behind it.  Whoever runs
+    the branch or the loop around to make its nodes catches this exception, and continues with the code that is not behind the `raise`.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a list of statements ended.
+    """Tells those who run a list of statements how the list ended.  Running statements gives None instead if control reaches their end.
 
-    code      NEXT, BREAK, CONTINUE or RETURN; or a run-time number, which is one of these
+    code      NEXT (the end was reached), BREAK, CONTINUE or RETURN; or a number that the graph computes and that is one of these, if a
+              tensor decides
     value     the returned value; UNBOUND without a `return`
-    possible  the codes that a run-time number may be
+    possible  if the graph computes `code`, the codes that it may be
     """
 
     code: Any
@@ -59,18 +64,23 @@ class Outcome:
 
     @property
     def codes(self) -> frozenset[int]:
-        """Return all codes that the outcome may have when the graph runs."""
+        """Return all ways in which the statements may end when the graph runs: a set of NEXT (at their end), BREAK, CONTINUE and RETURN."""
         return frozenset({self.code}) if self.is_known else self.possible
 
     def without(self, code: int) -> Outcome:
-        """Return the outcome for the case that it is not this code."""
+        """Return what is known of how the statements ended, if it was not by `code`, such as BREAK.
+
+        If only one other way is possible, the result has that known code.
+        """
         left = self.codes - {code}
         return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
 
 
 @dataclass(frozen=True, eq=False)
 class PerhapsNone:
-    """A returned value that may be None: it is `value` if the run-time bool `there` is true, otherwise None."""
+    """Represents a value that the graph returns to Python and that may be None.  When the graph runs, the result is `value` if the run-time
+    bool `there` (a bool that the graph computes) is true, and None otherwise.
+    """
 
     there: Any
     value: Any
@@ -78,13 +88,14 @@ class PerhapsNone:
 
 @dataclass(eq=False)
 class Branch:
-    """A branch after its lowering.
+    """Holds one branch of an `if` whose code has been turned into nodes, until `Branching.merged` makes an `if` of two of them or
+    `Branching.resume` continues it.
 
-    builder  its nodes
-    changes  its changes of places, which have been undone
-    result   the value that the lowered function returned
-    dead     True if the branch ended in a `raise`
-    loc      the place in the program where it begins
+    builder  the nodes of the branch
+    changes  the values that the branch has given to variables, attributes and containers; they have been undone
+    result   what the code of the branch returned; for statements how they ended, an `Outcome` or None
+    dead     True if the branch always ends in a `raise`
+    loc      the line of the user's program where the branch begins
     """
 
     builder: Builder
@@ -100,7 +111,13 @@ class Branch:
 
 
 class Difference(Exception):
-    """Raised for two values that cannot be merged: different Python objects, or values of different kinds."""
+    """Raised when the values of two branches cannot be merged to one value of the graph: different Python objects, or tensors of different
+    dtypes or shapes.  Callers turn it into a CompileError that shows both values.
+
+    name    the variable that has the two values, or a description of what has them
+    first   the value after the first branch
+    second  the value after the second branch
+    """
 
     def __init__(self, name: str, first: Any, second: Any):
         super().__init__(name)
@@ -108,7 +125,7 @@ class Difference(Exception):
 
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
-"""Stands for the value of a branch that does not reach the end of the `if`."""
+"""Stands for the value of a branch that does not reach the end of the `if`, so that any value of the other branch can be taken."""
 
 _Made = Callable[[Sequence[Any]], Any]
 
@@ -117,13 +134,14 @@ _WHOLE = tuple(kind for kind in CONTAINERS if kind not in (list, dict, set))
 
 
 class Merge:
-    """Merge pairs of values of two paths, in two steps.
+    """Merges the values that two branches, or two rounds of a loop, leave in the same variables.  Branching and loops use one object for
+    each `if` or loop.
 
-    First, `value` collects the pairs that become results of a node (`pairs`).  Each call returns a function that builds the merged value
-    later, from these results.
+    Merging has two steps.  First, `value` is called for each pair of values.  Pairs that need a result of the IR node are collected in
+    `pairs`.  Each call returns a function, which builds the merged value later, from the results of the node.
 
-    broadcasts  whether a number may become a tensor of any shape, not only one without dimensions
-    journal     records the merged lists and dicts as new; None if somebody else keeps account of them
+    broadcasts  True if a Python number may be merged with a tensor of any shape; otherwise only with a tensor without axes
+    journal     records merged lists and dicts as newly created; None if the caller does that
     """
 
     def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False, journal: Journal | None = None):
@@ -140,15 +158,18 @@ class Merge:
         aliases.at_end.append(lambda: vars(self).clear())
 
     def drop(self, count: int) -> None:
-        """Keep only the first `count` pairs."""
+        """Forget all pairs after the first `count`.  Called when a later value of the same structure could not be merged."""
         del self.pairs[count:]
         self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
 
     def value(self, a: Any, b: Any, name: str) -> _Made:
-        """Return a function that builds the value that is `a` on one path and `b` on the other.  Difference if they cannot be merged.
+        """Return a function that builds the value that is `a` after one branch and `b` after the other.  Difference if they cannot be
+        merged.
 
-        The function receives the results of the node, one for each pair.  The same two objects are always merged to the same object, so
-        that two names of one object stay that.
+        The returned function receives the results of the IR node, one for each entry of `pairs`.  The same two objects are always merged to
+        the same object, so that two variables that refer to one object still do so.
+
+        name  the variable that has these values, for error messages
         """
         key = (id(a), id(b))
         known = self._known.get(key)
@@ -175,7 +196,9 @@ class Merge:
         return once
 
     def result(self, a: Any, b: Any) -> _Made:
-        """Do the same as `value` for a value that is returned to Python, which may be None on some paths."""
+        """Do the same as `value` for the value that the graph returns to Python.  Here one branch may return None and the other not: the
+        merged value is then a `PerhapsNone`.
+        """
         if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
             return self.value(a, b, "returned")
         if any(isinstance(x, RunTimeText) for x in (a, b)):
@@ -229,7 +252,10 @@ class Merge:
         raise Difference(name, a, b)
 
     def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
-        """Return the kind that both values can have, or None if there is none."""
+        """Return the kind (tensor, int, float or bool, with its IR type) that both values can have, or None if there is none.
+
+        known  the value of the pair that is not DEAD
+        """
         if a is DEAD or b is DEAD:
             return self.world.kind(known) if self.world.is_dynamic(known) else None
         first, second = self.world.kind(a), self.world.kind(b)
@@ -255,7 +281,10 @@ class Merge:
 
 
 def _taken_apart(x: Any) -> tuple[Any, Any]:
-    """Return whether a result is something else than None, and its value in that case.  DEAD stands for an unknown part."""
+    """Split a returned value that may be None.  Return whether it is something else than None, and its value in that case.
+
+    DEAD stands for an unknown part: both for the value of a branch that does not get here, the second for None.
+    """
     if isinstance(x, PerhapsNone):
         return x.there, x.value
     return (DEAD, DEAD) if x is DEAD else (False, DEAD) if x is None else (True, x)
@@ -267,7 +296,9 @@ def _one_atom(a: Any, b: Any) -> bool:
 
 
 class Branching:
-    """Lower branches from one state, and merge them."""
+    """Runs the branches of an `if` one after the other from the same state of the program, which turns each into nodes, and emits the IR
+    node that merges them.  All code that meets a condition known only when the graph runs uses the one object of its graph.
+    """
 
     def __init__(self, world: World, journal: Journal, aliases: Aliases):
         self.world, self.journal, self.aliases = world, journal, aliases
@@ -275,13 +306,22 @@ class Branching:
         """The local names of the running function, with their values."""
 
     def branch(self, run: Callable[[], Any]) -> Branch:
-        """Call `run` with a new region open.  Return the region's nodes and the changes as a branch, and undo the changes."""
+        """Run the code of one branch, which turns it into nodes, and return the branch.
+
+        run  the code of the branch
+
+        The branch holds the nodes, the changes of variables and objects, and the result of `run`.  The changes have been undone, so that
+        the other branch begins with the same state.
+        """
         self.world.open()
         self.journal.open()
         return self._lowered(run, self.world.loc)
 
     def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
-        """Continue a branch from its end: reopen its region, make its changes again, and call `run`."""
+        """Run more code at the end of a branch, and return the longer branch.
+
+        New nodes go behind those of the branch, whose changes of variables and objects are made again first.
+        """
         self.world.reopen(branch.builder)
         self.journal.open(branch.changes)
         return self._lowered(run, branch.loc)
@@ -299,19 +339,27 @@ class Branching:
 
     # -- merging ----------------------------------------------------------------------------------------------------
     def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
-        """Return the names whose values after the two branches cannot be merged.  An empty name stands for any other place."""
+        """Return the names of the variables whose values after the two branches cannot be merged.  An empty string stands for anything else
+        that cannot be merged, such as an attribute.
+
+        leaving  returns True for a branch that leaves the function, so that its local variables do not matter
+        """
         found: set[str] = set()
         self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
         return found
 
     def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True,
                goes_out: bool = False) -> Any:
-        """Emit an `if` for two branches, write the merged changes, and return the merged result.
+        """Emit the IR node `if` for two branches that have been turned into nodes, give variables and objects their merged values, and
+        return the merged result.
 
-        leaving   returns True for a branch that leaves the function, so that its local names do not matter
-        result    False if the results of the branches are not used
-        goes_out  True if the result is returned to Python, so that it may be None on some paths
-        Unreachable if both branches end in a `raise`.  CompileError if values cannot be merged.
+        condition  the condition, a bool of the IR
+        a, b       the branches for a true and for a false condition
+        leaving    returns True for a branch that leaves the function, so that its local variables do not matter
+        result     False if the results of the branches are not used; None is returned then
+        goes_out   True if the result is returned to Python, so that it may be None after one of the branches
+
+        Unreachable if both branches end in a `raise`.  CompileError if changed objects cannot be merged, Difference if the results cannot.
         """
         if a.dead and b.dead:
             self._emit(condition, a, b, Merge(self.world, self.aliases))
@@ -331,7 +379,12 @@ class Branching:
         return merge.result(first, second) if goes_out else merge.value(first, second, "the value")
 
     def _outcome(self, merge: Merge, a: Any, b: Any, goes_out: bool) -> _Made:
-        """Return a function that builds the merged outcome of two branches.  An outcome of None means that control reaches the end."""
+        """Return a function that builds, from the results of the IR node, how control goes on after two branches: an `Outcome`, or None at
+        their end.
+
+        a, b      how the branches ended: an `Outcome`, None at the end, DEAD for a branch that ends in a `raise`
+        goes_out  True if a returned value goes to Python, so that it may be None
+        """
         returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
         if a is DEAD or b is DEAD:
             known = b if a is DEAD else a
@@ -378,8 +431,12 @@ class Branching:
         return made
 
     def _names(self, merge: Merge, a: Any, b: Any, report: Callable[[str], None] | None) -> _Made:
-        """Return a function that merges the local names after two branches.  A name whose values cannot be merged is unusable until it is
-        assigned.
+        """Return a function that builds the local variables after two branches, by name, from the results of the IR node.
+
+        A variable whose values cannot be merged becomes `Unusable`: reading it is an error until it is assigned again.
+
+        a, b    the variables after each branch, by name; DEAD for a branch that does not get here
+        report  called with the name of each such variable; None if nobody asks
         """
         entries: dict[str, _Made] = {}
         for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
@@ -396,9 +453,10 @@ class Branching:
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
-        """Return a function that makes the error for a name and a place.
+        """Return a function that makes the CompileError for two values that cannot be merged, from the name of a variable and a place in
+        the program.
 
-        It must not refer to `differ`, whose traceback keeps frames and cells alive.
+        It must not refer to `differ`, whose traceback keeps frames and closure variables alive.
         """
         first, second = (self.described(x) for x in (differ.first, differ.second))
         decided = self.world.loc
@@ -418,7 +476,7 @@ class Branching:
         return make
 
     def remedy(self, differ: Difference) -> str:
-        """Return the advice of the error message for two values that cannot be merged."""
+        """Return the advice that an error message gives for two values that cannot be merged."""
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
             return "convert both to one dtype and shape"
@@ -429,13 +487,15 @@ class Branching:
         return "a graph can choose between tensors or between numbers only: use these, or make the condition a Python value"
 
     def kind_of(self, differ: Difference) -> type[Exception]:
-        """Return the exception type that MindSpore raises for such values: ValueError if only the shapes differ, otherwise TypeError."""
+        """Return the exception type that MindSpore raises for two values that cannot be merged: ValueError if only the shapes differ,
+        otherwise TypeError.
+        """
         first, second = self.world.kind(differ.first), self.world.kind(differ.second)
         shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
         return ValueError if shapes else TypeError
 
     def described(self, x: Any) -> str:
-        """Return the text that shows a value in a message."""
+        """Return the text that describes a value in an error message: the type of a tensor, otherwise the shortened `repr`."""
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
         if isinstance(x, RunTimeText):
@@ -450,7 +510,10 @@ class Branching:
         return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
 
     def named(self, place: MutablePlace) -> str:
-        """Return the name by which the running function refers to a place, for a message."""
+        """Return the name by which the running function refers to what was changed, for an error message: such as `self.x`.
+
+        place  the changed attribute, container or variable
+        """
         if isinstance(place, AttributePlace):
             holder = self._called(place.holder)
             return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"

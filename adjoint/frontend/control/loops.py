@@ -1,9 +1,12 @@
-"""Loops that a tensor decides: values that the body changes are carried from round to round.
+"""Loops that stay loops of the graph, since a tensor decides how many rounds they have.  Values that the body changes are carried: each
+round passes them on to the next.
 
+    Python                   IR
     while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
 
-The carried values are found by lowering the body repeatedly.  Each value that the body changes becomes a parameter of the body, until a
-round changes only carried values.  A `break` or `return` in the body becomes a carried code, which the test reads.
+The carried values are found by lowering the body (turning it into nodes) several times.  Each value that the body changes becomes a
+parameter of the body, until a round changes only carried values.  For a `break` or `return` in the body, a number that tells how the loop
+was left is carried too, and the test reads it.
 """
 
 from __future__ import annotations
@@ -35,11 +38,13 @@ _MOST_ROUNDS = 50
 
 @dataclass(eq=False)
 class _Carried:
-    """A value that is carried from round to round.
+    """Describes one value that each round of a loop passes on to the next.
 
+    name    the name of the variable, for the printed IR
+    kind    whether it is a tensor or a number, with its IR type
     first   the value before the loop; DEAD if only the body assigns it
-    inside  the dynamic value of the parameter, for Python code in the body
-    param   the parameter of the body's region
+    inside  the tensor or number that Python code in the body sees
+    param   the parameter of the body in the IR, behind `inside`
     """
 
     name: str
@@ -51,11 +56,13 @@ class _Carried:
 
 @dataclass(eq=False)
 class _LoopState:
-    """The changes of one loop: the changed places, and the carried values in them.
+    """Collects what one loop changes while its body is run again and again to make nodes: the changed places (variables, attributes,
+    containers), and the values in them that each round passes on to the next.
 
-    code    the run-time code with which the loop was left; NEXT if the body cannot leave it
-    codes   the possible values of that code
-    value   the value that a `return` in the body returns; DEAD without one
+    carried  those values
+    code     how the loop was left, as a number that the graph computes (see `Outcome`); NEXT if the body cannot leave the loop
+    codes    the possible values of `code`
+    value    the value that a `return` in the body returns; DEAD without one
     """
 
     places: dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]] = field(default_factory=dict)
@@ -80,7 +87,12 @@ class _LoopState:
 
 @dataclass(eq=False)
 class _Round:
-    """The body of a loop after one lowering."""
+    """Holds one round of a loop's body that has been turned into nodes.
+
+    builder  the nodes
+    changes  the values that the round has given to variables, attributes and containers; they have been undone
+    outcome  how the body ended: by `break`, `continue` or `return`, or None at its end
+    """
 
     builder: Builder
     changes: Changes
@@ -88,26 +100,36 @@ class _Round:
 
     @property
     def ends(self) -> dict[int, Any]:
-        """Return, by the `id` of each tensor or container that the round wrote in place, its value at the end of the round."""
+        """Return the value at the end of the round of each tensor or container that the round wrote in place.  The keys are their `id`s."""
         return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
 
 
 class Looping(Branching):
-    """Lower loops whose number of rounds is not known while parsing."""
+    """Lowers loops whose number of rounds is known only when the graph runs.  `LoopStatements` calls it for such a `for` or `while`;
+    branches of an `if` work as in the base class.
+    """
 
     header: Loc = UNKNOWN
     """The place in the program of the loop that is being lowered."""
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
-        """Return the place where the loop's body changes a name.  `LoopStatements` replaces this function by one that knows the tree."""
+        """Return the line where the loop's body changes a variable, for error messages; UNKNOWN here.
+
+        `LoopStatements` replaces this function, for the time of each loop, by one that searches the syntax tree.
+        """
         del name
         return UNKNOWN
 
     def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
-        """Lower a `while` loop.  Return None if it ended because its test was false, otherwise the outcome of its `break` or `return`.
+        """Lower a `while` loop to a node of the graph.
 
+        test  returns the value of the loop's condition
+        body  lowers the body once, and returns how it ended
         once  True if the loop is known to run at least one round
+
+        Return None if the body cannot leave the loop, by `break`, `return` or `raise`.  Otherwise return an outcome with a code that the
+        graph computes: it is NEXT if the loop ended because its condition was false.
         """
         state, loc = _LoopState(once=once), self.world.loc
         found = self._settle(state, body)
@@ -123,10 +145,11 @@ class Looping(Branching):
         return self._after(state, results)
 
     def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """Lower a `for` loop over a range.  Return its outcome, as `while_loop` does.
+        """Lower a `for` loop over a range to a node of the graph.  Return how it ended, as `while_loop` does.
 
-        bounds  start, stop and step; run-time numbers or ints
-        index   called with the number of the round, before the body
+        bounds  start, stop and step of the range; ints, or numbers that the graph computes
+        index   called at the beginning of a round with its item of the range
+        body    lowers the body once, and returns how it ended
         """
         start, stop, step = bounds
         number = self.world.kind(0)
@@ -150,7 +173,14 @@ class Looping(Branching):
         return self._after(state, results)
 
     def _counted(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """Lower a `for` loop that can be left as a `while` loop with a counter.  CompileError if the step is not known while parsing."""
+        """Make a node of a `for` loop that has a `break` or `return`: a `while` loop with a counter.  Return how it ended.
+
+        bounds  start, stop and step of the range; ints, or numbers that the graph computes
+        index   called at the beginning of a round with its item of the range
+        body    runs the body once, and returns how it ended
+
+        CompileError if the step is not known while parsing.
+        """
         start, stop, step = bounds
         if not isinstance(step, int):
             raise errors.NOT_A_CONSTANT.at(self.header, "a range whose loop has a `break` or `return` needs a step known while parsing",
@@ -171,7 +201,10 @@ class Looping(Branching):
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
     def _settle(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Lower the body until it changes only carried values.  Return the last round."""
+        """Run the body again and again, which makes its nodes anew, until it changes only values that each round passes on to the next.
+
+        Return the last round, whose nodes are used.
+        """
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, body)
             if self._settled(state, found):
@@ -180,7 +213,9 @@ class Looping(Branching):
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Lower the body once, from the state at the beginning of a round."""
+        """Run the body once, which makes its nodes, beginning with the state in which each round begins.  Return the round; its changes are
+        undone.
+        """
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
         outcome: Outcome | None = None
@@ -194,7 +229,10 @@ class Looping(Branching):
         return _Round(builder, changes, outcome)
 
     def _settled(self, state: _LoopState, found: _Round) -> bool:
-        """Return True if the round changed only carried values; otherwise make the other changed values carried, and return False."""
+        """Return True if a round changed only carried values (those that each round passes on to the next), so that its nodes can be used.
+
+        Otherwise make the other changed values carried, too, and return False: the body must run again, to make its nodes anew.
+        """
         known = len(state.carried)
         state.claims.clear()
         state.shared.clear()
@@ -212,7 +250,12 @@ class Looping(Branching):
         return len(state.carried) == known
 
     def _widened(self, state: _LoopState, place: MutablePlace, inside: Any, after: Any) -> Any:
-        """Return the contents of a place at the beginning of a round, with parameters in place of the values that the round changes."""
+        """Return what a variable, attribute or container holds at the beginning of a round, with parameters of the body in place of the
+        values that a round changes.
+
+        inside  what it held at the beginning of the last round
+        after   what it held at its end
+        """
         if isinstance(place, NamesPlace):
             widened: dict[str, Any] = {}
             for name in dict.fromkeys([*inside, *after]):
@@ -290,7 +333,7 @@ class Looping(Branching):
             kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _LoopState, outcome: Outcome | None) -> None:
-        """If the body can leave the loop, carry the code and the returned value."""
+        """If the body can leave the loop by `break` or `return`, make the outcome's code and the returned value carried values."""
         if not _leaves(outcome):
             return
         assert outcome is not None
@@ -303,7 +346,12 @@ class Looping(Branching):
             state.value = self._returned(state, outcome.value)
 
     def _returned(self, state: _LoopState, value: Any, name: str = "returned") -> Any:
-        """Return a value of a round with its dynamic values replaced by new carried parameters, which have no value before the loop."""
+        """Return a copy of a value in which new carried parameters replace the tensors and numbers of the graph.
+
+        Used for values that exist only after a round, such as a returned one: the parameters have no value before the loop.
+
+        name  the name of the parameters in the IR
+        """
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
             assert kind is not None
@@ -324,7 +372,11 @@ class Looping(Branching):
         return self.world.atom_as(carried.first, carried.kind)
 
     def _test(self, state: _LoopState, test: Callable[[], Any]) -> Region:
-        """Lower the test.  It is false once a `break` or `return` has left the loop.  CompileError if the test assigns a name."""
+        """Make nodes of the loop's condition, and return them as a region (nested list of nodes).  The condition is false once a `break` or
+        `return` has left the loop.
+
+        CompileError if the condition assigns a variable.
+        """
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
         try:
@@ -354,12 +406,12 @@ class Looping(Branching):
         return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
 
     def _tested(self, tested: Any) -> Any:
-        """Return the truth of a test, as a bool or a run-time bool."""
+        """Return the truth of a condition, as a bool or as a bool that the graph computes."""
         truth = self.world.truth(tested)
         return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
 
     def _yields(self, state: _LoopState, found: _Round) -> list[Atom]:
-        """Return the atoms that the body yields to the next round, one for each carried value."""
+        """Return the values of the IR that a round passes on to the next, one for each carried value."""
         last: dict[Value, Any] = {}
         ends = found.ends
         for key, (_, _, after) in found.changes.items():
@@ -380,7 +432,10 @@ class Looping(Branching):
             self.world.close()
 
     def _without_continue(self, found: _Round, code: Any) -> Any:
-        """Return the code that is carried to the next round: CONTINUE becomes NEXT, since `continue` ends only the round."""
+        """Return the code that a round passes on to the next.  CONTINUE becomes NEXT, since `continue` ends only the round.
+
+        code  how the round ended; an int, or a number that the graph computes
+        """
         if isinstance(code, int):
             return NEXT if code == CONTINUE else code
         if found.outcome is not None and CONTINUE not in found.outcome.codes:
@@ -392,9 +447,11 @@ class Looping(Branching):
             self.world.close()
 
     def _collect(self, inside: Any, after: Any, last: dict[Value, Any], ends: dict[int, Any]) -> None:
-        """Record in `last`, for each parameter in the contents at the beginning of a round, its value at the end of the round.
+        """Find the values that parameters of the body have at the end of a round, and record them in `last`.
 
-        ends  by the `id` of a tensor or container that was written in place, its value at the end
+        inside  what a variable or container held at the beginning of the round: a parameter, or a structure with parameters in it
+        after   what it held at the end
+        ends    the values at the end of tensors and containers that were written in place, by `id`
         """
         after = ends.get(id(after), after)
         atom = getattr(inside, "atom", None)
@@ -409,7 +466,10 @@ class Looping(Branching):
                     self._collect(a, after[key], last, ends)
 
     def _after(self, state: _LoopState, results: Sequence[Value]) -> Outcome | None:
-        """Write the changes of the loop to their places, with the results of the node.  Return the outcome of the loop."""
+        """Give the variables and objects that the loop changes their values after the loop, which are results of the IR node.
+
+        Return None if the body cannot leave the loop, otherwise how it was left.
+        """
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
             final.values[c.param] = self.world.wrapped(c.kind, value)
@@ -425,7 +485,10 @@ class Looping(Branching):
         return Outcome(final.values[state.code.atom], UNBOUND if state.value is DEAD else final.of(state.value), state.codes)
 
     def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
-        """Return the value of a name after the loop.  It is unusable if only the body assigns it and may run zero times."""
+        """Return the value of a variable after the loop.  It is `Unusable` if only the body assigns it, since the body may run zero times.
+
+        before  the variables before the loop, by name
+        """
         if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
             return value
         decided = self.world.loc
@@ -439,7 +502,7 @@ class Looping(Branching):
 
 
 def _leaves(outcome: Outcome | None) -> bool:
-    """Return True if an outcome of the body may leave the loop."""
+    """Return True if the loop may be left after a round with this outcome: by `break`, `return`, or as a tensor decides."""
     return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
 
 
@@ -454,7 +517,9 @@ def _differs(place: MutablePlace, state: _LoopState, after: Any) -> bool:
 
 
 class _Final:
-    """Replace the parameters of a loop's body by the results of the loop, also inside of structures."""
+    """Converts what variables hold at the beginning of a round into what they hold after the loop.  It replaces the parameters of the body
+    by the results of the loop's node, also inside of lists, tuples and dicts.
+    """
 
     def __init__(self, aliases: Aliases):
         self.values: dict[Value, Any] = {}
@@ -462,7 +527,7 @@ class _Final:
         self._made: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """Return a value or structure as it is after the loop; the same object if it contains no parameter."""
+        """Return a value or structure as it is after the loop.  If it contains no parameter of the body, the same object is returned."""
         atom = getattr(value, "atom", None)
         if isinstance(atom, Value):
             return self.values.get(atom, value)

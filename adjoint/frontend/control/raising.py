@@ -1,4 +1,4 @@
-"""Exceptions of the user's program that the graph raises when it runs."""
+"""Lets the graph raise an exception of the user's program when it runs, instead of while the graph is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ __all__ = ["raise_again", "raise_late"]
 
 
 def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc: Loc) -> NoReturn:
-    """Emit a node that raises `kind(*args)` when the graph runs, in order with the other effects.  Raise Unreachable."""
+    """Emit a node that raises `kind(*args)` when the graph runs, in order with its other effects such as prints.
+
+    loc  the line of the `raise` in the user's program
+
+    This function always raises Unreachable: the code behind a `raise` must not add nodes to the graph.
+    """
 
     def throw(*given: Any) -> None:
         raise kind(*given)
@@ -25,9 +30,10 @@ def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc
 
 
 def raise_again(world: World, mistake: Exception) -> NoReturn:
-    """Emit a node that raises a copy of this exception at each run of the graph.  Raise Unreachable.
+    """Emit a node that raises a copy of the given exception at each run of the graph.  User code has raised the exception while the graph
+    was made.
 
-    The exception was raised while parsing.
+    This function always raises Unreachable: the code behind must not add nodes to the graph.
     """
 
     def throw() -> None:
