@@ -1,10 +1,12 @@
 """Operations on values: operators, names, attributes, items, iteration, truth.
 
-    runner      how parts call parts that are created later
-    call_stack  open calls, places in the user's program
-    operators   operators and special methods
-    iterators   iterators, and the items of loops
-    decisions   truth, and the choice between values
-    names       names
-    access      attributes and items
+Parsed code (user code whose syntax tree the frontend runs) uses them on ordinary Python values, and on tensors of the graph that is made.
+
+    runner      lets a part of the frontend call parts that are created later
+    call_stack  keeps the open calls, and finds places in the user's program
+    operators   applies operators, and calls special methods
+    iterators   makes iterators for loops, and checks which may be advanced
+    decisions   finds the truth of values, and chooses between two values
+    names       reads and assigns names
+    access      reads and writes attributes and items
 """

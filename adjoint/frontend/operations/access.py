@@ -1,4 +1,4 @@
-"""Attributes and items: reading and writing them."""
+"""Attributes and items of objects: reading, writing and deleting them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,22 @@ __all__ = ["MemberAccess"]
 
 
 class MemberAccess:
-    """Read and write attributes and items for parsed code."""
+    """Reads and writes attributes and items for parsed code (user code whose syntax tree the frontend runs).
+
+    Expressions and assignments call it.  It also records which attributes the graph depends on, and which of its writes each run of the
+    graph must repeat.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
         self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
 
     def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
-        """Return `holder.name`.  A property of a user's class is parsed like a method."""
+        """Return `holder.name` as an expression of the user's code.  A property of a user's class is run on its syntax tree, like a method.
+
+        node  the expression in the syntax tree, for error messages
+
+        The read is recorded, so that a later call of the function makes a new graph if the attribute has changed.
+        """
         check(holder)
         if not self.world.is_dynamic(holder):
             since = self.world.read_count()
@@ -47,7 +56,12 @@ class MemberAccess:
             return self.objects.outside.part(holder, name, self.objects.attribute(holder, name))
 
     def item(self, container: Any, index: Any, node: ast.AST) -> Any:
-        """Return `container[index]`.  CompileError for a run-time index, unless the container holds only cells or functions."""
+        """Return `container[index]` as an expression of the user's code.
+
+        node  the expression in the syntax tree, for error messages
+
+        CompileError if the graph computes the index of a Python container, unless the container holds only cells or functions.
+        """
         self.objects.used(container)
         container = self.objects.steady(container)
         with self.stack.here(node):
@@ -73,7 +87,11 @@ class MemberAccess:
             return self.operators.called_special(container, "__getitem__", (index,), lambda: self.objects.steady_item(container, index))
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
-        """Set an attribute that is not a Parameter, through the property or the `__setattr__` of a user's class if there is one."""
+        """Assign an attribute that is no Parameter of the holder.
+
+        If the holder's class is the user's and has a property setter or a `__setattr__`, this is called on its syntax tree and becomes part
+        of the graph.
+        """
         descriptor = inspect.getattr_static(type(holder), name, None)
         setter = getattr(descriptor, "fset", None)
         if isinstance(setter, types.FunctionType) and not self.world.is_library(setter):
@@ -85,9 +103,12 @@ class MemberAccess:
                 holder, "__setattr__", (name, value), lambda: self.objects.write(AttributePlace(holder, name), value))
 
     def assign_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Run `holder.name = value`.  For an outside object, the graph also writes the attribute at each run.
+        """Run the statement `holder.name = value`.  If the object existed before the function was called, each run of the graph writes the
+        attribute again.
 
-        CompileError for a value of the graph that cannot be stored in the attribute.
+        node  the target in the syntax tree, for error messages
+
+        CompileError if the graph computes the value, and such a value cannot be stored in the attribute.
         """
         with self.stack.here(node):
             if name == "requires_grad" and self.world.is_tensor(holder) and self.objects.outside.has(AttributePlace(holder, name)):
@@ -101,7 +122,7 @@ class MemberAccess:
             self.set_attribute(holder, name, value)
 
     def _check_kept(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Raise CompileError if a cell cannot hold this value, which the graph computes."""
+        """Raise CompileError if a cell cannot keep a value that the graph computes in an attribute.  Do nothing if it can."""
         loc, title = self.stack.loc_of(node), type(holder).__name__
         if self.objects.journal.has_made(holder):
             raise errors.STORED_TENSOR.at(
@@ -112,7 +133,12 @@ class MemberAccess:
             raise errors.STORED_TENSOR.at(loc, f"`{name}` of {title} would hold a value of the graph in {kind}", help=errors.KEPT)
 
     def assign_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
-        """Run `container[key] = value`.  CompileError for a run-time number as a key of a dict."""
+        """Run the statement `container[key] = value`.
+
+        node  the target in the syntax tree, for error messages
+
+        CompileError if the container is a dict and the graph computes the key.
+        """
         with self.stack.here(node):
             if isinstance(container, dict):
                 self.objects.check_key(key, self.world.loc)
@@ -123,7 +149,12 @@ class MemberAccess:
                 self.operators.called_special(container, "__setitem__", (key, value), lambda: operator.setitem(container, key, value))
 
     def delete_item(self, container: Any, key: Any, node: ast.AST) -> None:
-        """Run `del container[key]`.  CompileError for a run-time number as a key of a dict."""
+        """Run the statement `del container[key]`.
+
+        node  the target in the syntax tree, for error messages
+
+        CompileError if the container is a dict and the graph computes the key.
+        """
         if isinstance(container, dict):
             self.objects.check_key(key, self.stack.loc_of(node))
         self.objects.touched(container)

@@ -1,4 +1,4 @@
-"""The open calls of parsed functions, and places in the user's program."""
+"""Keeps the open calls of the user's functions while a graph is made, and finds places in the user's program for errors and notes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ __all__ = ["CallStack"]
 
 
 class CallStack:
-    """The open calls of parsed functions, in one lowering.
+    """Keeps the calls of parsed functions (user functions whose syntax trees the frontend runs) that are open while one graph is made.
+    Nearly all parts of the frontend ask it for the running function and for lines of the program.
 
-    frame        the frame that is running; None while no call is open
-    frames       all frames of this lowering, also of calls that have ended
+    frame        the call that is running, with its variables; None while no call is open
+    frames       the frames of all calls so far, also of those that have ended
     depth        the number of open calls
-    returned_at  the place where the outermost call returned last
-    called_as    the source text of the function that is being called
+    returned_at  the line of the `return` by which the outermost call ended last
+    called_as    the source text of the function that is being called, such as `self.net`
     """
 
     def __init__(self, world: World):
@@ -37,22 +38,24 @@ class CallStack:
         self.called_as = ""
 
     def loc_of(self, node: ast.AST) -> Loc:
-        """Return the place in the program of a node of the running function's tree."""
+        """Return file, line and columns of a node in the syntax tree of the running function."""
         return self.frame.source.at(node)
 
     def unsupported(self, node: ast.AST, what: str, instead: str) -> CompileError:
-        """Return the error for a node that graphs do not support.
+        """Return the CompileError for code that a graph cannot contain.  The caller raises it.
 
-        what     the message at the node
-        instead  what to write instead
+        node     the expression or statement in the syntax tree
+        what     the message for it
+        instead  the advice: what to write instead
         """
         return errors.UNSUPPORTED.at(self.loc_of(node), what, help=instead)
 
     @contextmanager
     def here(self, node: ast.AST) -> Iterator[None]:
-        """Set the current place in the program to that of `node`.
+        """Run the body of a `with` for a node of the syntax tree: meanwhile `world.loc`, the current place in the user's program, is the
+        place of `node`.
 
-        Exceptions that the body of the `with` raises get a note with that place.
+        Exceptions that the body raises get a note with that place.  A CompileError without a place gets it as its place.
         """
         loc = self.world.loc = self.loc_of(node)
         try:
@@ -69,13 +72,19 @@ class CallStack:
             raise
 
     def read_at(self, node: ast.AST, read: Callable[..., None], *what: Any) -> None:
-        """Call `read(*what)`, which records a read of an outside object, with the place of `node` as the current place."""
+        """Call `read(*what)`, with the place of `node` in the user's program as the current place; afterwards restore the former place.
+
+        read  a function that records that the graph depends on something, such as `World.read_name`
+        """
         before, self.world.loc = self.world.loc, self.loc_of(node)
         read(*what)
         self.world.loc = before
 
     def push(self, frame: Frame) -> Frame:
-        """Begin a call with its frame.  Return the frame of the caller, to be passed to `pop`."""
+        """Begin a call: `frame`, which holds its variables, becomes the running one.
+
+        Return the frame of the caller.  It must be passed to `pop` at the end of the call.
+        """
         caller = frame.caller = self.frame
         self.frame = frame
         self.frames.append(frame)
@@ -83,14 +92,15 @@ class CallStack:
         return caller
 
     def pop(self, caller: Frame) -> None:
-        """End the current call, and make the caller's frame the running one."""
+        """End the current call.  The caller's frame (its variables), which `push` returned, becomes the running one again."""
         self.depth -= 1
         self.frame = caller
 
     def end(self) -> bool:
-        """Free all frames and the values of their names.  Return True if functions that parsed code defined are still used elsewhere.
+        """Free the variables of all calls when the graph has been made.
 
-        This breaks reference cycles: a function refers to the names around it, and one of these to the function.
+        Return True if functions defined in the user's code are still used elsewhere; their variables are kept.  Freeing breaks reference
+        cycles: a function refers to the variables around it, and one of these to the function.
         """
         in_use = False
         for frame in self.frames:
@@ -105,6 +115,6 @@ class CallStack:
         return in_use
 
     def returns_at(self, node: ast.AST) -> None:
-        """Record the place of a `return`, if the running function is the outermost one."""
+        """Record the place of a `return` statement or of a lambda's body, if the running function is the outermost one."""
         if self.depth == 1:
             self.returned_at = self.loc_of(node)

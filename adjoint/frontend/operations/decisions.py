@@ -1,4 +1,7 @@
-"""Decisions that a tensor may make: truth, and the choice between two values or two outcomes."""
+"""Decisions that a tensor may make: the truth of a value, and the choice between two values.
+
+If the truth is known while the graph is made, Python decides.  Otherwise the graph gets an `if`.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +24,42 @@ __all__ = ["Decisions", "leaving"]
 
 
 class Decisions:
-    """Find the truth of values, and choose between values and between outcomes."""
+    """Finds the truth of values, and makes nodes of choices between two values or two branches.  Expressions, conditions, `if` statements
+    and loops use it wherever a tensor may decide.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, branching: Looping, run: Runner):
         self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
         self.branching, self.run = branching, run
 
     def truth(self, x: Any, node: ast.AST) -> Any:
-        """Return the truth of `x`: a bool, or an atom of the IR.  A user-defined `__bool__` or `__len__` is parsed."""
+        """Return the truth of `x`: a Python bool if it is known while the graph is made, otherwise a bool value of the IR (an atom).
+
+        node  the expression in the syntax tree, for error messages
+
+        A `__bool__` or `__len__` of a user's class is called on its syntax tree, so that it becomes part of the graph.
+        """
         self.objects.used(x)
         with self.stack.here(node):
             method = self.operators.special(x, "__bool__") or self.operators.special(x, "__len__")
             return self.world.truth(self.objects.steady(x) if method is None else self.run.call(method, (x,), {}))
 
     def as_bool(self, x: Any, node: ast.AST) -> Any:
-        """Return the truth of `x`, as a bool or a run-time bool."""
+        """Return the truth of `x` as parsed code sees it: a Python bool if it is known while parsing, otherwise a run-time bool (an object
+        for a bool that the graph computes).
+
+        node  the expression in the syntax tree, for error messages
+        """
         truth = self.truth(x, node)
         return truth if isinstance(truth, bool) else self.world.number("bool", x)
 
     def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST, help: str = "") -> Any:
-        """Return `first()` or `second()`, as the truth of `tested` decides.  If a tensor decides, both are lowered.
+        """Return `first()` or `second()`, as the truth of `tested` decides, like `first() if tested else second()`.
 
-        help  the advice of the error if the two values cannot be merged
+        If a tensor decides, both functions are called, each in a branch of the graph, and the result is merged from their two values.
+
+        node  the expression in the syntax tree, for error messages
+        help  the advice of the CompileError if the two values cannot be merged; otherwise a general one is given
         """
         condition = self.truth(tested, node)
         if isinstance(condition, bool):
@@ -50,10 +67,12 @@ class Decisions:
         return self.decided(condition, first, second, self.stack.loc_of(node), help)
 
     def decided(self, condition: Atom, first: Callable[[], Any], second: Callable[[], Any], loc: Loc, help: str = "") -> Any:
-        """Lower both functions as branches of a bool of the IR, and return the merged value.  CompileError if the values cannot be merged.
+        """Call both functions, each in a branch of a new `if` of the graph, and return the value merged from their results.  CompileError
+        if these cannot be merged.
 
-        loc   the place of the branch in the program
-        help  the advice of that error
+        condition  a bool of the IR; `first` belongs to true
+        loc        the place of the `if` in the user's program
+        help       the advice of that error; otherwise a general one is given
         """
         a, b = self.branching.branch(first), self.branching.branch(second)
         self.world.loc = loc
@@ -66,15 +85,22 @@ class Decisions:
 
     @staticmethod
     def both(first: Any, second: Any) -> Any:
-        """Return True or False if it is known whether both conditions hold, otherwise a run-time bool."""
+        """Return `first and second` for two bools, each of which may be a run-time bool (one that the graph computes).
+
+        The result is a Python bool if it is known while parsing, otherwise a run-time bool.
+        """
         if first is False or second is False:
             return False
         return second if first is True else first if second is True else first.both(second)
 
     def merged(self, condition: Any, a: Branch, b: Branch, node: ast.AST) -> Outcome | None:
-        """Emit the `if` for two branches of statements, and return their merged outcome.
+        """Emit the `if` of the graph for two branches of statements that have been turned into nodes.
 
-        CompileError if they return values that cannot be merged.
+        condition  a bool of the IR; `a` belongs to true, `b` to false
+        node       the statement in the syntax tree, for error messages
+
+        Return how they end together: an Outcome, or None if both always reach their ends.  CompileError if the two branches return values
+        that cannot be merged.
         """
         self.world.loc = self.stack.loc_of(node)
         self.branching.local_names = self.stack.frame.names
@@ -87,5 +113,5 @@ class Decisions:
 
 
 def leaving(branch: Branch) -> bool:
-    """Return True if a branch always ends in a `return`, so that its local names no longer matter."""
+    """Return True if a branch of statements always ends in a `return`, so that the values of its local variables no longer matter."""
     return isinstance(branch.result, Outcome) and branch.result.is_known and branch.result.code == RETURN

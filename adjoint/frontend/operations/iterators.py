@@ -1,4 +1,4 @@
-"""Iterators: those that parsed code may advance, and the items of loops of known length."""
+"""Iterators in the user's code: the items of loops of known length, and checks that an iterator may be advanced while parsing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ END: Any = object()
 
 
 class Iterators:
-    """The iterators that parsed code has created.  As in Python, each item is computed when the iterator is advanced.
+    """Keeps the iterators that parsed code (user code whose syntax tree the frontend runs) has created, and makes new ones for loops,
+    comprehensions and unpacking.  As in Python, each item is computed only when the iterator is advanced.
 
-    made  for the `id` of each iterator: the iterator, and the objects that it was made of
+    made  for the `id` of each iterator: the iterator, and the objects that it takes its items from
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
@@ -34,7 +35,12 @@ class Iterators:
         """The `id`s of iterators for which a tensor decides how far they have been advanced."""
 
     def check(self, x: Any) -> None:
-        """Raise CompileError if `x` is an iterator that parsed code cannot advance as Python would; do nothing for other objects."""
+        """Raise CompileError if `x` is an iterator that cannot be advanced while the graph is made, since Python would advance it at each
+        call.  Do nothing for all other objects.
+
+        This concerns iterators that existed before the call, those that a tensor may have advanced, and those that were created outside of
+        the branch of the graph in which they would be advanced.
+        """
         if not isinstance(x, Iterator):
             return
         if id(x) not in self.made:
@@ -48,13 +54,16 @@ class Iterators:
                                         help="call `next` before the branch, or use an index: `items[i]`")
 
     def all_of(self, x: Any, node: ast.AST) -> Iterator[Any]:
-        """Return the iterator of a loop that takes all items of `x`.  CompileError if `x` is known to be infinite."""
+        """Return an iterator over `x` for code that takes all items.  CompileError if `x` is known to be infinite.
+
+        node  the iterated expression in the syntax tree, for error messages
+        """
         with self.stack.here(node):
             self.check_ends(x)
         return self.iterated(x, node)
 
     def is_endless(self, x: Any) -> bool:
-        """Return True if `x` is an iterator that is known to be infinite."""
+        """Return True if `x` is an iterator that is known to be infinite, such as `itertools.count()`."""
         return id(x) in self.made and is_endless(x, lambda iterator: self.made.get(id(iterator), (None, ()))[1])
 
     def check_ends(self, x: Any) -> None:
@@ -64,28 +73,39 @@ class Iterators:
                                         help="limit it (`itertools.islice(items, n)`), or loop over a range")
 
     def undecided(self, x: Any) -> None:
-        """Record that a tensor decides how far the iterator `x`, and the iterators that it reads, are advanced."""
+        """Record that a tensor decides how far `x` is advanced, so that `check` refuses to advance it from now on.
+
+        Do the same for the iterators from which `x` takes its items.  Do nothing if `x` is no iterator that the user's code has created.
+        """
         if id(x) in self.made:
             self._undecided.add(id(x))
             for part in self.made[id(x)][1]:
                 self.undecided(part)
 
     def begun(self, iterator: Iterator[Any], *parts: Any) -> Iterator[Any]:
-        """Record an iterator that parsed code has created, and return it.
+        """Record an iterator that the user's code has created, so that it may be advanced, and return it.
 
-        parts  the objects that it was made of
+        parts  the objects from which it takes its items
         """
         self.made[id(iterator)] = iterator, parts
         return self.objects.born(iterator)
 
     def rows(self, x: Any) -> Sequence[Any]:
-        """Return the rows of a tensor.  Each row has the tensor's values at the time when the row is taken."""
+        """Return the rows of a tensor (its slices along the first axis) as a sequence.  Each row has the tensor's values at the time when
+        it is taken.
+        """
         rows = self.world.rows(x)
         self.objects.journal.born(ObjectPlace(rows))
         return rows
 
     def iterated(self, x: Any, node: ast.AST) -> Iterator[Any]:
-        """Return the iterator of a loop over `x`.  TypeError if `x` is not iterable."""
+        """Return an iterator over `x`, for a loop or for unpacking.  A tensor is iterated by its rows.
+
+        node  the iterated expression in the syntax tree, for error messages
+
+        An `__iter__` of a user's class is called on its syntax tree, so that it becomes part of the graph.  TypeError if `x` is not
+        iterable, CompileError if it is an iterator that must not be advanced while the graph is made.
+        """
         self.objects.used(x)
         with self.stack.here(node):
             if self.world.is_tensor(x):

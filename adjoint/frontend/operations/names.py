@@ -1,4 +1,4 @@
-"""Names: local, of an enclosing function, global, or built-in."""
+"""Names in the user's code: local, of an enclosing function, global, or built-in."""
 
 from __future__ import annotations
 
@@ -18,13 +18,23 @@ __all__ = ["Names"]
 
 
 class Names:
-    """Read and bind names in the running frame."""
+    """Reads and assigns names for the running function of parsed code (user code whose syntax tree the frontend runs).  Expressions and
+    assignments use it.  It records which names the graph depends on.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects):
         self.world, self.stack, self.objects = world, stack, objects
 
     def read(self, name: str, node: ast.AST) -> Any:
-        """Return the value of a name: local, of an enclosing function, global, or built-in.  NameError if it is not defined."""
+        """Return the value of a name, looked up as Python does: among local variables, those of enclosing functions, global variables and
+        built-ins.
+
+        node  the name in the syntax tree, for error messages
+
+        For a global variable, or one of an enclosing function that Python has run, the read is recorded: a later call makes a new graph if
+        its value has
+        changed.  NameError if the name is not defined; CompileError if its values after two branches could not be merged.
+        """
         frame: Frame | None = self.stack.frame
         space = self.stack.frame.space
         if name not in self.stack.frame.globals:
@@ -55,18 +65,22 @@ class Names:
         raise missing
 
     def _no_value(self, name: str, own: bool, node: ast.AST) -> NoReturn:
-        """Emit a node that raises Python's error for a variable without a value, and stop lowering this path.
+        """Handle the read of a variable that has no value: let the graph raise Python's error at this point when it runs.
 
-        own  True for a local variable of the function, False for one of an enclosing function
+        own  True for a local variable of the running function, False for one of an enclosing function
+
+        This function always raises Unreachable: the code behind must not add nodes to the graph.
         """
         message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
                    f"{'' if own else ' in enclosing scope'}")
         raise_late(self.world, UnboundLocalError if own else NameError, (message,), self.stack.loc_of(node))
 
     def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:
-        """Assign a name: a local one, or one that the function declares `global` or `nonlocal`.
+        """Assign a value to a name: to a local variable, or to one that the function has declared `global` or `nonlocal`.
 
-        frame  the frame in which to assign; None for the running one
+        frame  the call whose code assigns, with its variables; None for the running one
+
+        A variable that existed before the function was called is written again by each run of the graph.
         """
         frame = frame or self.stack.frame
         if name in frame.globals:
@@ -92,12 +106,12 @@ class Names:
         frame.names[name] = value
 
     def unbind(self, name: str) -> None:
-        """Delete a local name of the running frame."""
+        """Delete a local variable of the running function."""
         self.objects.journal.touch(NamesPlace(self.stack.frame.names))
         self.stack.frame.names.pop(name, None)
 
     def walrus_frame(self) -> Frame:
-        """Return the frame in which `:=` binds names: the innermost one that is not a comprehension."""
+        """Return the frame (the variables of a call) in which `:=` assigns: the innermost one that does not belong to a comprehension."""
         frame = self.stack.frame
         while frame.is_comprehension:
             assert frame.outer is not None

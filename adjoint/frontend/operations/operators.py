@@ -1,4 +1,7 @@
-"""Operators.  Special methods of the user's classes are parsed, like all user functions."""
+"""Operators of Python on values of parsed code (user code whose syntax tree the frontend runs).
+
+Special methods of the user's classes, such as `__add__`, are parsed like all user functions.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,20 @@ _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__
 
 
 class ZeroDivisor(ZeroDivisionError, ValueError):
-    """The exception for a division by zero in a graph: it is Python's ZeroDivisionError, and also the ValueError of MindSpore's graphs."""
+    """The exception for a division by zero in a graph.  Python raises ZeroDivisionError and MindSpore's graphs raise ValueError: code that
+    catches either of them catches this one.
+    """
 
     @classmethod
     def of(cls, operation: Callable[..., Any], mistake: ZeroDivisionError) -> ZeroDivisionError:
-        """Return the exception for an operator that raised `mistake`, with MindSpore's text added if MindSpore raises an error, too."""
+        """Return the exception to raise instead of `mistake`.
+
+        If MindSpore has an error for this operator, it is a ZeroDivisor with MindSpore's text added to Python's; otherwise it is `mistake`
+        itself.
+
+        operation  the operator, as a function of the module `operator`
+        mistake    the exception that Python has raised
+        """
         text = _BY_ZERO.get(operation.__name__.removeprefix("i").strip("_"))
         return cls(f"{mistake}: {text}") if text else mistake
 
@@ -60,17 +72,28 @@ Attempt = tuple[Any, str, Any]
 
 
 class Operators:
-    """Apply operators to values.  User-defined special methods are parsed."""
+    """Applies operators to values for expressions, comparisons and augmented assignments.
+
+    It follows Python's rules for special and reflected methods.  Those that a user has defined are run on their syntax trees, so that they
+    become part of the graph.
+    """
 
     def __init__(self, world: World, objects: Objects, run: Runner):
         self.world, self.objects, self.run = world, objects, run
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
-        """Return a user-defined special method of `x`, which is to be parsed; None if Python, NumPy or the library defines the method."""
+        """Return the method `name` of the class of `x` (such as `__add__`) if a user has defined it, so that it must become part of the
+        graph.
+
+        None if there is no such method, or if Python, NumPy or this library defines it.
+        """
         return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
 
     def special_of(self, kind: type, name: str) -> types.FunctionType | None:
-        """Return a user-defined special method of a class, which is to be parsed; None if the method is not the user's."""
+        """Return the method `name` of a class (such as `__add__`) if a user has defined it, so that it must become part of the graph.
+
+        None if there is no such method, or if Python, NumPy or this library defines it.
+        """
         if kind.__module__ == "builtins":
             return None
         method = getattr(kind, name, None)
@@ -82,25 +105,43 @@ class Operators:
         return method
 
     def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
-        """Call the user-defined special method `name` of `x` with `args` if there is one; otherwise call `otherwise`."""
+        """Return the result of the special method `name` of `x` with `args`, if the method is the user's; otherwise return `otherwise()`.
+        """
         method = self.special(x, name)
         return otherwise() if method is None else self.run.call(method, (x, *args), {})
 
     def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
-        """Return the result of a unary operator on `x`."""
+        """Return the result of a unary operator.
+
+        operation  the operator as a function: `operator.neg`, `operator.pos` or `operator.invert`
+        """
         return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
 
     def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Apply an arithmetic operator: the method of `a`, or the reflected method of `b`.  TypeError if both decline."""
+        """Return the result of an arithmetic operator, as Python computes it: by the method of `a`, or else by the reflected method of `b`.
+
+        operation  the operator as a function, such as `operator.add`
+
+        TypeError if both methods return NotImplemented.
+        """
         return self._first(operation, a, b, _arithmetic(operation.__name__.strip("_"), a, b))
 
     def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Apply the operator of an augmented assignment: the in-place method of `a`, or the ordinary operator."""
+        """Return the result of the operator of an augmented assignment such as `a += b`, computed by the in-place method of `a` or else by
+        the ordinary operator.  The caller assigns it.
+
+        operation  the operator as a function, such as `operator.iadd`
+        """
         word = operation.__name__.removeprefix("i").strip("_")
         return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
 
     def compare(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Apply a comparison: the method of `a`, or the mirrored method of `b`.  If only `==` is user-defined, `!=` is its opposite."""
+        """Return the result of a comparison, as Python computes it: by the method of `a`, or else by the mirrored method of `b`.
+
+        operation  the comparison as a function, such as `operator.lt`
+
+        A class that defines only `__eq__` gets its opposite for `!=`.
+        """
         name = f"__{operation.__name__}__"
         if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
             return self.opposite(self.compare(operator.eq, a, b))
@@ -108,14 +149,17 @@ class Operators:
         return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
     def opposite(self, x: Any) -> Any:
-        """Return `not x`, as a bool or a run-time bool."""
+        """Return `not x`: a Python bool if it is known while parsing, otherwise a run-time bool (one that the graph computes)."""
         truth = self.world.truth(x)
         return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
 
     def _first(self, operation: Callable[[Any, Any], Any], a: Any, b: Any, attempts: Sequence[Attempt]) -> Any:
-        """Return the result of the first special method that does not return NotImplemented.
+        """Try special methods in turn, and return the result of the first one that does not return NotImplemented.
 
-        If none of the methods is the user's, Python applies the operator.  TypeError if all methods decline.
+        operation  the operator as a function, for an operator without methods of the user's: then Python applies it to `a` and `b`
+        attempts   the methods to try, in order, each with its object and its argument
+
+        TypeError if all methods return NotImplemented.
         """
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
@@ -140,9 +184,10 @@ class Operators:
 
 
 def _arithmetic(word: str, a: Any, b: Any) -> list[Attempt]:
-    """Return the attempts that Python makes for an arithmetic operator, in order.
+    """Return the methods that Python tries for an arithmetic operator, in order.
 
     word  the operator's name, such as "add"
+
     Operands of the same class have one attempt.  The reflected method of a subclass comes first if the subclass defines it.
     """
     reflected = f"__r{word}__"

@@ -1,7 +1,7 @@
 """Calls from parts of the frontend to parts that are created after them.
 
-Python is recursive: a call runs statements, a statement evaluates expressions, and an expression contains calls.  Each part receives the
-parts that were created before it; the four calls in the other direction go through this module.
+Running a program is recursive: a call runs statements, a statement evaluates expressions, and an expression contains calls.  Each part of
+the frontend receives the parts that were created before it.  The four calls in the other direction go through this module.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """Run code of any kind.  The `Lowerer` sets the attributes when it has created all parts.
+    """Lets a part of the frontend run code of any kind, although the part that does it is created later.  The `Lowerer` sets the four
+    functions when it has created all parts.
 
-    value   evaluate an expression
-    block   run statements in order, and return their outcome
-    assign  assign a value to a target
-    call    call any callable with positional and keyword arguments
+    value   evaluates an expression and returns its value
+    block   runs statements in order, and returns how they ended (an `Outcome`, or None at their end)
+    assign  assigns a value to a target: a name, an attribute, an item, or several of these
+    call    calls any callable with a tuple of positional and a dict of keyword arguments
     """
 
     value: Callable[[ast.expr], Any]
