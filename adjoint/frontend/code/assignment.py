@@ -21,7 +21,9 @@ __all__ = ["Assignment"]
 
 
 class Assignment:
-    """Run assignments and deletions."""
+    """Runs the assignments and deletions of parsed code (user code whose syntax tree the frontend runs).  Statements, loops and
+    comprehensions use it.
+    """
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, names: Names,
@@ -31,7 +33,7 @@ class Assignment:
         self.iterators, self.names, self.access, self.run = iterators, names, access, run
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        """Assign a value to a target: a name, several targets to unpack into, an attribute or an item."""
+        """Assign a value to a target of the syntax tree: a name, an attribute, an item, or several targets to unpack the value into."""
         match target:
             case ast.Name(id=name):
                 self.world.hint(value, name)
@@ -70,7 +72,7 @@ class Assignment:
             self.assign(target, item)
 
     def augment(self, node: ast.AugAssign) -> None:
-        """Run an augmented assignment such as `x += y`."""
+        """Run an augmented assignment such as `x += y`: compute the new value, in place if the value's class does so, and assign it."""
         operation = IN_PLACE[type(node.op)]
         container: Any = None
         key: Any = None
@@ -97,7 +99,7 @@ class Assignment:
                 self.access.assign_item(container, key, found, node)
 
     def delete(self, target: ast.expr) -> None:
-        """Run `del target`."""
+        """Run `del target` for a name or an item.  CompileError for an attribute, which a graph cannot delete."""
         match target:
             case ast.Name(id=name):
                 self.names.read(name, target)

@@ -20,14 +20,21 @@ __all__ = ["Comprehensions"]
 
 
 class Comprehensions:
-    """Run the loops of comprehensions and generator expressions."""
+    """Runs the loops of comprehensions and generator expressions.  `Expressions` uses it, and evaluates the items."""
 
     def __init__(self, stack: CallStack, objects: Objects, iterators: Iterators, conditions: Conditions, run: Runner):
         self.stack, self.objects, self.iterators, self.conditions = stack, objects, iterators, conditions
         self.run = run
 
     def rounds(self, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[None]:
-        """Yield once for each round of a comprehension's loops.  Its variables are bound in a frame of their own."""
+        """Run the loops of a list, set or dict comprehension: yield None once for each item, when its variables have their values.  The
+        caller then evaluates the item.
+
+        generators  the `for` clauses with their `if`s, the outermost first
+        node        the comprehension in the syntax tree, for error messages
+
+        The loop variables live in a frame of their own, as in Python.
+        """
         outer = self.stack.frame
         first = self.iterators.all_of(self.run.value(generators[0].iter), generators[0].iter)
         self.stack.frame = self._inner(generators)
@@ -37,7 +44,12 @@ class Comprehensions:
             self.stack.frame = outer
 
     def generator(self, item: ast.expr, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[Any]:
-        """Return the iterator of a generator expression: it evaluates `item` when it is advanced."""
+        """Return the iterator of a generator expression.  It evaluates `item` each time that it is advanced.
+
+        item        the expression of an item in the syntax tree
+        generators  the `for` clauses with their `if`s, the outermost first
+        node        the whole generator expression, for error messages
+        """
         source = self.run.value(generators[0].iter)
         first = self.iterators.iterated(source, generators[0].iter)
         rounds = self._rounds(generators, 0, first, node, self.iterators.iterated)
@@ -56,17 +68,19 @@ class Comprehensions:
             yield found
 
     def _inner(self, generators: Sequence[ast.comprehension]) -> Frame:
-        """Return a new frame for the variables of a comprehension."""
+        """Return a new frame, which holds the loop variables of a comprehension."""
         inner = self.stack.frame.inner(frozenset(assigned_names([g.target for g in generators])))
         self.objects.journal.born(NamesPlace(inner.names))
         return inner
 
     def _rounds(self, generators: Sequence[ast.comprehension], index: int, items: Iterator[Any], node: ast.AST,
                 over: Callable[[Any, ast.AST], Iterator[Any]]) -> Iterator[None]:
-        """Yield once for each round of the loops from number `index` on.
+        """Run the loop number `index` and those inside of it: yield None once for each combination of items that passes the `if`s.
 
-        items  the items of the loop `index`
-        over   returns the iterator for an inner loop's value and its node
+        generators  all `for` clauses with their `if`s, the outermost first
+        items       the items of the loop number `index`
+        node        the comprehension in the syntax tree, for error messages
+        over        returns an iterator, from the value that an inner loop iterates over and its expression
         """
         generator = generators[index]
         if generator.is_async:
@@ -82,7 +96,9 @@ class Comprehensions:
                 yield from self._rounds(generators, index + 1, over(self.run.value(following), following), node, over)
 
     def _kept(self, test: ast.expr) -> bool:
-        """Return whether an `if` clause of a comprehension holds.  CompileError if a tensor decides that."""
+        """Return whether an `if` clause of a comprehension holds.  CompileError if a tensor decides that, since a list of the graph has a
+        fixed length.
+        """
         condition = self.conditions.test(test)
         if not isinstance(condition, bool):
             raise errors.VALUE_NEEDED.at(

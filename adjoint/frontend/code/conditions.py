@@ -21,7 +21,11 @@ __all__ = ["Conditions"]
 
 
 class Conditions:
-    """Evaluate conditions: to a bool if the truth is known while parsing, otherwise to a run-time bool."""
+    """Evaluates conditions for expressions, `if`, `while`, `assert` and `match`.
+
+    A result is a Python bool if it is known while parsing.  Otherwise it is a run-time bool (an object for a bool that the graph computes),
+    or a value of another type that a comparison gives, such as a tensor.
+    """
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
@@ -31,11 +35,17 @@ class Conditions:
         self.iterators, self.decisions, self.run = iterators, decisions, run
 
     def test(self, node: ast.expr) -> Any:
-        """Return the truth of an expression of which only the truth is used: a bool, or an atom of the IR."""
+        """Return the truth of an expression, for code that needs nothing else of it, such as an `if`.
+
+        The result is a Python bool if it is known while parsing, otherwise a bool value of the IR (an atom).
+        """
         return self.decisions.truth(self.tested(node), node)
 
     def tested(self, node: ast.expr) -> Any:
-        """Return a value that has the truth of `node`.  The operands of `and` and `or` may differ in type, since only their truth is used.
+        """Return a value that has the same truth as the expression `node`, for code that uses only the truth.
+
+        So the operands of `and` and `or` may differ in type here: the result of these is a Python bool, or an object for a bool that the
+        graph computes.
         """
         if not isinstance(node, ast.BoolOp):
             return self.run.value(node)
@@ -54,7 +64,10 @@ class Conditions:
         return following(node.values)
 
     def negated(self, x: Any, node: ast.AST) -> Any:
-        """Return `not x`, as a bool or a run-time bool."""
+        """Return `not x`: a Python bool if it is known while parsing, otherwise a run-time bool (one that the graph computes).
+
+        node  the expression in the syntax tree, for error messages
+        """
         condition = self.decisions.truth(x, node)
         if isinstance(condition, bool):
             return not condition
@@ -62,7 +75,14 @@ class Conditions:
             return self.world.number("bool", x).negated()
 
     def either(self, values: Sequence[ast.expr], until: bool, node: ast.AST) -> Any:
-        """Return `a or b or ..` (`until` is True) or `a and b and ..`: the first value whose truth is `until`, or the last value."""
+        """Evaluate `a or b or ..` or `a and b and ..`, and return its value: the first operand that decides, or the last one.
+
+        values  the operands in the syntax tree
+        until   the truth of an operand that decides: True for `or`, False for `and`
+        node    the whole expression, for error messages
+
+        If a tensor decides which operand it is, the operands must have types that can be merged; otherwise CompileError.
+        """
         value = self.run.value(values[0])
         if len(values) == 1:
             return value
@@ -76,7 +96,9 @@ class Conditions:
                                      f"`{word}` returns one of its operands: write `ops.logical_{word}`, or an `if`")
 
     def compared(self, node: ast.Compare) -> Any:
-        """Return the value of a chain `a < b < c`.  Each operand is computed once, and later ones only while the chain holds."""
+        """Return the value of a comparison or a chain such as `a < b < c`.  Each operand is computed once, and later ones only while the
+        chain holds.
+        """
         return self._chain(node, self.run.value(node.left), 0)
 
     def _chain(self, node: ast.Compare, left: Any, index: int) -> Any:
@@ -90,7 +112,14 @@ class Conditions:
         return self.decisions.choice(held, lambda: self._chain(node, right, index + 1), lambda: held, node)
 
     def comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
-        """Return the value of one comparison.  CompileError for `is` if a branch or a loop decides the answer."""
+        """Return the value of one comparison.
+
+        op           the operator in the syntax tree
+        left, right  the operands, already evaluated
+        node         the comparison in the syntax tree, for error messages
+
+        CompileError for `is` if a branch or a loop of the graph decides whether the two are the same object.
+        """
         if not isinstance(op, (ast.Is, ast.IsNot)):
             self.objects.used(left, right)
             if isinstance(left, (list, tuple, dict)) or isinstance(right, (list, tuple, dict)):
@@ -115,7 +144,10 @@ class Conditions:
                     return self.operators.compare(COMPARE[type(op)], left, right)
 
     def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
-        """Return `(item in container) is wanted`.  If tensors are involved, the items are compared one by one with `==`."""
+        """Return `item in container` if `wanted` is True, and `item not in container` if it is False.
+
+        If a tensor or a number of the graph is involved, the items are compared one by one with `==`, and the graph computes the result.
+        """
         method = self.operators.special(container, "__contains__")
         if method is not None:
             found = self.run.call(method, (container, item), {})

@@ -1,7 +1,7 @@
 """Expressions: Python's own operators compute each from the values of its parts; operators of tensors emit nodes.
 
-Where a tensor decides (`a if c else b`, `a and b`, `not a`, a chain of comparisons), the graph gets an `if`.  An exception that an
-operator raises keeps its type, and the user's line is added as a note.
+Where a tensor decides (`a if c else b`, `a and b`, `not a`, a chain of comparisons), the graph gets an `if`.  An exception that an operator
+raises keeps its type, and the user's line is added as a note.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _JOINED = frozenset({list, set, dict, collections.deque, bytearray})
 
 
 class Expressions:
-    """Evaluate expressions of all kinds."""
+    """Evaluates the expressions of parsed code (user code whose syntax tree the frontend runs).  All other parts reach it through
+    `Runner.value`.
+    """
 
     def __init__(
         self, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
@@ -43,7 +45,7 @@ class Expressions:
         self.functions, self.comprehensions, self.run = functions, comprehensions, run
 
     def value(self, node: ast.expr) -> Any:
-        """Evaluate an expression and return its value.  CompileError if graphs do not support it."""
+        """Evaluate an expression of the syntax tree and return its value.  CompileError if a graph cannot contain such an expression."""
         match node:
             case ast.Constant(value=value):
                 return value
@@ -112,7 +114,9 @@ class Expressions:
                 raise self.stack.unsupported(node, f"`{type(node).__name__.lower()}` is not supported in a graph", instead)
 
     def items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
-        """Yield the values of the parts of a tuple, a list or a call.  Starred parts are unpacked."""
+        """Yield the values of the elements of a tuple or a list, or of the positional arguments of a call.  Elements with a star are
+        unpacked.
+        """
         for node in nodes:
             if isinstance(node, ast.Starred):
                 yield from self.iterators.iterated(self.value(node.value), node)
@@ -131,12 +135,18 @@ class Expressions:
         return self.objects.born(made)
 
     def _key(self, key: Any, node: ast.AST) -> Any:
-        """Return the key itself.  CompileError for a run-time number."""
+        """Return the key of a dict, or the element of a set, unchanged.  CompileError for a number that the graph computes, since its hash
+        is not known.
+        """
         self.objects.check_key(key, self.stack.loc_of(node))
         return key
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:
-        """Evaluate an f-string to a string, or to a RunTimeText if it contains a dynamic value."""
+        """Evaluate an f-string.  Return a string, or a RunTimeText (text with places for values of the graph) if one of the values is known
+        only when the graph runs.
+
+        parts  the literal and formatted parts in the syntax tree
+        """
         pieces: list[Any] = []
         for part in parts:
             if isinstance(part, ast.FormattedValue):

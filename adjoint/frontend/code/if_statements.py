@@ -1,4 +1,4 @@
-"""`if` and `match`, and the rest of a block after a statement that may leave the block."""
+"""`if` and `match` statements, and the rest of a block after a statement that may leave the block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ __all__ = ["IfStatements"]
 
 
 class IfStatements:
-    """Run `if` and `match` statements."""
+    """Runs the `if` and `match` statements of the code that becomes the graph.
+
+    If the condition is known already, only the branch that is taken runs.  If a tensor decides, all branches that may be taken become
+    branches of the graph.
+    """
 
     def __init__(
         self, stack: CallStack, branching: Looping, decisions: Decisions, conditions: Conditions, names: Names, patterns: Patterns,
@@ -30,9 +34,12 @@ class IfStatements:
         self.names, self.patterns, self.run = names, patterns, run
 
     def run_if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run an `if`.  Return its outcome, and True if the rest of its block was lowered together with it.
+        """Run an `if` statement.
 
-        rest  the statements after the `if` in its block
+        Return how it left the block (None if control reaches its end), and True if the statements behind it have run together with it, so
+        that the caller must not run them again.
+
+        rest  the statements behind the `if` in its block
         """
         condition = self.conditions.test(node.test)
         if isinstance(condition, bool):
@@ -41,8 +48,17 @@ class IfStatements:
 
     def _decided(self, condition: Any, first: Callable[[], Outcome | None], second: Callable[[], Outcome | None], rest: Sequence[ast.stmt],
                  node: ast.AST) -> tuple[Outcome | None, bool]:
-        """Lower two branches between which a tensor decides.  Return their outcome, and True if the rest of the block was lowered with
-        them.
+        """Make an `if` of the graph from two branches between which a tensor decides.
+
+        Return how they left the block (None if control reaches their end), and True if the statements behind have run together with them.
+        That is done if one branch leaves the block: the statements then belong to the other.  It is also done if the branches leave values
+        that cannot be merged: each branch then continues with these statements.
+
+        condition  a bool of the IR
+        first      runs the branch for a true condition, and returns how it ended
+        second     runs the branch for a false one
+        rest       the statements behind, in the same block
+        node       the statement in the syntax tree, for error messages
         """
         names = self.stack.frame.names
         a = self.branching.branch(first)
@@ -67,7 +83,13 @@ class IfStatements:
         return self.decisions.merged(condition, a, b, node), done
 
     def run_match(self, node: ast.Match, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run a `match`.  Return its outcome, and True if the rest of its block was lowered together with it."""
+        """Run a `match` statement.
+
+        Return how it left the block (None if control reaches its end), and True if the statements behind it have run together with it, so
+        that the caller must not run them again.
+
+        rest  the statements behind the `match` in its block
+        """
         return self._cases(node.cases, self.run.value(node.subject), rest)
 
     def _cases(self, cases: Sequence[ast.match_case], subject: Any, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
@@ -94,9 +116,13 @@ class IfStatements:
         return None, False
 
     def _guard(self, held: Any, guard: ast.expr, names: dict[str, Any]) -> Any:
-        """Return whether a pattern and its guard hold, as a bool or a run-time bool.  The guard can read the names that the pattern binds.
+        """Return whether a `case` applies: whether its pattern matches and its guard (the condition after `if`) holds.
 
-        held  whether the pattern matches
+        held   whether the pattern matches
+        guard  the guard in the syntax tree
+        names  the variables that the pattern assigns; the guard can read them
+
+        The result and `held` are Python bools if they are known while parsing, otherwise bools that the graph computes.
         """
 
         def guarded() -> Any:
@@ -110,9 +136,15 @@ class IfStatements:
             self.names.bind(name, value)
 
     def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST, begun: Branch | None = None) -> Outcome | None:
-        """Lower the rest of a block after a statement that may have left the block.  Return the outcome of both together.
+        """Run the rest of a block after a statement, such as a loop with a `return`, for which a tensor decides whether it has left the
+        block.  The rest becomes a branch of the graph.
 
-        begun  the branch in which the rest has already begun, or None
+        outcome  how the statement ended, with a code that the graph computes
+        rest     runs the rest of the block, and returns how it ended
+        node     the statement in the syntax tree, for error messages
+        begun    a branch in which the rest has already begun, or None
+
+        Return how the statement and the rest together ended, or None if control always reaches the end of the block.
         """
         condition = self.decisions.truth(outcome.code == NEXT, node)
         if begun is None:
@@ -124,5 +156,5 @@ class IfStatements:
 
 
 def _any_read(names: set[str], statements: Sequence[ast.stmt]) -> bool:
-    """Return True if the statements read one of the names.  An empty name, which marks a place other than a local name, counts as read."""
+    """Return True if the statements read one of the names.  An empty name stands for an attribute or a container, and counts as read."""
     return any(not name or reads_name(statements, name) for name in names)

@@ -1,4 +1,6 @@
-"""`for` and `while`: unrolled, or kept as loops of the graph."""
+"""`for` and `while` loops.  A loop whose rounds are known while parsing is unrolled: each round adds nodes of its own.  A loop for which a
+tensor decides becomes a loop of the graph.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _MOST_ITEMS = 1_000_000
 
 
 class LoopStatements:
-    """Run `for` and `while` loops."""
+    """Runs the `for` and `while` loops of parsed code (user code whose syntax tree the frontend runs), and decides for each whether it is
+    unrolled or stays a loop of the graph.
+    """
 
     def __init__(
         self, world: World, stack: CallStack, iterators: Iterators, branching: Looping, decisions: Decisions, conditions: Conditions,
@@ -44,7 +48,9 @@ class LoopStatements:
         self.decisions, self.conditions, self.ifs, self.run = decisions, conditions, ifs, run
 
     def run_for(self, node: ast.For) -> Outcome | None:
-        """Run a `for` loop and its `else`.  Return the outcome, or None if the statements after the loop follow."""
+        """Run a `for` loop and its `else`.  Return the outcome for the block around: None if the statements behind the loop follow,
+        otherwise how the function is left.
+        """
         over = self.run.value(node.iter)
         self.world.loc = self.stack.loc_of(node)
         if isinstance(over, RunTimeRange):
@@ -64,7 +70,9 @@ class LoopStatements:
         return self._left(outcome, node.orelse, node)
 
     def run_while(self, node: ast.While) -> Outcome | None:
-        """Run a `while` loop and its `else`.  Return the outcome, or None if the statements after the loop follow."""
+        """Run a `while` loop and its `else`.  Return the outcome for the block around: None if the statements behind the loop follow,
+        otherwise how the function is left.
+        """
         outcome: Outcome | None = None
         while True:
             # the test is first lowered in a separate branch: if a tensor decides it, it belongs into the loop
@@ -99,7 +107,12 @@ class LoopStatements:
             self.branching.header, self.branching.assigned_at = outer
 
     def _stays_loop(self, node: ast.For, over: Any) -> bool:
-        """Return True if a loop of known length should stay a loop: no round reads the index, and all rounds do the same."""
+        """Return True if a `for` over a range of known length should become one loop of the graph instead of being unrolled.
+
+        That is so if the body does not read the index, all rounds do the same, and there are enough rounds.
+
+        over  the value that the loop iterates over
+        """
         if not isinstance(over, range) or len(over) < _ROLLED_FROM or not isinstance(node.target, ast.Name):
             return False
         if reads_name(node.body, node.target.id) or not all(_is_plain(statement) for statement in node.body):
@@ -107,7 +120,11 @@ class LoopStatements:
         return self._is_settled(node)
 
     def _is_settled(self, node: ast.For) -> bool:
-        """Return True if a round changes only the values of dynamic local names, and keeps the kinds of these."""
+        """Return True if a round changes nothing but local variables that hold tensors or numbers of the graph, and leaves each its dtype
+        and shape.
+
+        For the answer, the body is run once as a trial; its nodes and changes are thrown away.
+        """
         names = self.stack.frame.names
         found = self.branching.branch(lambda: self.run.block(node.body))
         if found.dead or found.result is not None:
@@ -124,17 +141,24 @@ class LoopStatements:
         return True
 
     def _unrolled(self, node: ast.For, over: Any) -> Outcome | None:
-        """Unroll a loop with a known number of rounds.  Return its outcome.  CompileError if the loop does not end."""
+        """Unroll a loop whose rounds are known while parsing: each round adds nodes of its own to the graph.
+
+        over  the value that the loop iterates over
+
+        Return how the loop ended, or None after its last round.  CompileError if the loop does not end.
+        """
         items = self.iterators.iterated(over, node.iter)
         if self.iterators.is_endless(over) and not jumps(node.body):
             raise self._does_not_end(node)
         return self._rounds(node, over, items, self._taken(node, items), 0)
 
     def _rounds(self, node: ast.For, over: Any, items: Iterator[Any], item: Any, number: int) -> Outcome | None:
-        """Run the remaining rounds of an unrolled loop.  Return the outcome of the loop.
+        """Run the remaining rounds of an unrolled loop.  Return how the loop ended: None if all rounds ran, otherwise the outcome of the
+        `break` or `return`.
 
         over    the value that the loop iterates over
-        item    the item of the next round, already taken from `items`, or END
+        items   its iterator
+        item    the item of the next round, already taken from `items`, or END if there is none
         number  the number of rounds before
         """
         while item is not END:
@@ -151,10 +175,15 @@ class LoopStatements:
         return None
 
     def _perhaps_left(self, node: ast.For, over: Any, items: Iterator[Any], number: int, outcome: Outcome) -> Outcome | None:
-        """Return the outcome of a loop after a round for which a tensor decides whether it was the last one.
+        """Run the rest of an unrolled loop after a round for which a tensor decides whether it was the last one.  The rest becomes a branch
+        of the graph.
 
+        over     the value that the loop iterates over
+        items    its iterator
         number   the number of rounds so far
-        outcome  the outcome of that round
+        outcome  how that round ended, with a code that the graph computes
+
+        Return how the whole loop ended.
         """
         if self.iterators.is_endless(over):
             raise self._does_not_end(node)
@@ -166,7 +195,7 @@ class LoopStatements:
         return self.ifs.guarded(outcome, lambda: self._rounds(node, over, items, following.result, number), node, following)
 
     def _taken(self, node: ast.For, items: Iterator[Any]) -> Any:
-        """Return the next item of a loop, or END if there is none."""
+        """Return the next item of a loop, or END if there is none.  An error in the iterator gets the loop's line as a note."""
         with self.stack.here(node.iter):
             return next(items, END)
 
@@ -175,15 +204,21 @@ class LoopStatements:
             node.iter, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
 
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
-        """Return the outcome of a round as the loop sees it: the code CONTINUE becomes NEXT, since `continue` ends only the round."""
+        """Return how a round has ended, as the loop around sees it: by `continue` counts as reaching the end of the body, since it ends
+        only the round.
+
+        outcome  how the round ended, with a code that the graph computes
+        """
         with self.stack.here(node):
             return Outcome(outcome.code.kept_if(outcome.code != CONTINUE), outcome.value,
                            outcome.codes - {CONTINUE} | {NEXT})
 
     def _leaves_by_tensor(self, body: Sequence[ast.stmt], begin: Callable[[], None] = lambda: None) -> bool:
-        """Return True if a tensor decides whether the loop is left after a round.
+        """Return True if a tensor decides whether a loop is left by `break` or `return` in a round.
 
-        begin  called before the body, to assign the loop's target
+        For the answer, the body is run once as a trial; its nodes and changes are thrown away.
+
+        begin  called before the body, to assign the loop's variable
         """
         if not jumps(body):
             return False
@@ -196,7 +231,13 @@ class LoopStatements:
         return isinstance(found, Outcome) and not found.is_known
 
     def _left(self, outcome: Outcome | None, orelse: Sequence[ast.stmt], node: ast.AST) -> Outcome | None:
-        """Run the `else` of a loop that has ended.  Return the outcome for the statements after the loop."""
+        """Run the `else` of a loop that has ended.
+
+        outcome  how the loop ended: None after its last round, otherwise by `break` or `return`
+        orelse   the statements of the `else`
+
+        Return None if the statements behind the loop follow, otherwise how the block around the loop is left.
+        """
         if outcome is None:
             return self.run.block(orelse)
         if outcome.is_known:
@@ -210,7 +251,11 @@ class LoopStatements:
             return self._returning(outcome)
 
     def _returning(self, outcome: Outcome) -> Outcome | None:
-        """Return the outcome of a loop for the statements after it: None, or an outcome with NEXT and RETURN as the only codes."""
+        """Convert how a loop was left into how the block around it is left.
+
+        None if the statements behind the loop always follow, as after a `break`.  Otherwise an Outcome with the code RETURN, or with one
+        that the graph computes and that is RETURN or NEXT (the statements behind follow).
+        """
         if RETURN not in outcome.codes:
             return None
         if outcome.is_known or BREAK not in outcome.codes:
@@ -219,7 +264,9 @@ class LoopStatements:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Return True if a statement consists of plain assignments only, so that it can be lowered once for all rounds."""
+    """Return True if a statement consists of plain assignments only, also inside of `if`, `for` and `with`.  Then one run of it can stand
+    for all rounds of a loop.
+    """
     match statement:
         case ast.Assign(targets=targets):
             plain = all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets)

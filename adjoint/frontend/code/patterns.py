@@ -1,7 +1,7 @@
-"""Patterns of `match`.
+"""Patterns of `match` statements.
 
 Most of a pattern concerns structure, which is known while parsing: types, lengths, keys, attributes.  If a value pattern is compared with a
-tensor or a run-time number, the graph decides whether it matches, and the case becomes a branch of an `if`.
+tensor or a run-time number (one that the graph computes), the graph decides whether it matches, and the case becomes a branch of an `if`.
 
     match state:
         case ("go", 0):  ..       "go" is compared while parsing; 0 is compared with a tensor when the graph runs
@@ -36,7 +36,7 @@ _SEQUENCE, _MAPPING = 1 << 5, 1 << 6
 
 
 class Patterns:
-    """Match patterns of `match` statements."""
+    """Matches the patterns of `match` statements against values.  `IfStatements` uses it for each `case`."""
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: MemberAccess,
@@ -46,7 +46,12 @@ class Patterns:
         self.conditions, self.access, self.run = conditions, access, run
 
     def matched(self, pattern: ast.pattern, subject: Any, names: dict[str, Any]) -> Any:
-        """Return whether a pattern matches, as a bool or a run-time bool.  The names that the pattern binds are added to `names`."""
+        """Return whether a pattern matches a value: a Python bool if that is known while parsing, otherwise an object for a bool that the
+        graph computes.
+
+        subject  the value that is matched
+        names    receives the variables that the pattern assigns, with their values
+        """
         match pattern:
             case ast.MatchValue(value=value):
                 return self.decisions.as_bool(self.conditions.comparison(ast.Eq(), subject, self.run.value(value), pattern), pattern)
@@ -161,9 +166,13 @@ class Patterns:
 
     @staticmethod
     def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
-        """Return whether a single positional pattern matches the value itself, and otherwise the attributes that positional patterns match.
+        """Tell what the positional parts of a class pattern such as `Point(x, y)` are matched with.
 
-        TypeError if there are more positional patterns than the class accepts.
+        kind   the class
+        count  the number of positional parts
+
+        Return True if the single positional part is matched with the value itself, as in `int(n)`; and the names of the attributes with
+        which positional parts are matched otherwise.  TypeError if there are more parts than the class accepts.
         """
         known = getattr(kind, "__match_args__", None)
         itself = known is None and issubclass(kind, _ITSELF)

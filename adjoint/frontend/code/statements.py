@@ -1,6 +1,8 @@
 """Statements.  Running a list of statements gives an outcome: None if control reaches the end of the list, otherwise how it left the list.
 
-    if c: return a           the rest is lowered inside of the branch that continues
+If a tensor decides whether a statement leaves the list, the statements behind it become part of a branch of the graph:
+
+    if c: return a           the rest becomes part of the branch that continues
     rest
 """
 
@@ -31,7 +33,9 @@ __all__ = ["Statements"]
 
 
 class Statements:
-    """Run statements in the current frame."""
+    """Runs the statements of parsed code (user code whose syntax tree the frontend runs) in the running function.  Other parts reach it
+    through `Runner.block`.
+    """
 
     def __init__(
         self, world: World, stack: CallStack, decisions: Decisions, conditions: Conditions, names: Names, functions: Functions,
@@ -42,7 +46,9 @@ class Statements:
         self.ifs, self.loops, self.run = ifs, loops, run
 
     def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
-        """Run statements in order.  Return the outcome: None if control reaches their end."""
+        """Run statements in order.  Return None if control reaches their end, otherwise the outcome: how they were left, by `break`,
+        `continue` or `return`.
+        """
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
             try:
@@ -66,7 +72,13 @@ class Statements:
         return None
 
     def _ended(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
-        """Run a statement.  Return its outcome, and True if the rest of the block was lowered together with it."""
+        """Run a statement of a block.
+
+        rest  the statements behind it in the block
+
+        Return how the statement ended (None at its end), and True if the statements behind have run together with it, so that they must not
+        run again.
+        """
         match statement:
             case ast.If():
                 return self.ifs.run_if(statement, rest)
@@ -127,7 +139,10 @@ class Statements:
         return function
 
     def _with(self, node: ast.With) -> Outcome | None:
-        """Run the body of a `with` inside of its context managers.  Return its outcome."""
+        """Run a `with` statement.  Return how its body ended, or None at its end.
+
+        Only context managers of the library that a graph knows, such as `_no_grad()`, are allowed; CompileError for others.
+        """
         with contextlib.ExitStack() as entered:
             for item in node.items:
                 manager = self.expressions.value(item.context_expr)
@@ -141,7 +156,7 @@ class Statements:
             return self.block(node.body)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Run an import while parsing, and bind its names."""
+        """Run an import statement while parsing, and assign the names that it gives to variables of the running function."""
         names: dict[str, Any] = {}
         code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.stack.frame.source.file, "exec")
         with self.stack.here(node):
