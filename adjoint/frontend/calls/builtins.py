@@ -1,4 +1,7 @@
-"""Replacements of Python's built-in functions: each also accepts dynamic values (see `world.py`) and the user's functions as arguments."""
+"""Replacements of Python's built-in functions, for calls in parsed code (user code whose syntax tree the frontend runs).
+
+Each does what the built-in does, and also accepts values that are known only when the graph runs, and the user's functions as arguments.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ __all__ = ["PYTHON", "Builtins"]
 
 
 class Builtins:
-    """The parts of a lowering that the replacements in this module use."""
+    """Gives the replacements in this module access to the other parts of the frontend.  `Calls` passes it as the first argument to each."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
                  access: MemberAccess, python: PythonCalls, run: Runner):
@@ -40,7 +43,8 @@ class Builtins:
 
 
 Special = Callable[[Builtins, tuple[Any, ...], dict[str, Any]], Any]
-"""A replacement: called with positional and keyword arguments, it returns what the replaced function returns."""
+"""The type of a replacement: it receives a Builtins, the positional and the keyword arguments, and returns what the built-in would return.
+"""
 
 PYTHON: dict[Any, Special] = {}
 """The replacement of each Python function that has one."""
@@ -56,8 +60,9 @@ def _for(*functions: Any) -> Callable[[Special], Special]:
 
 @_for(print)
 def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Emit a print that runs when the graph runs, in order with the other effects.  CompileError if `sep`, `end` or `file` depends on a
-    tensor.
+    """Replace `print`: the graph prints when it runs, in order with its other effects.  Nothing is printed while parsing.
+
+    CompileError if the graph computes `sep`, `end` or `file`.
     """
 
     for name, x in kwargs.items():
@@ -124,7 +129,10 @@ def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _read_class(on: Builtins, x: Any) -> None:
-    """Record that the graph depends on the class of an object and on the bases of that class, if either can change."""
+    """Record that the graph depends on the class of an object and on the bases of that class, unless these can never change.
+
+    A later call of the function makes a new graph if they have changed.
+    """
     kind = type(x)
     if not purity.is_in_c(kind) and not on.world.is_dynamic(x):
         on.world.read_outcome(type, (x,))
@@ -133,7 +141,7 @@ def _read_class(on: Builtins, x: Any) -> None:
 
 
 def _classes(kinds: Any) -> Iterator[Any]:
-    """Yield the classes of a tuple of classes, nested or not, or of a union."""
+    """Yield the single classes of the second argument of `isinstance`: a class, a union, or a nested tuple of them."""
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else kinds.__args__:
             yield from _classes(kind)
@@ -152,7 +160,8 @@ def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _python_types(on: Builtins, x: Any) -> Sequence[type]:
-    """Return the types that `type(x)` may give in eager mode: more than one if a branch or a loop decides whether a tensor is a Parameter.
+    """Return the types that `type(x)` may give in eager mode.  There is more than one only if a branch or a loop of the graph decides
+    whether a tensor is a Parameter.
     """
     if isinstance(x, RunTimeText):
         return [str]
@@ -219,9 +228,11 @@ def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
-    """Return a replacement of `max` or `min`.  Of equal items it takes the first, as Python does.
+    """Return a replacement of `max` or `min`, which also accepts tensors and numbers of the graph.  Of equal items it takes the first, as
+    Python does.
 
-    better  compares the ranks of two items; a true result means that the first item wins
+    function  `max` or `min`
+    better    compares two items (or their `key`s); a true result means that the first of them is taken
     """
 
     def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -245,9 +256,11 @@ def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[
 
 
 def _decided(on: Builtins, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """Return `first()` or `second()`, as the condition decides.  A condition that is an atom of the IR becomes a branch of the graph.
+    """Return `first()` or `second()`, as the condition decides.
 
-    CompileError if the two values differ in type.
+    condition  a Python bool; or a bool of the IR, for which the graph gets an `if` whose result is merged from both values
+
+    CompileError if the two values cannot be merged since their types differ.
     """
     if isinstance(condition, bool):
         return first() if condition else second()
@@ -265,9 +278,11 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 
 
 def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until: bool) -> Any:
-    """Return `any` or `all` of the items of an iterator, without taking an item after the one that decides.
+    """Return what `any` or `all` returns for the items of an iterator.  As in Python, no item is taken after the one that decides.
 
-    until  the truth of an item that ends the search: True for `any`, False for `all`
+    sequence  the iterator that the user's code has passed
+    items     yields the items of `sequence`
+    until     the truth of an item that decides: True for `any`, False for `all`
     """
     for item in items:
         known = on.world.truth(item)
@@ -282,7 +297,10 @@ def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until:
 
 
 def _quantified(until: bool) -> Special:
-    """Return a replacement of `any` (`until` is True) or of `all` (False), which accepts dynamic items."""
+    """Return a replacement of `any` or `all`, which also accepts items that are known only when the graph runs.
+
+    until  the truth of an item that decides: True for `any`, False for `all`
+    """
 
     def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (sequence,) = args
@@ -332,7 +350,9 @@ def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _called(on: Builtins, function: Any, args: tuple[Any, ...]) -> Any:
-    """Call a function on the items of an iterator and return its result.  The current place in the program stays as it was before the call.
+    """Call a function of the user on items of an iterator, and return its result.
+
+    The current place in the user's program, which errors show, stays that of the code that advances the iterator.
     """
     loc = on.world.loc
     try:
@@ -370,7 +390,7 @@ def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _over_rows(function: Any) -> Special:
-    """Return a replacement of a function of sequences, which treats a tensor as the sequence of its rows."""
+    """Return a replacement of a built-in that takes sequences, such as `zip`.  It treats a tensor as the sequence of its rows."""
 
     def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = tuple(on.iterators.rows(x) if on.world.is_tensor(x) else x for x in args)

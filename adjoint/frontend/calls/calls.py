@@ -1,7 +1,7 @@
 """Calls of any callable: the user's functions, whose trees are run, cells, the library, and Python's own functions.
 
-A function of Python or NumPy is called while parsing if its result depends on its arguments alone.  Others are refused, since their
-results would be frozen into the graph.
+A function of Python or NumPy is called while parsing if its result depends on its arguments alone.  Others are refused, since their results
+would be frozen into the graph.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescrip
 
 
 class Calls:
-    """Call any kind of callable from parsed code."""
+    """Makes the calls of parsed code (user code whose syntax tree the frontend runs): it finds out what kind of callable is called, and
+    passes the call to the part that handles this kind.  Other parts reach it through `Runner.call`.
+    """
 
     def __init__(self, world: World, decisions: Decisions, python: PythonCalls, instances: Instances, functions: Functions,
                  builtins: Builtins):
@@ -39,7 +41,10 @@ class Calls:
         self.functions, self.builtins = functions, builtins
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return `function(*args, **kwargs)` for any kind of callable."""
+        """Return `function(*args, **kwargs)` for any kind of callable.
+
+        CompileError if the call cannot be part of a graph, for example since its result depends on more than its arguments.
+        """
         function = self.world.parsed_function(function)
         while isinstance(function, CalledBack):
             function = self.world.parsed_function(function.function)
@@ -99,10 +104,14 @@ class Calls:
         return self.python.call(function, args, kwargs)
 
     def _switched(self, chosen: Chosen, items: Sequence[Any], start: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the item that a run-time position chooses, by a tree of branches.
+        """Call the cell or function that was chosen by a number known only when the graph runs.  The graph gets a tree of `if`s, each of
+        which halves the candidates.
 
-        items  the items that may still be the chosen one
-        start  the position of `items[0]` in `chosen`
+        chosen  the choice, with its candidates and the number
+        items   the candidates that are left
+        start   the index of `items[0]` among all candidates
+
+        Return the merged result of the calls.
         """
         if len(items) == 1:
             return self.call(items[0], args, kwargs)

@@ -1,4 +1,4 @@
-"""The user's functions: definitions in parsed code, and calls, which run the function's tree."""
+"""The user's functions: definitions in parsed code, and calls, which run the function's syntax tree."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ __all__ = ["Functions"]
 
 
 class Functions:
-    """Define functions in parsed code, and call functions by running their trees."""
+    """Defines the functions that parsed code contains (`def` and lambda), and runs calls of the user's functions on their syntax trees."""
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, branching: Looping, decisions: Decisions, run: Runner):
         self.world, self.stack, self.objects, self.branching = world, stack, objects, branching
         self.decisions, self.run = decisions, run
 
     def define(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
-        """Return a `Closure` for a `def` or lambda in parsed code, which can read the names of the enclosing functions."""
+        """Return a function object for a `def` or a lambda in the code that becomes the graph.  It can read the variables of the functions
+        around it.
+
+        The default values are evaluated now; decorators are left to the caller.
+        """
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
         made = Closure(node, self.stack.frame, self._signature(node), self.run_closure, name)
         self.objects.journal.born(ObjectPlace(made))
@@ -61,17 +65,20 @@ class Functions:
         return inspect.Signature(parameters)
 
     def run_closure(self, function: Closure, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function that parsed code has defined."""
+        """Call a function that parsed code has defined: run its syntax tree, and return its result."""
         outer = function.__frame__
         frame = self._frame(function.__node__, outer.source, outer.space)
         frame.outer = outer
         return self._run_body(frame, function.__node__, function.__signature__, function.__name__, args, kwargs)
 
     def with_around(self, function: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> StandIn:
-        """Return a function without defaults in which the names of enclosing functions have the given values.
+        """Return a function that runs the code of `function` with other values for the variables of the functions around it.
 
-        around  the values of the variables of enclosing functions, in the order of `function.__code__.co_freevars`
-        names   the `__name__` and `__qualname__` of the result
+        The runtime uses it to make one graph for many functions that share their code.
+
+        function  gives the code; default values are not used, so a call must pass all arguments
+        around    the values of those variables by name, in the order of `function.__code__.co_freevars`
+        names     the `__name__` and the `__qualname__` of the result
         """
         name, qualified = names
         self.objects.outside.given(around.values())
@@ -90,7 +97,10 @@ class Functions:
         return stands
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the tree of a function that Python has defined, and return the result.  CompileError if its source cannot be found."""
+        """Call a function that Python has defined, by running its syntax tree.  Return its result.
+
+        CompileError if the source text of the function cannot be found, or if its code cannot be part of a graph.
+        """
         signature = inspect.Signature.from_callable(function, follow_wrapped=False)
         # Defaults that the call does not use need no guard: each is compared at every call of the graph.
         for name in ("__code__",) if _gives_all(signature, args, kwargs) else ("__code__", "__defaults__", "__kwdefaults__"):
@@ -122,7 +132,12 @@ class Functions:
 
     def _run_body(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
                   args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Bind the arguments, run the body, and return the result of the function."""
+        """Run the body of a function in a new frame (which holds the variables of a call), and return the result of the call.
+
+        node       the function in the syntax tree
+        signature  its parameters; TypeError if the arguments do not fit them
+        name       its name for messages
+        """
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
@@ -162,18 +177,30 @@ class Functions:
             raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
-        """At the end of the outermost function, raise CompileError if the function has changed an object of the program around."""
+        """If the outermost function ends, raise CompileError if it has changed an object from outside in a way that runs of the graph do
+        not repeat.
+        """
         if self.stack.depth == 1:
             self.objects.outside.check(self.objects.is_late)
 
     def _take_back(self, is_meant: Callable[[Any], bool]) -> None:
-        """When the outermost function has failed, undo its changes of outside places whose current value satisfies `is_meant`."""
+        """If the outermost function has failed, undo its changes of variables, attributes and containers from outside.
+
+        is_meant  returns whether to undo a change, from the value that is there now
+        """
         if self.stack.depth == 1:
             self.objects.outside.restore(is_meant)
 
     @contextlib.contextmanager
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
-        """Enter a function's frame for the body of the `with` statement.  CompileError if calls are nested too deeply."""
+        """Make a function's frame (which holds its variables) the running one for the body of a `with`.
+
+        At its end the caller's frame runs again, and changes of objects from outside are checked, or undone after an error.
+
+        name  the function's name for messages
+
+        CompileError if calls are nested too deeply.
+        """
         if self.stack.depth >= self.world.call_depth():
             raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at depth {self.stack.depth}, the limit",
                                      help="end the recursion by a condition on a Python value, write a loop, or raise max_call_depth")
@@ -204,7 +231,8 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _gives_all(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return True if a call passes every argument, so that no default is used.  False also if the arguments do not fit."""
+    """Return True if a call passes every argument, so that no default value is used.  False also if the arguments do not fit the signature.
+    """
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:

@@ -1,4 +1,4 @@
-"""Instances of classes that parsed code creates."""
+"""Instances of classes that parsed code (user code whose syntax tree the frontend runs) creates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["Instances"]
 
 
 class Instances:
-    """Create instances of classes for parsed code.
+    """Creates objects when the code that becomes the graph calls a class.  A user-defined `__new__` or `__init__` becomes part of the
+    graph, too; Python or the library does the rest.
 
     initialising  the number of user-defined `__init__`s of cells that are running now
     """
@@ -28,7 +29,11 @@ class Instances:
         self.initialising = 0
 
     def make(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a new instance of a class.  A user-defined `__new__` and `__init__` are parsed."""
+        """Return a new instance of a class.  A user-defined `__new__` and `__init__` are run on their syntax trees, so they become part of
+        the graph.
+
+        CompileError if the class is derived from one of the library whose objects a graph cannot create.
+        """
         if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
             made = self.python.call(cls, args, kwargs)
             if isinstance(made, BaseException):
@@ -55,7 +60,10 @@ class Instances:
         return made
 
     def _made_cell(self, cls: type, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a new cell of a user-defined class.  Its `__init__` is parsed, and calls the library's `Cell.__init__`."""
+        """Return a new cell of a user-defined class.
+
+        init  the `__init__` of the class; if it is the user's, it is run on its syntax tree, and calls the library's `Cell.__init__`
+        """
         made = self.world.new_cell(cls)
         if self.world.is_library(init):
             self.world.initialise(made, init, args, kwargs)
@@ -68,7 +76,10 @@ class Instances:
         return made
 
     def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Run the generated `__init__` of a dataclass on a new object.  A user-defined `__post_init__` is parsed and called afterwards."""
+        """Run the `__init__` that Python generated for a dataclass on a new object.
+
+        A user-defined `__post_init__` is called afterwards, on its syntax tree, so that it becomes part of the graph.
+        """
         self._read_defaults(type(made).__init__)
         after = self.operators.special(made, "__post_init__")
         given: list[tuple[Any, ...]] = []
@@ -82,7 +93,10 @@ class Instances:
         self.run.call(after, (made, *given[0]), {})
 
     def _read_defaults(self, function: Any) -> None:
-        """Record that the graph depends on the defaults of a function, if Python code defines it.  The function itself is not parsed."""
+        """Record that the graph depends on the default values of a function that Python calls unparsed.
+
+        Do nothing for a function that is not written in Python.
+        """
         if isinstance(function, types.FunctionType):
             self.world.read_attribute(function, "__defaults__")
             self.world.read_attribute(function, "__kwdefaults__")

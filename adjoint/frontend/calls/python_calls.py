@@ -1,4 +1,6 @@
-"""Calls of Python's own functions and of library functions, which run without being parsed."""
+"""Calls of Python's own functions and of library functions.  Python runs these as they are, while the user's functions are run on their
+syntax trees.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,10 @@ _SETS = (set, frozenset, dict.fromkeys, Counter)
 
 
 class CalledBack(functools.partial[Any]):
-    """A stand-in for a user's function that is passed to Python code.  When called, it parses and calls that function.
+    """Wraps a user's function that is passed as an argument to Python code, such as the `key` of `list.sort`.  When Python calls it, the
+    user's function is run on its syntax tree, so that it becomes part of the graph.
 
-    Python's functions may return it: then parsed code calls the wrapped function directly.
+    Python's functions may return such an object: if it is called then, the wrapped function is called directly.
     """
 
     @property
@@ -55,13 +58,19 @@ class CalledBack(functools.partial[Any]):
 
 
 class PythonCalls:
-    """Call functions that are not parsed: Python's own, NumPy's and the library's."""
+    """Makes the calls of functions that Python runs as they are: those of Python, NumPy and this library.  It records what such a function
+    may read and change, and refuses calls whose results a graph must not keep.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, iterators: Iterators, run: Runner):
         self.world, self.stack, self.objects, self.iterators, self.run = world, stack, objects, iterators, run
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function without parsing it, and return its result.  User functions among the arguments are parsed when it calls them."""
+        """Call a function of Python, NumPy or this library as it is, and return its result.
+
+        If it calls user functions that are among its arguments, these become part of the graph.  CompileError if a graph cannot contain
+        this call.
+        """
         check(*args, *kwargs.values())
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "")
@@ -125,9 +134,12 @@ class PythonCalls:
         return found
 
     def _steady(self, function: Any, owner: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """Return the function and its arguments with copies in place of containers that other threads may change.
+        """Return the function and its arguments, with copies in place of containers that other threads may change meanwhile.
 
         The function must only read its arguments.
+
+        owner  the object whose method the function is, or None
+        name   the name of the function
         """
         steady = self.objects.steady(owner)
         if steady is not owner:
@@ -135,10 +147,11 @@ class PythonCalls:
         return function, args if isinstance(owner, CONTAINERS) else tuple(map(self.objects.steady, args))
 
     def _of_steady_numbers(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function on copies of arrays and similar containers, and return its result.  The copies were made when the containers were
-        found.
+        """Call a function on copies of the arrays and similar containers among its arguments, which other threads may change.  The copies
+        show the contents that the containers had when the user's code found them.
 
-        Return MISSING, without calling, if no argument needs a copy; also return MISSING if the result may be a view of a copy.
+        Return the result.  Return MISSING if the function was not called, since no argument needs a copy, or if the result may be a view of
+        a copy: the caller then calls it on the real arguments.
         """
         owner = getattr(function, "__self__", None)
         before = [owner, *args]
@@ -153,7 +166,13 @@ class PythonCalls:
         return result if isinstance(result, _WITHOUT_VIEWS) else MISSING
 
     def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
-        """Return the outside containers that an unparsed function receives and might change, each with its current contents."""
+        """Find the containers that existed before the user's function was called, and that a function of Python or NumPy receives and might
+        change.
+
+        values  the arguments of the function, and the object whose method it is
+
+        Return each with a copy of its present contents, so that the caller can see afterwards whether it has changed.
+        """
         found: list[tuple[ContentsPlace, Any]] = []
         for x in values:
             if isinstance(x, tuple):
@@ -166,13 +185,15 @@ class PythonCalls:
         return found
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library, and return the new object."""
+        """Call a class of the library, such as `Tensor`, and return the new object."""
         self.objects.outside.unparsed.given(args, tuple(kwargs.values()))
         numbers = self.objects.steady_numbers
         return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
 
     def given(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Record that a Python function is about to receive these arguments and may read their contents."""
+        """Record that a Python function is about to receive these arguments: the graph depends on everything in them that the function may
+        read.
+        """
         passes_on = purity.uses_no_item(function)
         for x in (*args, *kwargs.values()):
             if passes_on and type(x) in _OF_ITEMS:
@@ -184,7 +205,12 @@ class PythonCalls:
                 self.objects.used(x)
 
     def _late_text(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunTimeText | None:
-        """Return `text.format(..)` or `text.join(..)` as a RunTimeText if an argument is known only at run time; otherwise None."""
+        """Return the result of `text.format(..)` or `text.join(..)` as a RunTimeText (text with places for values of the graph), if an
+        argument is known only when the graph runs.  Return None otherwise, and for all other methods.
+
+        owner  the object whose method is called
+        name   the name of the method
+        """
         if not isinstance(owner, str) or not self.objects.is_late((*args, kwargs)):
             return None
         if name == "format":
@@ -192,9 +218,11 @@ class PythonCalls:
         return joined(owner, args[0]) if name == "join" and isinstance(args[0], (list, tuple)) else None
 
     def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if Python would hash a run-time number or advance an iterator from outside.
+        """Check the arguments of a Python function before it is called, and record the containers among them that it changes.
 
-        Record the containers among the arguments that the function changes.
+        owner  the object whose method the function is, or None
+
+        CompileError if Python would hash a number that the graph computes, or advance an iterator that existed before the call.
         """
         if args and isinstance(owner, (dict, set, frozenset)):
             self.objects.check_key(args[0], self.world.loc)
@@ -223,7 +251,11 @@ class PythonCalls:
         return self.world.is_dynamic(x) and not self.world.is_tensor(x)
 
     def _called_back(self, x: Any) -> Any:
-        """Return an argument for Python code: a user's function is wrapped in a `CalledBack`, any other object is returned itself."""
+        """Return what Python code should receive for an argument.
+
+        A function of the user is wrapped in a `CalledBack`, so that it becomes part of the graph when Python calls it.  Any other object is
+        returned itself.
+        """
         function = x
         while isinstance(function, (functools.partial, types.MethodType)):
             function = function.func if isinstance(function, functools.partial) else function.__func__
@@ -238,26 +270,30 @@ class PythonCalls:
         return called_back
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Parse and call a user's function that Python code received as an argument."""
+        """Parse and call a user's function that Python code has received as an argument and calls now.  Return its result."""
         return self.run.call(function, args, kwargs)
 
     def refuse_cached(self, function: Any) -> NoReturn:
-        """Raise CompileError for a function under `lru_cache`: its cached results depend on what it read in other calls."""
+        """Raise CompileError for a function under `functools.lru_cache`: it returns results that it has computed from what it read in other
+        calls.
+        """
         name = self.stack.called_as or function.__qualname__
         raise errors.FROZEN_CALL.at(
             self.world.loc, f"`{name}` keeps its results (`functools.lru_cache`), which a graph cannot see",
             help=f"call it outside the function, and pass the result as an argument; or call `{name}.__wrapped__`, computed in each call")
 
     def read_outcome(self, function: Any, args: tuple[Any, ...]) -> None:
-        """Record the result of a Python function that has state of its own, such as the `dispatch` of `functools.singledispatch`.
+        """Record what a Python function that has state of its own returns for these arguments, such as the `dispatch` of
+        `functools.singledispatch`.
 
-        The graph is made again when the result changes.  Only arguments that are types, strings or ints are recorded.
+        A later call of the user's function makes a new graph if the result has changed.  Do nothing unless all arguments are types, strings
+        or ints.
         """
         if not any(map(self.objects.is_late, args)) and all(isinstance(x, (type, str, int)) for x in args):
             self.world.read_outcome(function, args)
 
     def check_pure(self, function: Any) -> None:
-        """Raise CompileError for a function whose result depends on more than its arguments."""
+        """Raise CompileError for a function whose result depends on more than its arguments, such as `time.time`."""
         if not purity.depends_on_arguments_alone(function):
             name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
             raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
@@ -274,7 +310,11 @@ def _is_of_numpy(function: Any, owner: Any) -> bool:
 
 
 def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:
-    """Return True if NumPy has made an array that owns its memory and is not one of the given objects."""
+    """Return True if a NumPy function has made an array that owns its memory and is not one of the given objects.
+
+    found     the result of the function
+    given     the object whose method it is, or None, and its arguments
+    """
     if not isinstance(found, np.ndarray) or found.base is not None or any(found is x for x in given):
         return False
     return isinstance(given[0], np.ndarray) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"

@@ -1,5 +1,5 @@
-"""From trees back to Python: functions of parsed code as Python functions, for calls at run time; and Python's own errors for wrong
-arguments.
+"""From syntax trees back to Python.  A function that parsed code has defined becomes a Python function, which can be called when the graph
+runs.  Wrong arguments raise Python's own errors.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ __all__ = ["as_python", "names_around", "python_function", "refused"]
 
 
 def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
-    """Compile the tree of a function to a Python function, with the line numbers of the user's file.
+    """Compile the syntax tree of a function to a Python function.  Its tracebacks show the lines of the user's file.
 
-    names      the values of its enclosing names
+    node       the function in the syntax tree
+    frame      the call in which it was defined: gives its file and global variables
+    names      the values of the variables of enclosing functions that it reads
     signature  gives its default values
     """
     inner = copy.deepcopy(node)
@@ -47,9 +49,14 @@ def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dic
 
 def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
             kwargs: dict[str, Any]) -> None:
-    """Raise Python's own TypeError for arguments that do not fit the signature.
+    """Raise the TypeError that Python raises for arguments that do not fit a function.
 
-    The error is produced by calling an empty function with the same parameters.
+    An empty function with the same parameters is called, so that the text is Python's own.
+
+    node       the function in the syntax tree
+    frame      gives its file and global variables
+    signature  gives its default values
+    name       its name in the message
     """
     empty = ast.copy_location(_empty_function("f", copy.deepcopy(node.args)), node)
     for argument in ast.walk(empty):
@@ -70,7 +77,9 @@ def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
 
 
 def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
-    """Return a definition with an empty body.  It comes from Python's parser, since the fields of a definition differ between versions."""
+    """Return the syntax tree of a function with an empty body.  It comes from Python's parser, since its fields differ between versions of
+    Python.
+    """
     (made,) = ast.parse(f"def {name}(): pass").body
     assert isinstance(made, ast.FunctionDef)
     made.args = arguments
@@ -78,12 +87,15 @@ def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
 
 
 def as_python(function: Any, is_late: Callable[[Any], bool], variable: Callable[[CellType], Any]) -> Any:
-    """Return a function that Python can call at run time, such as a hook.  A function defined in parsed code is compiled to a Python
-    function.
+    """Return a function, such as a hook, in a form that Python can call when the graph runs.
+
+    A function defined in the code that becomes the graph is compiled to a Python function, and so are the functions that it uses.  Any
+    other function is returned itself.
 
     is_late   returns whether a value is known only when the graph runs
-    variable  returns the value of a closure variable of a Python function
-    CompileError if the function uses a tensor of the graph, or assigns a variable of an enclosing function.
+    variable  returns the value of a closure variable, from its Python cell
+
+    CompileError if the function uses a value that the graph computes, or assigns a variable of an enclosing function.
     """
     if isinstance(function, functools.partial):
         return functools.partial(as_python(function.func, is_late, variable), *function.args, **function.keywords)
@@ -100,10 +112,12 @@ def as_python(function: Any, is_late: Callable[[Any], bool], variable: Callable[
 
 
 def names_around(function: Closure, what: str, variable: Callable[[CellType], Any]) -> dict[str, Any]:
-    """Return the variables of enclosing functions that a function reads, with their current values.
+    """Return the variables of enclosing functions that a function reads, by name, with their present values.
 
-    what      the description of the function in an error message
-    variable  returns the value of a closure variable of a Python function
+    function  a function defined in the code that becomes the graph
+    what      describes it in an error message
+    variable  returns the value of a closure variable, from its Python cell
+
     CompileError if the function declares a `nonlocal` name.
     """
     node, frame = function.__node__, function.__frame__
