@@ -1,11 +1,14 @@
 """Changes of Python objects: undone at the end of a branch, merged, and refused outside.
 
-    journal         the changes of each open branch
-    workspace       the attributes and names of the program around, as one lowering sees them
-    aliases         objects that may be the same one
-    purity          Python's functions that may be called while parsing
-    unparsed_reads  the values that user functions read when Python calls them
-    unparsed        changes by user functions that Python calls
-    outside         the objects of the program around
-    objects         all of these for one lowering
+While a graph is made, both branches of an `if` on a tensor are run, one after the other, and other threads may run the same program.  So
+the frontend records what the user's code changes.  Objects are called *outside* if they existed before the function was called.
+
+    journal         records the changes of each open branch, so that they can be undone
+    workspace       keeps what the user's code writes to attributes and names from outside, so that other code does not see it yet
+    aliases         finds out which objects may be the same one
+    purity          tells which functions of Python and NumPy may be called while the graph is made
+    unparsed_reads  records what user functions read when Python calls them by itself, such as `__lt__`
+    unparsed        finds what such functions have changed
+    outside         knows the objects from outside, and refuses changes that runs of the graph could not repeat
+    objects         combines all of these for one graph that is made
 """

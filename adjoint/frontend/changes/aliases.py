@@ -34,10 +34,12 @@ MUTATORS = frozenset({
 
 
 class Aliases:
-    """Record which objects of one lowering may be the same object, and refuse writes in place that would show the difference.
+    """Records which objects may be the same object, since a branch or a loop of the graph decides that.  It refuses writes in place that
+    would then give wrong results.  There is one for each graph that is made.
 
-    frame  returns the frame that is running
-    given  the arguments of the outermost call, which the caller can still see
+    frame   a function that returns the frame of the running call, which holds its variables
+    given   the arguments of the outermost call, which the caller can still see
+    at_end  functions that break reference cycles; they are called when the graph has been made
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None], workspace: Workspace):
@@ -53,7 +55,7 @@ class Aliases:
         """Functions that break reference cycles; they are called when the lowering has ended."""
 
     def may_be(self, made: Any, *others: Any) -> None:
-        """Record that `made` may be the same object as any of the others."""
+        """Record that `made` may be the same object as any of the others, so that a write in place to one could change the other."""
         if not self._counts(made):
             return
         origins = self._origins.get(id(made))
@@ -67,22 +69,30 @@ class Aliases:
             self._made_of.setdefault(origin, set()).add(id(made))
 
     def merged(self, made: Any, *others: Any) -> None:
-        """Record that `made` is one of the others, and that a branch or a round of a loop decides which one."""
+        """Record that `made` represents one of the others, and that a branch or a round of a loop decides which one."""
         self.may_be(made, *others)
         if self._counts(made):
             self._merged.setdefault(id(made), []).extend(others)
 
     def merged_from(self, x: Any) -> list[Any]:
-        """Return the tensors that a merged tensor may be; an empty list for a tensor that is not merged."""
+        """Return the candidates for a merged tensor: the tensors of which it is one.  Return an empty list for a tensor that is not merged.
+        """
         return [part for part in self._parts_of(x).values() if self.world.is_tensor(part)]
 
     def is_known_apart(self, a: Any, b: Any) -> bool:
-        """Return True if it is known while parsing whether two objects are the same; False if a branch or a loop decides that."""
+        """Return True if it is known while parsing whether `a` and `b` are the same object, so that `a is b` has an answer.
+
+        Return False if a branch or a loop of the graph decides that.
+        """
         first, second = self._parts_of(a), self._parts_of(b)
         return not (first or second) or a is b or {id(a), *first}.isdisjoint({id(b), *second})
 
     def _parts_of(self, x: Any) -> dict[int, Any]:
-        """Return the objects that a merged object may be, by `id`; through all merges, and empty if the object is not merged."""
+        """Return the candidates for a merged object, by `id`: the objects of which it is one.  If these are merged themselves, their
+        candidates are included.
+
+        Return an empty dict if the object is not merged.
+        """
         found: dict[int, Any] = {}
         pending = [*self._merged.get(id(x), ())]
         while pending:
@@ -93,7 +103,10 @@ class Aliases:
         return found
 
     def write(self, x: Any) -> None:
-        """Check that `x` may be written in place.  CompileError if a name leads to another object that may be the same as `x`."""
+        """Check that `x`, a tensor or a container, may be written in place.
+
+        CompileError if a variable or an attribute leads to another object that may be the same as `x`: whether it changes too is not known.
+        """
         if not self._origins or not self._counts(x):
             return
         mine = self._of(x)
@@ -116,7 +129,7 @@ class Aliases:
             help=copied if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
-        """Return whether `x` is of a type that can be written in place: a container or a tensor."""
+        """Return True if `x` is of a type that can be written in place: a container or a tensor."""
         return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
 
     def _of(self, x: Any) -> dict[int, Any]:
@@ -126,7 +139,10 @@ class Aliases:
         return self.world.is_tensor(x) and self.world.place(x) is None
 
     def _reachable(self) -> Iterator[tuple[Any, str]]:
-        """Yield every object that can be written in place and that a name leads to, with that name for a message."""
+        """Yield every tensor and container that variables or attributes lead to, each with a name for a message.
+
+        The search begins with the open calls and the arguments of the outermost one.
+        """
         seen: set[int] = set()
         pending: list[tuple[Any, str]] = [(x, "an argument, which belongs to the caller") for x in self.given]
         frame = self.frame()
@@ -165,7 +181,7 @@ class Aliases:
 
 
 def is_full(cell: types.CellType) -> bool:
-    """Return whether a variable of an enclosing function has a value."""
+    """Return True if the closure cell of a variable of an enclosing function holds a value other than None."""
     try:
         return cell.cell_contents is not None
     except ValueError:

@@ -1,8 +1,9 @@
 """The changes that branches make: to names, containers, attributes, and tensors written in place.
 
-Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside of a branch is recorded
-together with the previous value.  At the end of the branch the changes are undone, and later merged with those of the other branch.
-`adjoint.frontend.changes.outside` reads the changes of a whole lowering to find changed objects of the program around.
+Both branches of an `if` on a tensor are lowered (turned into nodes of the graph), one after the other, from the same state.  So each change
+inside of a branch is recorded together with the previous value.  At the end of the branch the changes are undone, and later merged with
+those of the other branch.  `adjoint.frontend.changes.outside` reads all changes made while one graph is made, to find changed objects of
+the program around.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
 
 
 class MutablePlace(Protocol):
-    """Something whose value can be read, changed and restored: the contents of a list, an attribute.  Places are equal if their keys are.
+    """Reads and restores the value of something that code can change, such as the contents of a list or an attribute.  The journal uses
+    such objects to undo changes.  Two of them mean the same place if their keys are equal.
     """
 
     @property
@@ -54,7 +56,11 @@ MISSING: Any = object()
 
 
 class PlaceValues(Protocol):
-    """The values of outside places that one lowering sees: see `adjoint.frontend.changes.workspace`."""
+    """The interface through which an `OutsidePlace` reads and writes values that the code that becomes the graph has given to attributes
+    and names.
+
+    `Workspace` in `adjoint.frontend.changes.workspace` implements it.
+    """
 
     def get(self, place: OutsidePlace) -> Any: ...
 
@@ -62,10 +68,10 @@ class PlaceValues(Protocol):
 
 
 class OutsidePlace:
-    """A place in an object that other threads may use: an attribute, a global name, a variable of an enclosing function.
+    """Reads and writes an attribute, a global name or a variable of an enclosing function, which other threads may use, too.
 
-    With a workspace, `get` and `set` read and write the lowering's own value and leave the object unchanged.  `held` and `put` always read
-    and write the object itself.
+    With a workspace (which keeps what the code that becomes the graph writes), `get` and `set` use the workspace and leave the object
+    unchanged.  `held` and `put` always read and write the object itself.
     """
 
     __slots__ = ()
@@ -76,15 +82,17 @@ class OutsidePlace:
         raise NotImplementedError
 
     def held(self) -> Any:
-        """Return the value in the object, or MISSING if there is none."""
+        """Return the value that the object itself has, or MISSING if there is none."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
-        """Write a value into the object; MISSING removes the attribute or name."""
+        """Write a value into the object itself; MISSING removes the attribute or the name."""
         raise NotImplementedError
 
     def over(self, workspace: PlaceValues | None) -> Self:
-        """Return the same place with another workspace, or without one for None."""
+        """Return an object for the same attribute or name with another workspace, which keeps written values; or without a workspace if it
+        is None.
+        """
         raise NotImplementedError
 
     def get(self) -> Any:
@@ -99,10 +107,10 @@ class OutsidePlace:
 
 @dataclass(frozen=True, eq=False)
 class ContentsPlace:
-    """The contents of a container, or the local names of a function, which are a dict.
+    """Reads and restores the contents of a container, or the local variables of a function, which are a dict.
 
-    The saved value is a plain list, dict or set whatever the subclass, a list for a deque, and bytes for arrays of numbers.
-    Restoring changes only the values of items where the keys or the length agree: iterators over the container then stay valid.
+    The saved value is a plain list, dict or set whatever the subclass, a list for a deque, and bytes for arrays of numbers.  Where the keys
+    or the length agree, restoring only assigns the items, so that iterators over the container stay valid.
     """
 
     container: Any
@@ -150,7 +158,7 @@ class ContentsPlace:
 
 @dataclass(frozen=True, eq=False)
 class ItemPlace(OutsidePlace):
-    """One entry of a dict, such as a global variable in its module's namespace."""
+    """Reads and writes one entry of a dict, such as a global variable in its module's namespace."""
 
     holder: dict[Any, Any]
     name: Any
@@ -174,12 +182,14 @@ class ItemPlace(OutsidePlace):
 
 
 class NamesPlace(ContentsPlace):
-    """The local names of a call of a parsed function."""
+    """Reads and restores the local variables of a call of a user's function that becomes part of the graph.  The journal treats them unlike
+    other contents, since no code outside sees them.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class AttributePlace(OutsidePlace):
-    """An attribute of an object; an attribute of a module has the key of the global variable."""
+    """Reads and writes an attribute of an object.  An attribute of a module counts as the same place as the global variable."""
 
     holder: Any
     name: str
@@ -214,7 +224,7 @@ class AttributePlace(OutsidePlace):
 
 @dataclass(frozen=True, eq=False)
 class ObjectPlace:
-    """All attributes of an object, as its `__dict__`."""
+    """Reads and restores all attributes of an object, as its `__dict__`."""
 
     holder: Any
 
@@ -232,7 +242,7 @@ class ObjectPlace:
 
 @dataclass(frozen=True, eq=False)
 class CellPlace(OutsidePlace):
-    """A variable of an enclosing function that Python itself runs: a closure cell."""
+    """Reads and writes a variable of an enclosing function that Python itself runs: the contents of a closure cell."""
 
     cell: CellType
     workspace: PlaceValues | None = None
@@ -262,21 +272,28 @@ Changes = dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]]
 
 
 class _Scope:
-    """One open branch: the places that it has changed, and the places that were created in it."""
+    """Keeps what one open branch has changed and created, until the journal undoes the changes.
+
+    notes  by key: each changed place (variable, attribute, container), and its value before
+    born   by key: the places that were created in the branch
+    """
 
     def __init__(self) -> None:
         self.notes: dict[tuple[Any, ...], tuple[MutablePlace, Any]] = {}
         self.born: dict[tuple[Any, ...], MutablePlace] = {}
 
     def has_made(self, place: MutablePlace) -> bool:
-        """Return True if the place was created in this branch, or is an attribute of an object that was."""
+        """Return True if a container or object was created in this branch, or if the place is an attribute of such an object."""
         return place.key in self.born or (isinstance(place, AttributePlace) and ("object", id(place.holder)) in self.born)
 
 
 class Journal:
-    """Record changes of places, in one scope for each open branch.
+    """Records what the code that becomes the graph changes and creates, so that the changes of a branch can be undone, and changes of
+    outside objects found.  There is one for each graph that is made.
 
-    touched  for each changed place except local names: the place, its value before, and where in the program it was first changed
+    A *place* is a variable, an attribute, a container or a tensor that code can change, as a `MutablePlace`.
+
+    touched  for each changed place except local variables, by key: the place, its value before, and the line of the first change
     """
 
     def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
@@ -286,31 +303,38 @@ class Journal:
         self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
     def end(self) -> None:
-        """Free all recorded objects after the lowering has ended."""
+        """Free all recorded objects when the graph has been made."""
         self._scopes, self._made, self.touched = [], {}, {}
 
     @property
     def is_open(self) -> bool:
-        """True while a branch or a loop that a tensor decides is being lowered."""
+        """Return True while the code of a branch or a loop that a tensor decides is being run to make its nodes."""
         return bool(self._scopes)
 
     def born(self, place: MutablePlace) -> None:
-        """Record that parsed code has just created `place`, so that changes of it concern no other code."""
+        """Record that the code that becomes the graph has just created something, so that changes of it concern no other code.
+
+        place  what was created: a container, an object or local variables
+        """
         if not isinstance(place, NamesPlace):
             self._made[place.key] = place
         if self._scopes:
             self._scopes[-1].born[place.key] = place
 
     def has_made(self, x: object) -> bool:
-        """Return whether a container or an object was created by this lowering."""
+        """Return True if the code that becomes the graph has itself created this container or object."""
         return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
     def is_own(self, place: MutablePlace) -> bool:
-        """Return True if only the path that is being lowered sees changes of `place`: it was created there, or no branch is open."""
+        """Return True if only the present branch of the graph sees changes of a container or object: it was created there, or no branch is
+        open.
+
+        place  the container or object
+        """
         return not self._scopes or self._scopes[-1].has_made(place)
 
     def touch(self, place: MutablePlace) -> None:
-        """Record the value of `place` before a change.  Call this before the change."""
+        """Record the value of a place (variable, attribute, container or tensor) that is about to change.  Call this before the change."""
         if not isinstance(place, NamesPlace):
             self.note(place, place.get)
         if self._scopes:
@@ -319,7 +343,11 @@ class Journal:
                 scope.notes[place.key] = (place, place.get())
 
     def changed(self, place: MutablePlace, before: Any) -> None:
-        """Record a change after it happened.  Do nothing if `place` still has its value `before`."""
+        """Record a change of a place (variable, attribute, container or tensor) after it happened.  Do nothing if the value is still the
+        same.
+
+        before  the value before
+        """
         if is_as_before(before, place.get()):
             return
         self.note(place, lambda: before)
@@ -329,17 +357,27 @@ class Journal:
                 scope.notes[place.key] = (place, before)
 
     def note(self, place: MutablePlace, before: Callable[[], Any]) -> None:
-        """Record the first change of `place` in the whole lowering, with the current location; `before` returns its previous value."""
+        """Record a change of a place in `touched`, with the current line of the user's program, unless an earlier change of it is recorded
+        there.
+
+        before  returns the value before the change
+        """
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
 
     def write(self, place: MutablePlace, value: Any) -> None:
-        """Set the value of a place, and record the change in the open scope."""
+        """Set the value of a place (variable, attribute, container or tensor), and record the change, so that it is undone at the end of
+        the open branch.
+        """
         self.touch(place)
         place.set(value)
 
     def open(self, changes: Changes | None = None) -> None:
-        """Open a scope for a branch.  With `changes`, make these changes again and continue from them."""
+        """Begin a branch: changes from now on are undone by `close`.
+
+        changes  changes to make at once: those of a branch that is continued, or the state with which a round of a loop begins; None for no
+                 changes
+        """
         scope = _Scope()
         for key, (place, before, after) in (changes or {}).items():
             scope.notes[key] = (place, before)
@@ -347,7 +385,7 @@ class Journal:
         self._scopes.append(scope)
 
     def close(self) -> Changes:
-        """Close the innermost scope: undo its changes, and return them."""
+        """End the innermost branch: undo its changes, and return them."""
         scope = self._scopes.pop()
         noted = {key: (place, before, place.get()) for key, (place, before) in scope.notes.items()}
         changes = {key: change for key, change in noted.items() if not is_as_before(*change[1:])}
@@ -359,7 +397,10 @@ class Journal:
 
 
 def is_as_before(before: Any, after: Any) -> bool:
-    """Return whether a place holds the same objects as before, in the same order, or equal numbers and strings."""
+    """Return True if two values read from the same place at different times show no change.
+
+    That is so if they are the same object, equal numbers or strings, or containers with the same objects in the same order.
+    """
     if before is after:
         return True
     if isinstance(before, dict) and isinstance(after, dict):
@@ -375,7 +416,7 @@ def is_as_before(before: Any, after: Any) -> bool:
 
 
 def are_one(a: Any, b: Any) -> bool:
-    """Return whether two values are the same object, or equal numbers or strings of the same type."""
+    """Return True if two values are the same object, or equal numbers or strings of the same type."""
     if a is b:
         return True
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes)):

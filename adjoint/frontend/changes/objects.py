@@ -1,4 +1,6 @@
-"""Python objects in parsed code: those that it creates, changes, passes to Python code, or finds outside."""
+"""Python objects in parsed code (user code whose syntax tree the frontend runs): those that it creates, changes, passes to Python code, or
+finds outside.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,13 @@ _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range}
 
 
 class Objects:
-    """The objects that one lowering handles, and how it reads, changes and passes them on.
+    """Records how the code that becomes the graph reads, changes and passes on Python objects.  So the graph depends on the right state,
+    and changes can be undone.  All parts of the frontend that handle objects call it; there is one for each graph that is made.
 
-    journal    the changes, which are undone at the end of a branch
-    workspace  the values of outside attributes and names, as parsed code sees them
-    outside    the objects of the program around
-    aliases    which objects may be the same one; it calls `frame` for the frame that is running
+    journal    records changes, which are undone at the end of a branch
+    workspace  keeps the values of attributes and names from outside, as the code that becomes the graph sees them
+    outside    knows the objects of the program around
+    aliases    knows which objects may be the same one
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None]):
@@ -47,7 +50,10 @@ class Objects:
         self.aliases = Aliases(world, frame, self.workspace)
 
     def used(self, *values: Any) -> None:
-        """Record that the graph depends on the whole of these values.  Call this before Python uses them, since their methods run unparsed.
+        """Record that the graph depends on the whole state of these values.  Call this before Python uses them, since their methods run
+        unparsed.
+
+        CompileError for a cell or function that a number of the graph has chosen, which can only be called.
         """
         for value in values:
             if type(value) not in _PLAIN:
@@ -56,9 +62,10 @@ class Objects:
                 self.outside.unparsed.given(value)
 
     def steady(self, x: Any) -> Any:
-        """Return a copy of a container from outside that other threads may change, as the first read found it; any other object itself.
+        """Return what the user's code should read in place of `x`, so that other threads cannot disturb it.
 
-        The caller must only read the copy.
+        For a container that existed before and that other threads may change, this is a copy of it as the first read found it; the caller
+        must not change the copy.  Any other object is returned itself.
         """
         self.look_into(x)
         if not self.workspace.is_shared or type(x) not in COPIED or self.journal.has_made(x) \
@@ -67,7 +74,11 @@ class Objects:
         return self.workspace.contents(x)
 
     def look_into(self, x: Any) -> None:
-        """Record that parsed code reads the contents of an outside container, or of the containers behind a view or an iterator."""
+        """Record that the user's code reads the contents of a container, or of the containers behind a view or an iterator such as
+        `dict.items()`.
+
+        The graph then depends on these contents, unless the code has created the container itself.
+        """
         if isinstance(x, CONTAINERS):
             x = self.workspace.original(x)
             if not self.journal.has_made(x):
@@ -78,36 +89,42 @@ class Objects:
                     self.look_into(part)
 
     def steady_item(self, container: Any, index: Any) -> Any:
-        """Return `container[index]`.  A number in an array that other threads may change is returned as it was when the array was found."""
+        """Return `container[index]`.
+
+        A number in an array that other threads may change is returned as it was when the user's code found the array.
+        """
         found = self.steady_numbers(container)
         item = container[index] if found is container else found[index]
         return item if found is container or isinstance(item, (int, float, np.generic)) else container[index]
 
     def steady_numbers(self, x: Any) -> Any:
-        """Return an array or similar container as it was when it was found, for code that only reads it.
+        """Return what code that only reads an array or similar container should read, so that other threads cannot disturb it.
 
-        Return `x` itself if other threads cannot change it, or if parsed code has created or changed it.
+        This is a copy of the array as it was when the user's code found it.  Return `x` itself if other threads cannot change it, or if the
+        user's code has created or changed it.
         """
         self.look_into(x)
         found = self.workspace.numbers(x)
         return x if found is x or self.journal.has_made(x) or ContentsPlace(x).key in self.journal.touched else found
 
     def steady_items(self, x: Any) -> Iterator[Any]:
-        """Return an iterator over a container.  It shows changes that parsed code makes meanwhile, but not those of other threads."""
+        """Return an iterator over a container.  It shows changes that the user's code makes meanwhile, but not those of other threads."""
         steady = self.steady(x)
         items = iter(x) if steady is x else self._until_changed(x, steady)
         looks = isinstance(x, _VIEWS) or (isinstance(x, CONTAINERS) and not self.journal.has_made(x))
         return self._looking(x, items) if looks else items
 
     def _looking(self, x: Any, items: Iterator[Any]) -> Iterator[Any]:
-        """Yield the items, and record a read of the container before each: hooks may run and change it between two items."""
+        """Yield the items, and record a read of the container `x` before each of them: hooks may run and change it between two items."""
         for item in items:
             self.look_into(x)
             yield item
         self.look_into(x)  # the end of the iteration depends on the contents, too
 
     def _until_changed(self, x: Any, steady: Any) -> Iterator[Any]:
-        """Yield the items of `steady`, a copy of `x`.  After parsed code has changed `x`, continue with the items of `x` itself."""
+        """Yield the items of `steady`, a copy of the container `x`.  Once the user's code has changed `x`, continue with the items of `x`
+        itself.
+        """
         taken = 0
         for item in steady:
             yield item
@@ -126,14 +143,18 @@ class Objects:
         yield from rest
 
     def shown(self, value: Any) -> None:
-        """Record what the text of a value depends on.  Call this before a value becomes text; the text of a cell shows the cells in it."""
+        """Record what the text of a value depends on.  Call this before a value becomes text.
+
+        The text of a cell shows the cells in it, so it is recorded as a whole.
+        """
         self.used(value)
         if self.world.is_cell(value):
             self.world.read_outcome(repr, (value,))
 
     def touched(self, container: Any) -> None:
-        """Record a change of a container.  Call this before the change.  CompileError if a branch could not undo it, or if aliases forbid
-        it.
+        """Record that a container, a tensor or an array is about to change, so that the change can be undone.  Call this before the change.
+
+        CompileError if a change of it in a branch could not be undone, or if it may be the same object as another that a name leads to.
         """
         if isinstance(container, CONTAINERS):
             self.aliases.write(container)
@@ -150,9 +171,11 @@ class Objects:
             self.touched(held)
 
     def write(self, place: OutsidePlace, value: Any) -> None:
-        """Assign an attribute or a name.  For an outside place, the graph repeats the assignment at each run.
+        """Assign an attribute or a name.  If it existed before the function was called, runs of the graph repeat the assignment.
 
-        While lowering, the value stays in the workspace where possible, so that only parsed code sees it.
+        place  the attribute or name
+
+        While the graph is made, the value is kept apart where possible (in the workspace), so that other threads do not see it.
         """
         if self.outside.has(place):
             known = self.journal.touched.get(place.key)
@@ -162,18 +185,27 @@ class Objects:
         self.journal.write(place, value)
 
     def attribute(self, holder: Any, name: str, *default: Any) -> Any:
-        """Return `getattr(holder, name, *default)`, with the values that parsed code has written."""
+        """Return `getattr(holder, name, *default)`, with the values that the code that becomes the graph has written, which the object does
+        not have yet.
+        """
         if name == "__dict__":
             self.workspace.expose_all(holder)  # the attributes that are then read from the dict are not seen here
         return getattr(holder, name, *default) if self.journal.has_made(holder) else self.workspace.attribute(holder, name, *default)
 
     def touched_once(self, place: MutablePlace) -> None:
-        """Record a change of a place that a run of the graph cannot repeat.  Call this before the change."""
+        """Record a change that runs of the graph cannot repeat, such as deleting an attribute.  Call this before the change.
+
+        place  the attribute or name that changes
+        """
         self.world.refuse_write(place)
         self.journal.touch(place)
 
     def check_key(self, key: Any, loc: Loc) -> None:
-        """Raise CompileError if a key is or contains a run-time number, whose hash is not known."""
+        """Raise CompileError if the key of a dict or the element of a set is or contains a number that the graph computes: its hash is not
+        known.
+
+        loc  the place in the user's program, for the error
+        """
         self.outside.unparsed.given(key)
         parts = key if isinstance(key, tuple) else (key,)
         if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
@@ -181,7 +213,7 @@ class Objects:
                                          help="use Python values as keys and as elements of sets, or choose with `if` and `elif`")
 
     def born(self, container: Any) -> Any:
-        """Record that parsed code has just created a container, and return the container."""
+        """Record that the user's code has just created a container, so that changes of it concern no other code.  Return the container."""
         self.journal.born(ContentsPlace(container))
         return container
 

@@ -1,4 +1,4 @@
-"""Objects of the program around parsed code, and among its arguments, which the code may read.
+"""Objects that existed before the user's function was called, and that its code may read, also by its arguments.
 
 A graph is made once and runs many times.  Each run repeats the assignments of attributes and names in the body.  Any other change of an
 outside object would happen only once, so it is refused at the line that makes it.  Tensors and Parameters do not count as such objects: a
@@ -50,7 +50,13 @@ _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
 
 
 class Outside:
-    """The objects of the program around that one lowering has found."""
+    """Knows which objects existed before the user's function was called, and refuses changes of them that runs of the graph could not
+    repeat.  There is one for each graph that is made.
+
+    It collects *roots*: the values that the function finds in names, attributes and arguments.  What they refer to is outside, too.
+
+    unparsed  records what user code changes that Python calls by itself, such as `__lt__`
+    """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace):
         self._world, self._journal, self._workspace = world, journal, workspace
@@ -62,14 +68,18 @@ class Outside:
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
-        """Record an object of the program around as a root, and return it."""
+        """Record an object that the user's code has found in the program around, and return it.  What it refers to then counts as outside,
+        too.
+        """
         if type(x) not in LEAVES and id(x) not in self._noted:
             self._noted[id(x)] = x
             self._roots.append(x)
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
-        """Record `x`, the value of `holder.name`, as a root if the holder is outside or the class has the attribute.  Return `x`."""
+        """Record `x`, the value of `holder.name`, as an object from outside if the holder is one or if its class has the attribute.  Return
+        `x`.
+        """
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
@@ -77,7 +87,7 @@ class Outside:
         return x
 
     def given(self, arguments: Iterable[Any]) -> None:
-        """Record the arguments of the outermost call as roots, and the contents of containers among them."""
+        """Record the arguments of the outermost call as objects from outside, and the contents of containers among them."""
         for x in arguments:
             if self._journal.has_made(x):
                 continue
@@ -91,7 +101,10 @@ class Outside:
 
     # -- what can be reached ------------------------------------------------------------------------------------------
     def holds(self, x: Any) -> bool:
-        """Return True if `x` belongs to the program around, False if the lowering has created it or no root leads to it."""
+        """Return True if `x` existed before the user's function was called.
+
+        Return False if the code of the function has created it, or if nothing that this code has found leads to it.
+        """
         if self._journal.has_made(x):
             return False
         if isinstance(x, _ALWAYS) or self._world.is_cell(x):
@@ -99,7 +112,10 @@ class Outside:
         return self._is_reached(x) or any(map(self.holds, beneath(x)))
 
     def _is_reached(self, x: Any) -> bool:
-        """Return True if the roots lead to `x`.  Each object is visited at most once in a lowering."""
+        """Return True if the objects that the user's code has found in the program around refer to `x`, directly or through others.
+
+        Each object is visited at most once for each graph that is made.
+        """
         pending, reached = self._roots, self._reached
         if id(x) in self._noted or id(x) in reached:
             return True
@@ -117,7 +133,9 @@ class Outside:
         return id(x) in self._given
 
     def parts(self, x: Any) -> list[Any]:
-        """Return the objects that `x` refers to, without those of unchangeable types (LEAVES)."""
+        """Return the objects to which `x` refers, without numbers, strings and others that can neither change nor refer to objects that
+        can.
+        """
         return [part for part in self._parts(x) if type(part) not in LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
@@ -137,9 +155,12 @@ class Outside:
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """Raise CompileError if the lowering has changed an outside object in a way that the graph does not repeat.
+        """Raise CompileError if the user's code has changed an object from outside in a way that runs of the graph do not repeat.  Called
+        at the end of the outermost function.
 
-        All such changes are undone first.  For places that the body wrote and restored, record that the graph depends on their values.
+        All such changes are undone first.  Where the code has changed something and restored it, the graph depends on that value.
+
+        is_late  returns whether a value is known only when the graph runs
         """
         self.unparsed.note_changes()
         touched = [entry for entry in self._journal.touched.values() if self.has(entry[0]) and not self._world.is_written_later(entry[0])]
@@ -158,13 +179,16 @@ class Outside:
             self._look(place)
 
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
-        """Undo the changes of those outside places whose current value satisfies `is_meant`."""
+        """Undo changes of outside objects after an error.
+
+        is_meant  returns whether to undo a change, from the value that is there now
+        """
         for place, before, _ in reversed(self._journal.touched.values()):
             if self.has(place) and is_meant(place.get()):
                 place.set(before)
 
     def _look(self, place: MutablePlace) -> None:
-        """Record that the graph depends on the value of a place.  The body has written the place and restored its value."""
+        """Record that the graph depends on the value of an attribute or a name, which the body has changed and restored."""
         match place:
             case ItemPlace(holder=namespace, name=name):
                 self._world.read_name(namespace, name)
@@ -176,7 +200,10 @@ class Outside:
                 pass
 
     def has(self, place: MutablePlace) -> bool:
-        """Return True if a place belongs to an object or a namespace outside."""
+        """Return True if a variable, attribute or container existed before the function was called.
+
+        place  the variable, attribute or container
+        """
         match place:
             case ItemPlace() | CellPlace():
                 return True
@@ -188,7 +215,7 @@ class Outside:
                 return self._world.is_outside(place)
 
     def _is_given(self, place: MutablePlace) -> bool:
-        """Return True if a place is the contents of a container among the arguments."""
+        """Return True if a change concerns the contents of a container among the arguments of the outermost call."""
         return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
     def _described(self, place: MutablePlace) -> str:
@@ -221,12 +248,19 @@ class Outside:
 
 
 def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:
-    """Return True if a place has its previous value: the same object for a name or an attribute, the same items for a container."""
+    """Return True if a variable, attribute or container has its previous value: the same object, or for a container the same items.
+
+    place   the variable, attribute or container
+    before  its value before the change
+    after   its value now
+    """
     return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
 
 
 def beneath(x: Any) -> Iterable[Any]:
-    """Return the objects whose memory or items `x` shows and writes, such as the base of an array view; empty if `x` is not a view."""
+    """Return the objects whose memory or items `x` shows and writes, such as the base of an array view.  Return nothing if `x` is not a
+    view.
+    """
     match x:
         case np.ndarray() | np.flatiter():
             return () if x.base is None else (x.base,)

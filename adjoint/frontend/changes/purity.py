@@ -43,14 +43,16 @@ def is_installed(file: str) -> bool:
 
 
 def looks_at_functions(function: Any) -> bool:
-    """Return True for a function of a module such as `inspect` or `copy`, which examines functions among its arguments and does not call
+    """Return True for a function of a module such as `inspect` or `copy`.  It examines the functions among its arguments, and does not call
     them.
     """
     return _module_of(function) in ("inspect", "copy", "typing", "weakref")
 
 
 def uses_no_item(function: Any) -> bool:
-    """Return whether a function of Python's only counts or passes on the items of a container, and calls none of their methods."""
+    """Return True for a built-in such as `len` or `zip`, which only counts or passes on the items of a container, and calls none of their
+    methods.
+    """
     return any(function is each for each in _USE_NO_ITEM)
 
 
@@ -67,8 +69,9 @@ _HEAP_TYPE = 1 << 9
 
 
 def is_installed_class(kind: type) -> bool:
-    """Return True if a class belongs to Python's standard library or an installed package.  False for built-in types and containers, such
-    as `deque`.
+    """Return True if a class belongs to Python's standard library or to an installed package.
+
+    Return False for the user's classes, and for built-in types and containers such as `int` and `deque`.
     """
     module = kind.__module__
     if module in ("builtins", "array", "collections", "types"):
@@ -78,7 +81,10 @@ def is_installed_class(kind: type) -> bool:
 
 @functools.cache
 def is_installed_module(module: str) -> bool:
-    """Return True if a module belongs to Python's standard library or to an installed package, False if it is the user's."""
+    """Return True if a module belongs to Python's standard library or to an installed package, False if it is the user's.
+
+    module  the full name of the module
+    """
     return is_installed(getattr(sys.modules.get(module), "__file__", None) or ("" if module == "__main__" else "<frozen>"))
 
 
@@ -90,7 +96,8 @@ def changes_arguments(function: Any) -> bool:
 def _module_of(function: Any) -> str:
     """Return the name of the module that defines a function.
 
-    The name in `__module__` is not trusted if it is in MODULES, since `functools.wraps` copies it: then the function's globals tell.
+    `functools.wraps` copies `__module__` to other functions.  So if this attribute names one of MODULES, the function's globals decide
+    instead.
     """
     named = getattr(function, "__module__", None) or ""
     if isinstance(function, types.FunctionType) and named.partition(".")[0] in MODULES:
@@ -99,13 +106,18 @@ def _module_of(function: Any) -> str:
 
 
 def is_of_pure_module(function: Any) -> bool:
-    """Return True if a function belongs to one of MODULES, whose functions depend on their arguments only.  `numpy.random` is excluded."""
+    """Return True if a function belongs to a module of Python or NumPy whose functions depend on their arguments only (MODULES).
+
+    Return False for all of `numpy.random`.
+    """
     module = _module_of(function)
     return module.partition(".")[0] in MODULES and not module.startswith("numpy.random")
 
 
 def depends_on_arguments_alone(function: Any) -> bool:
-    """Return True if a built-in function, or a method of one of Python's types, may be called while parsing."""
+    """Return True if a built-in function, or a method of one of Python's types, may be called while parsing, since its result depends on
+    nothing but its arguments.
+    """
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     module = _module_of(function)

@@ -1,8 +1,9 @@
 """Changes by user-defined special methods that Python calls by itself: `__float__`, `__hash__`, `__lt__`, `__get__`, `__getattr__`.
 
-Parsed code records each change in the journal.  When Python receives an object of a user's class, the special methods run unparsed.  So the
-places that these methods can change are recorded before the call and compared at the end of the lowering: the attributes of the object and
-of its class, the global names and closure variables that the methods use, and the contents of containers and arrays in all of these.
+Parsed code (user code whose syntax tree the frontend runs) records each of its changes.  When Python receives an object of a user's class,
+the special methods run unparsed.  So everything that these methods can change is recorded before the call and compared at the end: the
+attributes of the object and of its class, the global names and closure variables that the methods use, and the contents of containers and
+arrays in all of these.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ _WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
 
 
 class Unparsed:
-    """The objects that one lowering has passed to Python code, with their state at that time.
+    """Finds what user code has changed that Python has called by itself.  `given` records the state of objects before Python receives them,
+    and `note_changes` compares it later.  There is one for each graph that is made.
 
-    found  called for each recorded object, which belongs to the program around
+    found  a function, called for each recorded object, which belongs to the program around
     """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace, found: Callable[[Any], Any]):
@@ -73,9 +75,9 @@ class Unparsed:
                 users += filter(self._is_of_the_user, beneath)
 
     def _parts(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-        """Yield the values and, for containers, the values inside, each once.  Objects without user-defined methods are skipped.
+        """Yield the values and, for containers, the values inside, each once.  Objects that cannot have user-defined methods are skipped.
 
-        known  the objects that earlier calls have yielded, by `id`; holding them keeps the ids valid
+        known  receives the objects that have been yielded, by `id`; objects that are in it already are skipped
         """
         pending = [*values]
         while pending:
@@ -99,7 +101,7 @@ class Unparsed:
                 self._remember(ContentsPlace(x))
 
     def read(self, holder: Any, name: str) -> None:
-        """Record what may change when `holder.name` is read, if user code computes the attribute."""
+        """Record what may change when `holder.name` is read, if user code computes the attribute, such as a `__getattr__`."""
         kind = type(holder)
         static = inspect.getattr_static(kind, name, None)
         getter = getattr(type(static), "__get__", None)
@@ -118,7 +120,8 @@ class Unparsed:
         return self._kinds[type(x)]
 
     def _has_methods(self, *classes: type) -> bool:
-        """Return True if one of the classes or their bases has a method of the user's, and none of them belongs to the library."""
+        """Return True if one of the classes or their bases has a method that a user has written, and none of them belongs to this library.
+        """
         kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
         if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
@@ -126,8 +129,9 @@ class Unparsed:
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
-        """Record the places of an object that its methods may change.  Return the values in them, and the other objects that the methods
-        use.
+        """Record the state of an object that its methods may change.
+
+        Return the values in it, and the other objects that the methods use: the caller examines these in turn.
         """
         if isinstance(x, types.FunctionType):
             return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]
@@ -179,7 +183,7 @@ class Unparsed:
         self._before[place.key] = place, place.get(), self._world.loc
 
     def note_changes(self) -> None:
-        """Compare all recorded places with their state before, and record the changed ones in the journal."""
+        """Compare the recorded state of all objects with their present one, and record the differences in the journal as changes."""
         for x, names, loc in self._names:
             for name in getattr(x, "__dict__", {}).keys() - names:
                 # a cached property may store its value

@@ -1,8 +1,8 @@
 """Reads by user functions that Python calls by itself: `__lt__`, `__iter__`, `__float__`, a property that `attrgetter` reads.
 
-Parsed code records each read.  When Python receives an object of a user's class, the special methods run unparsed.  So everything that they
-may read is recorded when the object is passed: its attributes, the members of its class that its special methods and properties use, and
-the global names and closure variables that these use.
+Parsed code (user code whose syntax tree the frontend runs) records each of its reads.  When Python receives an object of a user's class,
+the special methods run unparsed.  So everything that they may read is recorded when the object is passed: its attributes, the members of
+its class that its special methods and properties use, and the global names and closure variables that these use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name
 
 
 class UnparsedReads:
-    """Record, for one lowering, the reads that unparsed special methods may do."""
+    """Records what user code may read that Python calls by itself, so that a later call of the function makes a new graph if that has
+    changed.  `Unparsed` uses it; there is one for each graph that is made.
+    """
 
     def __init__(self, world: World):
         self._world = world
@@ -59,10 +61,11 @@ class UnparsedReads:
                 pending += self._of_class(type(x), seen)
 
     def _of_class(self, kind: type, seen: dict[int, Any], instance: type | None = None) -> Iterator[Any]:
-        """Record the members of a class that its special methods and properties use.  Yield the objects that those functions use.
+        """Record the members of a class that its special methods and properties use.  Yield the objects that those functions use, for the
+        caller to examine.
 
-        seen      the objects that have been recorded, by `id`
-        instance  the class whose metaclass `kind` is: the members of `instance` that the functions use are recorded, too
+        seen      the objects that have been recorded, by `id`; more are added
+        instance  if `kind` is a metaclass, the class that it has made: members of it that the functions use are recorded, too
         """
         members: dict[str, Any] = {}
         for base in reversed(kind.__mro__):
@@ -90,7 +93,11 @@ class UnparsedReads:
         return not (self._world.is_library(function) or purity.is_installed(function.__code__.co_filename))
 
     def _of_function(self, function: types.FunctionType, seen: dict[int, Any]) -> Iterator[Any]:
-        """Record the names that a function uses, and do the same for the functions among their values.  Yield the other values."""
+        """Record the global names and closure variables that a function uses, and do the same for the functions among their values.  Yield
+        the other values.
+
+        seen  the objects that have been recorded, by `id`; more are added
+        """
         if id(function) in seen or not self._is_of_the_user(function):
             return
         seen[id(function)] = function
@@ -127,7 +134,7 @@ def functions_of(member: Any) -> Iterator[types.FunctionType]:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes that a code and the codes nested in it use."""
+    """Yield the names of globals and attributes that a code object, and those nested in it, use."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

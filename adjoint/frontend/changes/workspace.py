@@ -1,14 +1,16 @@
-"""The program around, as one lowering sees it: writes that no other code sees, and reads that always return the same value.
+"""The program around, as a function that becomes a graph sees it: writes that no other code sees, and reads that always return the same
+value.
 
-Other threads run while a function is lowered, and use the same objects. So a lowering leaves these objects unchanged:
+Other threads run while a function is turned into a graph (lowered), and use the same objects.  So a lowering leaves these objects
+unchanged.  What it runs on its syntax tree is called parsed code; all other Python code is unparsed.
 
     a write   to an attribute, a global name or a variable of an enclosing function stays in the workspace
-    a read    of such a place returns the last value that parsed code wrote, or else the value that the first read found; guards compare
-              with it
+    a read    of such a place returns the last value that parsed code wrote, or else the value that the first read found; guards
+              (conditions that are checked at later calls) compare with it
 
-Unparsed Python code reads the objects themselves. Before it may read a place that parsed code has written, the value is put into the object
-(`expose`). At the end it is removed again (`withdraw`), unless another thread has written the place since: then that write stays, and the
-lowering counts as disturbed, so that the graph is made again.
+Unparsed Python code reads the objects themselves.  Before it may read a place that parsed code has written, the value is put into the
+object (`expose`).  At the end it is removed again (`withdraw`), unless another thread has written the place since: then that write stays,
+and the lowering counts as disturbed, so that the graph is made again.
 """
 
 from __future__ import annotations
@@ -55,10 +57,13 @@ def other_threads_run() -> bool:
 
 
 class Workspace:
-    """The workspace of one lowering.
+    """Keeps the attributes and names of the program around as parsed code (user code whose syntax tree the frontend runs) sees them: its
+    own writes, which no other code sees, and the values that its first reads have found.  There is one for each graph that is made.
+
+    A *place* is an attribute, a global name or a variable of an enclosing function, as an `OutsidePlace`.
 
     is_shared     True if other threads may change the objects; only then the values of first reads are kept
-    is_disturbed  True if another thread has written a place or an array that this lowering has used
+    is_disturbed  True if another thread has written something that was read or written here; the graph must then be made again
     """
 
     def __init__(self, world: World):
@@ -89,7 +94,7 @@ class Workspace:
 
     # -- places -----------------------------------------------------------------------------------------------------------
     def get(self, place: OutsidePlace) -> Any:
-        """Return the value of a place as parsed code sees it, or MISSING if there is none."""
+        """Return the value of an attribute or a name as the code that becomes the graph sees it, or MISSING if there is none."""
         written = self._written.get(place.key)
         if written is not None:
             return written[1]
@@ -98,7 +103,10 @@ class Workspace:
         return self._repeated(place, place.held())
 
     def set(self, place: OutsidePlace, value: Any) -> None:
-        """Write a value to a place; MISSING removes an earlier write."""
+        """Write a value to an attribute or a name, for the code that becomes the graph only.  MISSING removes an earlier write.
+
+        Other code sees the value only after `expose`.
+        """
         key = place.key
         if value is MISSING:
             self._written.pop(key, None)
@@ -112,7 +120,7 @@ class Workspace:
             self._put(place, value)
 
     def begin(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Give a place an initial value, as if the first read had found it.
+        """Give an attribute or a name an initial value that differs from the present one, as if the first read had found it.
 
         is_own  False for an attribute that the object inherits from its class: then no value is set
         """
@@ -123,7 +131,9 @@ class Workspace:
             self._attributes_of(place.holder)[place.name] = MISSING
 
     def is_own(self, place: OutsidePlace) -> bool:
-        """Return False if a place is an attribute that the object inherits from its class, True for all other places."""
+        """Return False for an attribute that the object inherits from its class.  Return True for an attribute of its own, and for all
+        names.
+        """
         if not isinstance(place, AttributePlace):
             return True
         written = self._attributes.get(id(place.holder), (None, {}))[1]
@@ -138,22 +148,33 @@ class Workspace:
         return known[1]
 
     def values_of(self, holder: object) -> Iterable[Any]:
-        """Return the values that parsed code has written to the attributes of an object; MISSING stands for an attribute that is inherited.
+        """Return the values that the code that becomes the graph has written to the attributes of an object.
+
+        MISSING stands for an attribute that the object inherits from its class.
         """
         return () if id(holder) not in self._attributes else self._attributes[id(holder)][1].values()
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def item(self, namespace: dict[str, Any], name: str) -> Any:
-        """Return the value of a global name, or MISSING if there is none."""
+        """Return the value of a global name as the code that becomes the graph sees it, or MISSING if there is none.
+
+        namespace  the global variables of the module
+        """
         return self.get(ItemPlace(namespace, name)) if self._written or self.is_shared else namespace.get(name, MISSING)
 
     def variable(self, cell: types.CellType) -> Any:
-        """Return the value of a variable of an enclosing function.  ValueError if it has no value."""
+        """Return the value of a variable of an enclosing function, as the code that becomes the graph sees it.  ValueError if it has no
+        value.
+
+        cell  the closure cell, in which Python keeps the variable
+        """
         found = self.get(CellPlace(cell)) if self._written or self.is_shared else cell.cell_contents
         return cell.cell_contents if found is MISSING else found
 
     def attribute(self, holder: Any, name: str, *default: Any) -> Any:
-        """Return `getattr(holder, name, *default)`, with the values that parsed code has written or read before."""
+        """Return `getattr(holder, name, *default)` as the code that becomes the graph sees it: with the values that it has written or read
+        before.
+        """
         if type(holder) is types.ModuleType:
             found = self.item(vars(holder), name)
             return getattr(holder, name, *default) if found is MISSING else found
@@ -173,7 +194,11 @@ class Workspace:
         return self._repeated(place, found)
 
     def _written_attribute(self, holder: Any, name: str) -> Any:
-        """Return the value that parsed code has written to an attribute of an object or of its classes, or _NOT_WRITTEN."""
+        """Return the value that the code that becomes the graph has written to an attribute of an object, or of a class that the object
+        inherits it from.
+
+        Return _NOT_WRITTEN if there is no such value.
+        """
         if id(holder) in self._attributes:
             own = self._attributes[id(holder)][1]
             if name in own:
@@ -194,7 +219,9 @@ class Workspace:
         return _NOT_WRITTEN
 
     def _repeated(self, place: OutsidePlace, found: Any) -> Any:
-        """Return the value that the first read of a place found.  If this is the first read, keep `found` and return it."""
+        """Return the value that the first read of an attribute or a name has found.  If this is the first read, keep `found`, and return
+        it.
+        """
         if found is MISSING or not self.is_shared or self._is_open(place):
             return found
         known = self._found.get(place.key)
@@ -211,7 +238,7 @@ class Workspace:
         return found
 
     def _watch(self, value: Any) -> None:
-        """Keep the contents of arrays and other containers inside of a value, so that `compare` can find writes by other threads."""
+        """Copy the contents of arrays and similar containers inside of a value, so that `compare` can find writes by other threads."""
         pending, seen = [value], set[int]()
         while pending:
             x = pending.pop()
@@ -226,13 +253,17 @@ class Workspace:
                 self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, ContentsPlace(x).get()))
 
     def numbers(self, container: Any) -> Any:
-        """Return an array or similar container as it was when it was found.  The caller must not change it or keep a view of it."""
+        """Return an array or similar container as it was when the user's code found it.  The caller must not change it or keep a view of
+        it.
+
+        Return the container itself if no copy was made.
+        """
         found = self._compared.get(id(container), (None, MISSING))[1]
         return container if found is MISSING else found
 
     def compare(self) -> None:
-        """Set `is_disturbed` if another thread has written an array or similar container since it was found.  Called when the guards are
-        firm.
+        """Set `is_disturbed` if another thread has written an array or similar container since the user's code found it.  Called when the
+        graph has been made.
         """
         self.is_disturbed |= any(not is_as_before(before, ContentsPlace(x).get()) for x, _, before in self._compared.values())
 
@@ -242,7 +273,7 @@ class Workspace:
         return isinstance(method, types.WrapperDescriptorType) or self._world.is_library(method)
 
     def contents(self, container: Any) -> Any:
-        """Return a copy of a container with the items that its first read found."""
+        """Return a copy of a container, with the items that it had when the user's code first read it."""
         known = self._contents.get(id(container))
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
@@ -251,13 +282,15 @@ class Workspace:
         return known[1]
 
     def original(self, container: Any) -> Any:
-        """Return the container from which `contents` made this copy, also through several copies; any other object is returned itself."""
+        """Return the container that was copied, if the given one is a copy that `contents` has returned.  Any other object is returned
+        itself.
+        """
         while id(container) in self._originals:
             container = self._originals[id(container)]
         return container
 
     def as_found(self, value: Any, around: tuple[int, ...] = ()) -> Any:
-        """Return a value in which all containers have the contents that the lowering read.
+        """Return a value in which each container has the contents that the user's code has read, so that later calls can compare them.
 
         around  the `id`s of the containers around `value`, against infinite recursion
         """
@@ -273,14 +306,19 @@ class Workspace:
 
     # -- code that is not parsed --------------------------------------------------------------------------------------------
     def expose(self, place: OutsidePlace) -> None:
-        """Let unparsed code see, from now on, the values that parsed code writes to a place: they are also put into the object."""
+        """Let code that Python itself runs see what the code that becomes the graph writes to an attribute or a name.
+
+        The value written before, if any, is put into the object now, and later ones when they are written.
+        """
         key = place.key
         self._open.add(key)
         if key in self._written and key not in self._exposed:
             self._put(*self._written[key])
 
     def expose_all(self, holder: Any) -> None:
-        """Do the same as `expose` for all attributes of an object."""
+        """Let code that Python itself runs see what the code that becomes the graph writes to the attributes of an object, as `expose` does
+        for one.
+        """
         self._open_holders[id(holder)] = holder
         for name in (*self._attributes.get(id(holder), (None, {}))[1],):
             self.expose(AttributePlace(holder, name))
@@ -302,9 +340,9 @@ class Workspace:
         self._exposed[place.key] = place, before, value
 
     def withdraw(self) -> None:
-        """Restore the values that the objects had before they were exposed.
+        """Restore the values that objects had before exposed values were put into them.
 
-        Where another thread has written since, its write stays, and the lowering counts as disturbed.
+        Where another thread has written since, its write stays, and `is_disturbed` is set.
         """
         for place, before, put in reversed(self._exposed.values()):
             if are_one(place.held(), put):
@@ -314,7 +352,7 @@ class Workspace:
         self._exposed.clear()
 
     def end(self) -> None:
-        """Free all objects after the lowering has ended."""
+        """Free all objects when the graph has been made."""
         self._written, self._attributes, self._found, self._contents, self._originals = {}, {}, {}, {}, {}
         self._compared, self._open_holders = {}, {}
 
@@ -322,12 +360,19 @@ class Workspace:
 _NOT_WRITTEN: Any = object()
 
 def _is_own(place: OutsidePlace) -> bool:
-    """Return False if a place is an attribute that an object inherits from its class, True for all other places."""
+    """Return False for an attribute that an object inherits from its class.  Return True for an attribute of its own, and for all names.
+
+    place  the attribute or name
+    """
     return not isinstance(place, AttributePlace) or place.name in getattr(place.holder, "__dict__", (place.name,))
 
 
 def _stored(place: OutsidePlace, found: Any) -> bool | None:
-    """Return where the value that a read found is stored: True for the object, False for its class, None if it was computed."""
+    """Return where the value that a read has found is stored: True for the object itself, False for its class, None if it was computed.
+
+    place  the attribute or name
+    found  the value
+    """
     if not isinstance(place, AttributePlace):
         return True
     holder, name = place.holder, place.name
@@ -341,9 +386,9 @@ def _stored(place: OutsidePlace, found: Any) -> bool | None:
 
 
 def _stored_now(place: AttributePlace, found: Any) -> tuple[Any, bool | None]:
-    """Read an attribute again without running user code: another thread may have written it after `found` was read.
+    """Read an attribute again without running user code, since another thread may have written it after `found` was read.
 
-    Return the value, and True if the object stores it or False if its class does; `found` and None if the attribute is computed.
+    Return the value, and True if the object stores it or False if its class does.  If the attribute is computed, return `found` and None.
     """
     holder, name = place.holder, place.name
     static = inspect.getattr_static(holder, name, MISSING)
