@@ -19,9 +19,10 @@ _PARTS_OF = (enumerate, filter, itertools.chain, itertools.accumulate, itertools
 
 
 def is_endless(x: Any, made_of: Callable[[Any], Iterable[Any]]) -> bool:
-    """Return True if `x` is one of Python's iterators and is known to be infinite.
+    """Return True if `x` is an iterator of Python that is known to be infinite, such as `itertools.count()` or a `zip` of two of them.
 
-    made_of  returns, for an iterator, the object whose method created it (or None) and the arguments of that call; empty if not known
+    made_of  returns for an iterator the object whose method created it (or None), followed by the arguments of that call; empty if not
+             known
     """
     if isinstance(x, (itertools.count, itertools.cycle)):
         return True

@@ -1,4 +1,6 @@
-"""Frames, which hold the names of running functions; and the functions that parsed code defines."""
+"""Frames, which hold the variables of running functions; and the functions that parsed code (user code whose syntax tree the frontend runs)
+defines.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +27,28 @@ UNBOUND: Any = _Unbound()
 
 @dataclass(frozen=True, eq=False)
 class Unusable:
-    """The value of a name whose values on two paths could not be merged.  Reading the name raises the exception that `make(name, place)`
-    returns.
+    """The value of a variable after an `if` or a loop of the graph, if its values on two paths could not be merged.  Reading the variable
+    is an error, until it is assigned again.
+
+    make  returns the exception to raise, from the name of the variable and the place where it is read
     """
 
     make: Callable[[str, Loc], Exception]
 
 
 class Frame:
-    """One call of a parsed function, with its variables.
+    """Holds the variables of one call of a parsed function (one whose syntax tree the frontend runs).  Reads and assignments of names go
+    through it.
 
-    names     the local variables and their values
+    source    the file and text of the function
+    names     the local variables, with their values
     local     the names that are local
     outer     the frame of the enclosing function, for a function defined in parsed code
-    cells     the closure variables, for a Python function
+    cells     the closure variables by name, for a function that Python has defined
     space     the global variables
     first     the first argument, for `super()`
     caller    the frame of the caller
-    goes_out  True if Python receives the result
+    goes_out  True if Python receives the result, not parsed code
     """
 
     def __init__(
@@ -59,9 +65,9 @@ class Frame:
         self.goes_out = False
 
     def inner(self, local: frozenset[str]) -> Frame:
-        """Return the frame of a comprehension inside of this one.
+        """Return a new frame, which holds the variables of a comprehension inside of this call.
 
-        local  the names that the comprehension binds
+        local  the names that the comprehension assigns
         """
         inner = Frame(self.source, local, self.space, outer=self)
         inner.is_comprehension = True
@@ -70,7 +76,8 @@ class Frame:
 
 
 class Closure:
-    """A function that parsed code defines.  Python may call it, too (`sorted(key=...)`): the call also runs its tree.
+    """A function that a `def` or lambda in parsed code defines.  It keeps the syntax tree, and a call runs the tree.  Python may call it,
+    too, as in `sorted(key=...)`.
 
     Its `__dict__` contains only attributes that the user's code has set, since `functools.wraps` copies them to another function.
     """
@@ -89,9 +96,10 @@ class Closure:
 
 
 class StandIn(Closure):
-    """Represents all Python functions with the same code and the same enclosing values.
+    """Represents any of several Python functions that have the same code and the same values around them, in a graph that is made for all
+    of them.
 
-    Since it is not known which of these it is, comparing and hashing it raise an error.
+    Since it is not known which of these functions it is, comparing and hashing it raise an error.
     """
 
     __slots__ = ()
@@ -103,7 +111,7 @@ class StandIn(Closure):
         raise self.unknown()
 
     def unknown(self) -> Exception:
-        """Return the error for code that needs to know which function this is."""
+        """Return the CompileError for code that needs to know which of the functions this is.  The caller raises it."""
         return errors.UNSUPPORTED.at(UNKNOWN, f"which of several functions `{self.__name__}` is, is not known")
 
 

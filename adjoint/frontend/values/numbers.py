@@ -1,4 +1,4 @@
-"""Ranges of run-time numbers."""
+"""Ranges of numbers that are known only when the graph runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ __all__ = ["RunTimeRange"]
 
 @dataclass(frozen=True, eq=False)
 class RunTimeRange:
-    """A `range(start, stop, step)` in which at least one number is known only at run time."""
+    """Represents a `range(start, stop, step)` in which the graph computes at least one of the numbers.  A `for` loop over it becomes a loop
+    of the graph; uses that need its length or its items, such as `len`, raise CompileError.
+    """
 
     start: Any
     stop: Any

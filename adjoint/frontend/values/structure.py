@@ -1,4 +1,4 @@
-"""Nested structures of parsed code: the items of tuples, lists and dicts, and copies with other items."""
+"""Nested structures in the code that becomes the graph: the items of tuples, lists and dicts, and copies with other items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ def items(value: tuple[Any, ...] | list[Any] | dict[Any, Any]) -> Iterable[Any]:
 
 
 def like(value: Any, parts: Iterable[Any]) -> Any:
-    """Return a container like `value` with `parts` as its items: a tuple or list of the same class, or a dict with the same keys."""
+    """Return a container like `value` with other items: a tuple or list of the same class, or a dict with the same keys.
+
+    parts  the new items, in the order of `items(value)`
+    """
     if isinstance(value, dict):
         return dict(zip(value, parts, strict=True))
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

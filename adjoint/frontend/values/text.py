@@ -1,4 +1,4 @@
-"""Text with run-time values in it, such as an f-string of a tensor."""
+"""Text with values of the graph in it, such as an f-string of a tensor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["RunTimeText", "formatted", "interpolated", "joined"]
 
 @dataclass(frozen=True, eq=False)
 class RunTimeText:
-    """A string that contains run-time values.  Parsed code may print it, raise it as a message and join it with `+`; other uses raise an
-    error.
+    """Represents a string that contains values which are known only when the graph runs.  Parsed code may print it, raise it as a message
+    and join it with `+`; other uses raise CompileError.
 
-    pieces  strings, and (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f")
+    pieces  strings, and for each value a tuple: (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f") for `text %
+            values`
     """
 
     pieces: tuple[Any, ...]
@@ -38,11 +39,11 @@ class RunTimeText:
         raise AttributeError(f"'str' object has no attribute {name!r}")
 
     def with_values(self, real: Callable[[Any], Any]) -> str:
-        """Return the string in which `real(value)` replaces each value."""
+        """Return the finished string, in which `real(value)` replaces each value."""
         return "".join(piece if isinstance(piece, str) else _formatted(real(piece[0]), piece[1], piece[2]) for piece in self.pieces)
 
     def mapped(self, change: Callable[[Any], Any]) -> RunTimeText:
-        """Return a RunTimeText in which `change(value)` replaces each value."""
+        """Return a RunTimeText in which `change(value)` replaces each value.  Conversions and formats stay the same."""
         return RunTimeText(tuple([piece if isinstance(piece, str) else (change(piece[0]), *piece[1:]) for piece in self.pieces]))
 
     def __str__(self) -> str:
@@ -56,7 +57,7 @@ class RunTimeText:
 
 
 def formatted(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunTimeText:
-    """Return `text.format(*args, **kwargs)` as a RunTimeText."""
+    """Return the result of `text.format(*args, **kwargs)` as a RunTimeText (text with places for values of the graph)."""
     formatter, pieces, place = string.Formatter(), [], 0
     for literal, field, spec, conversion in formatter.parse(text):
         pieces.append(literal)
@@ -71,7 +72,7 @@ _PLACE = re.compile(r"%(?:\((\w+)\))?([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])"
 
 
 def interpolated(text: str, values: Any) -> RunTimeText:
-    """Return `text % values` as a RunTimeText."""
+    """Return the result of `text % values` as a RunTimeText (text with places for values of the graph)."""
     pieces: list[Any] = []
     left = list(values) if isinstance(values, tuple) else [values]
     end = 0
@@ -94,7 +95,7 @@ def interpolated(text: str, values: Any) -> RunTimeText:
 
 
 def joined(text: str, parts: Iterable[Any]) -> RunTimeText:
-    """Return `text.join(parts)` as a RunTimeText."""
+    """Return the result of `text.join(parts)` as a RunTimeText (text with places for values of the graph)."""
     pieces: list[Any] = []
     for i, part in enumerate(parts):
         if not isinstance(part, (str, RunTimeText)):
