@@ -29,15 +29,16 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Return True if a code object has names that no source text can have: pytest adds names that begin with `@`."""
+    """Return True if a tool such as pytest has rewritten a code object: it has names that no source text can have, which begin with `@`."""
     return any(name.startswith("@") for inner in codes_in(code) for name in (*inner.co_names, *inner.co_varnames))
 
 
 def agree(file: CodeType, code: CodeType, tree: ast.Module) -> bool:
-    """Return True if two code objects agree outside of the `assert` statements of the file's tree.
+    """Return True if two code objects are the same outside of `assert` statements.
 
     file  the code compiled from the file's text
     code  the code that runs
+    tree  the syntax tree of the file
     """
     asserts = [((node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0))
                for node in ast.walk(tree) if isinstance(node, ast.Assert)]
@@ -59,7 +60,12 @@ def _head(code: CodeType) -> tuple[Any, ...]:
 
 
 def _instructions(code: CodeType, asserts: list[_Range]) -> set[tuple[Any, ...]]:
-    """Return the instructions outside of `assert` statements with their positions, without jumps and instructions of layout."""
+    """Return the instructions of a code object with their positions.
+
+    Those inside of `assert` statements are left out, and also jumps and other instructions that depend on the layout of the code.
+
+    asserts  the positions of the `assert` statements, as (begin, end)
+    """
     found: set[tuple[Any, ...]] = set()
     for instruction in dis.get_instructions(code):
         place = instruction.positions

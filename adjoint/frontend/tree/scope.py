@@ -13,7 +13,9 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.
 
 
 def assigned_names(body: Sequence[ast.AST]) -> list[str]:
-    """Return the names that the statements bind in their own scope, in order of first appearance."""
+    """Return the names that statements assign in their own scope, in order of first appearance.  Functions and comprehensions inside have
+    scopes of their own.
+    """
     names: dict[str, None] = {}
     for statement in body:
         _visit(statement, names)
@@ -21,7 +23,7 @@ def assigned_names(body: Sequence[ast.AST]) -> list[str]:
 
 
 def _visit(node: ast.AST, names: dict[str, None]) -> None:
-    """Add the names that a tree binds in its own scope to `names`."""
+    """Add the names that a tree assigns in its own scope to the keys of `names`."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             names[name] = None
@@ -50,7 +52,10 @@ def _visit(node: ast.AST, names: dict[str, None]) -> None:
 
 
 def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """Return the names that `global` or `nonlocal` statements of this scope declare."""
+    """Return the names that `global` or `nonlocal` statements of this scope declare.
+
+    kind  which of these statements
+    """
     found: set[str] = set()
     pending = list(body)
     while pending:
@@ -63,12 +68,12 @@ def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal
 
 
 class FunctionNames(NamedTuple):
-    """The names of a function, and where it yields.
+    """Tells how a function uses its names, and where it yields.  `names_of` makes one for each function.
 
     own        its parameters and the names that it assigns
     nonlocals  the names that it declares `nonlocal`
     globals_   the names that it declares `global`
-    yields     a `yield` in it, or None
+    yields     a `yield` or `yield from` in it, which makes it a generator; or None
     """
 
     own: frozenset[str]
@@ -78,7 +83,7 @@ class FunctionNames(NamedTuple):
 
 
 def names_of(node: ast.FunctionDef | ast.Lambda) -> FunctionNames:
-    """Return the names of a function.  They are computed once for each tree, since a function is parsed for each signature of its calls."""
+    """Return the names of a function, sorted by kind.  They are computed once for each syntax tree, which may be run many times."""
     found = _known.get(node)
     if found is None:
         arguments = node.args
@@ -116,9 +121,10 @@ def jumps(body: Sequence[ast.stmt]) -> bool:
 
 
 def changed_at(body: Sequence[ast.stmt], name: str) -> ast.AST | None:
-    """Return the first statement that assigns `name`, assigns an item or attribute of its value, or calls a method of its value.
+    """Return the first statement that changes a variable or its value, for an error message; None if there is no such statement.
 
-    None if there is no such statement.
+    It assigns `name` (a variable such as `x`, or an attribute such as `self.x`), assigns an item or attribute of its value, or calls a
+    method of its value.
     """
 
     def is_it(node: ast.AST) -> bool:
@@ -152,5 +158,5 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def reads_name(body: Sequence[ast.stmt], name: str) -> bool:
-    """Return True if the statements read or assign a name."""
+    """Return True if a variable of this name occurs in the statements, read or assigned."""
     return any(isinstance(node, ast.Name) and node.id == name for statement in body for node in ast.walk(statement))

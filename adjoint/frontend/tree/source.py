@@ -26,7 +26,7 @@ Definition = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The source text of a function.
+    """Finds places in the source text of a function, for error messages and notes.
 
     file   the file name in the code object
     name   the qualified name of the function
@@ -38,7 +38,7 @@ class Source:
     lines: list[str]
 
     def at(self, node: ast.AST) -> Loc:
-        """Return the place of a node of the tree.  Columns count characters from 1."""
+        """Return file, line and columns of a node of the syntax tree.  Columns count characters from 1."""
         line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
         text = self.lines[line - 1]
         first = _characters(text, column)
@@ -56,10 +56,13 @@ def _characters(text: str, byte_offset: int) -> int:
 
 
 class _Parsed:
-    """A parsed file: its lines, its tree, the functions in the tree, and the code objects that Python compiles from it.
+    """Keeps a parsed file as an entry of a cache: its lines, its syntax tree, the functions in the tree, and the code objects that Python
+    compiles from it.
 
     functions  by name and first line; a decorated function begins at its first decorator
     lambdas    by first line
+    nbytes     the estimated size in memory
+    used       the period of its last use, as a number of the memory budget for all caches
     """
 
     __slots__ = ("_codes", "file", "functions", "lambdas", "lines", "nbytes", "tree", "used")
@@ -79,8 +82,9 @@ class _Parsed:
         self.nbytes, self.used = _OF_A_CHARACTER * len(text), 0
 
     def codes_of(self, statement: ast.stmt | None) -> tuple[CodeType, ...]:
-        """Return the code objects of one statement of the file, or of the whole file for None, with those of all functions and classes
-        inside.
+        """Return the code objects that Python compiles from one statement of the file, or from the whole file if it is None.
+
+        Those of all functions and classes inside are included.
         """
         codes = self._codes.get(statement)
         if codes is None:
@@ -98,7 +102,7 @@ class _Parsed:
 
 
 class _Found:
-    """The tree and the source of a function, as an entry of a cache."""
+    """Keeps the syntax tree and the source of one function, as an entry of a cache."""
 
     __slots__ = ("definition", "nbytes", "source", "used")
 
@@ -115,7 +119,10 @@ _functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
 
 
 def definition_of(function: FunctionType) -> tuple[Definition, Source]:
-    """Return the tree of a function and its source.  CompileError if Python keeps no source text, or if the text has changed since."""
+    """Return the syntax tree of a function, and its source text with the file name.
+
+    CompileError if Python keeps no source text, or if the text has changed since the function was compiled.
+    """
     code = function.__code__
     key = (code.co_filename, code)
     known = _functions.find(key)
@@ -126,7 +133,10 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
 
 
 def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
-    """Return the lines of text that Python keeps for a code object; an empty list if there are none."""
+    """Return the lines of text that Python keeps for a code object; an empty list if there are none.
+
+    space  the global variables of the function, through which Python may find the text
+    """
     file = code.co_filename
     typed = getattr(linecache, "_getlines_from_code", None)  # the prompt of Python 3.13, and `python -c`
     lines = typed(code) if typed is not None else []
@@ -180,10 +190,10 @@ def _parsed(file: str, lines: list[str]) -> _Parsed:
 
 
 def _is_of(code: CodeType, parsed: _Parsed) -> bool:
-    """Return True if a code object was compiled from the text, as a whole or as a single statement; also if a tool has rewritten its
-    asserts.
+    """Return True if a code object was compiled from the text of a file, as a whole or as a single statement; also if a tool has rewritten
+    its asserts.
 
-    The statement is tried first, since it is faster to compile. Both are needed: the code of a call depends on whether its name was
+    The statement is tried first, since it is faster to compile.  Both are needed: the code of a call depends on whether its name was
     imported in the same text, and the parts of a document are run one by one.
     """
     statement = parsed.statement_at(code.co_firstlineno)
@@ -212,15 +222,16 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_around(body: ast.expr, code: CodeType) -> bool:
-    """Return True if all instructions of a lambda's code are inside of this expression."""
+    """Return True if all instructions of a lambda's code are inside of the expression `body`, so that it is the body of this lambda."""
     start, end = (body.lineno, body.col_offset), _end(body)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
     return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)
 
 
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
-    """Return True if a code object is that of a given lambda, by compiling the lambda.  Python 3.12 gives the code of a constant body no
-    position.
+    """Return True if a code object is that of the lambda `node`.  To find out, the lambda is compiled.
+
+    This is needed for a lambda whose body is a constant, since Python 3.12 gives its code no position.
     """
     compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
     return any(_are_one(inner, code) for inner in compiled.co_consts if isinstance(inner, CodeType))
