@@ -2,14 +2,14 @@
 
 Each package imports from those before it, never from those behind it:
 
-    errors      the mistakes that the frontend finds
-    world       what the frontend asks of the runtime
+    errors      the mistakes that the frontend finds in the user's functions
+    world       the interface through which the frontend uses the runtime
     tree        syntax trees of the user's functions
-    values      text, ranges and functions that parsed code handles
-    changes     changes of Python objects: undone, merged, refused
+    values      values that plain Python does not have, such as text that contains numbers which the graph computes
+    changes     changes of Python objects: undone at the end of a branch, merged, refused for objects from outside
     control     branches and loops of the graph
     operations  operators, names, attributes, iterators, truth
     calls       calls of any callable
     code        expressions and statements
-    lowerer     all parts of one lowering, put together
+    lowerer     creates all parts that make one graph, and connects them
 """

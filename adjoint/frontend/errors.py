@@ -1,4 +1,4 @@
-"""The mistakes that the frontend finds: E200 to E239.
+"""The mistakes that the frontend finds in the user's functions: E200 to E239.
 
 MindSpore raises built-in exceptions for them.  Where its manual or its compiler names one, the CompileError here is also an exception of
 that type, such as TypeError, so that an `except` written for MindSpore still catches it.
@@ -19,7 +19,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class GraphMistake(Mistake):
-    """A kind of mistake in a function under `jit`.
+    """Describes one kind of mistake in a function under `jit` or in GRAPH_MODE, with its code, title and explanation.  Code that finds such
+    a mistake calls `at`, and raises the result.
 
     kinds  the built-in exceptions of which its CompileError is also an instance
     """
@@ -28,21 +29,25 @@ class GraphMistake(Mistake):
 
     def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
            kind: type[Exception] | None = None) -> CompileError:
-        """Return the exception for this mistake at a place in the program.
+        """Return the CompileError for this mistake at a place in the user's program.  The caller raises it.
 
-        label   the message at that place
+        loc     the place: file, line and columns
+        label   the message shown at that place
+        source  the text that the place refers to, if it is not a file
+        notes   further messages, each with a place of its own
+        help    the advice: what to write instead
         kind    the built-in exception type, if it depends on the case; otherwise `kinds` are used
         """
         return compile_error(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
 def with_article(noun: str) -> str:
-    """Return a noun with "a" or "an" before it."""
+    """Return a noun with "a" or "an" before it, for a message."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:
-    """Return a mistake with the place `loc`, or the same mistake if it already has a place."""
+    """Return a CompileError that has the place `loc` in the user's program.  If it already has a place, it is returned unchanged."""
     found = mistake.diagnostic
     if found.loc != UNKNOWN:
         return mistake
@@ -50,7 +55,13 @@ def moved(mistake: CompileError, loc: Loc) -> CompileError:
 
 
 def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> CompileError:
-    """Return a mistake that was found inside of an installed package, placed at the user's call of the package's function."""
+    """Return the CompileError to raise for a mistake that was found inside of an installed package.  It shows the user's call of the
+    package's function, and the place inside as a note.
+
+    loc       the place of the user's call
+    function  the name of the called function
+    package   the name of the package
+    """
     found = mistake.diagnostic
     return type(mistake)(Diagnostic(
         found.code, found.title, f"`{function}` of {package} cannot become part of a graph", loc,
@@ -59,9 +70,11 @@ def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> Com
 
 
 def written_under_two_names(loc: Loc, *, from_outside: bool) -> CompileError:
-    """Return the error for an argument that is written in place and can be reached in a second way.
+    """Return the error for an argument that is written in place and can also be reached in a second way, so that a graph cannot keep the
+    two apart.
 
-    from_outside  True if it is also a tensor from outside; False if the same tensor was passed twice
+    loc           the place of the write in the user's program
+    from_outside  True if the second way is a tensor from outside; False if the same tensor was passed twice
     """
     what = "a tensor is written in place that is an argument, and is read or written as one from outside, too" if from_outside \
         else "an argument is written in place, and the same tensor is given twice"

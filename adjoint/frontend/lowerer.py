@@ -1,14 +1,14 @@
-"""The frontend of one lowering: creates its parts and connects them.
+"""The frontend of one lowering (the making of one graph from a call of a user's function): creates its parts and connects them.
 
 Each part receives the parts that it uses, so the order below is the order of these dependencies.  Calls in the other direction go through
-`Runner`.
+`Runner`.  Parsed code is the code that becomes the graph, since the frontend runs its syntax tree.
 
-    part            does                                                      owns
-    CallStack       open calls, places in the user's program                  frames, depth
+    part            what it does                                              what state it keeps
+    CallStack       open calls, places in the user's program                  the variables of calls, the depth
     Objects         objects that are created, changed, passed on or found     journal, workspace, outside, aliases
     Operators       operators and special methods
     Iterators       iterators, items of loops                                 the iterators that parsed code has created
-    Looping         branches and loops of the graph (`Branching`)             the loop that is being lowered
+    Looping         branches and loops of the graph (`Branching`)             the loop that is turned into a node
     Decisions       truth, choices between values
     Conditions      `and`, `or`, `not`, comparisons
     Names           names
@@ -62,12 +62,18 @@ __all__ = ["Lowerer"]
 
 
 class Lowerer:
-    """Run functions on their syntax trees: the interface that the runtime calls, one object for each lowering.
+    """Runs the user's functions on their syntax trees, so that what they do with tensors becomes nodes of a graph.  The runtime creates one
+    object for each graph that it makes, and calls the functions below.
 
-    call          call any callable, with a tuple of positional and a dict of keyword arguments
-    run_function  call a Python function by running its tree
-    with_around   return a function in which the names of enclosing functions have given values
-    journal, workspace, outside, aliases, branching, iterators  the state of the parts that own them
+    call          calls any callable with a tuple of positional and a dict of keyword arguments, and returns its result
+    run_function  the same for a Python function
+    with_around   returns a function in which the variables of enclosing functions have given values
+    journal       records the changes of objects, so that they can be undone
+    workspace     keeps what the user's code writes to attributes and names from outside, while the graph is made
+    outside       knows the objects that existed before the function was called
+    aliases       knows which objects may be the same one
+    branching     makes nodes of branches and loops
+    iterators     the iterators that the user's code has created, by `id`
     """
 
     def __init__(self, world: World):
@@ -103,35 +109,42 @@ class Lowerer:
 
     @property
     def depth(self) -> int:
-        """The number of calls of parsed functions that are open."""
+        """Return the number of calls of user functions that are open while they become part of the graph."""
         return self._stack.depth
 
     @property
     def returned_at(self) -> Loc:
-        """The place in the program where the outermost call returned last."""
+        """Return the line of the `return` by which the outermost call ended last, for error messages about its result."""
         return self._stack.returned_at
 
     @property
     def initialising(self) -> int:
-        """The number of user-defined `__init__`s of cells that are running now."""
+        """Return the number of user-defined `__init__`s of cells that are running now."""
         return self._instances.initialising
 
     def as_python(self, function: Any) -> Any:
-        """Return a function that Python can call at run time, such as a hook.  CompileError if it needs a tensor of the graph."""
+        """Return a function, such as a hook, in a form that Python can call when the graph runs.  A function that Python has defined is
+        returned itself.
+
+        CompileError if the function uses a value that the graph computes, or assigns a variable of an enclosing function.
+        """
         return as_python(function, self._objects.is_late, self.workspace.variable)
 
     def names_around(self, function: Closure, what: str) -> dict[str, Any]:
-        """Return the variables of enclosing functions that a function reads, with their values.  CompileError if it declares a `nonlocal`
-        name.
+        """Return the variables of enclosing functions that a function reads, by name, with their present values.
 
-        what  the description of the function in an error message
+        function  a function defined in the code that becomes the graph
+        what      describes it in an error message
+
+        CompileError if the function declares a `nonlocal` name.
         """
         return names_around(function, what, self.workspace.variable)
 
     def end(self) -> bool:
-        """Free all objects after the lowering has ended, and return False.
+        """Free all objects when the graph has been made, and return False.  This object must not be used afterwards.
 
-        Return True, and keep the parts, if functions that parsed code defined are still used elsewhere.
+        If functions defined in the user's code are still used elsewhere, return True and keep the parts, which calls of these functions
+        need.
         """
         in_use = self._stack.end()
         self.aliases.frame = lambda: None

@@ -2,6 +2,15 @@
 
 The frontend knows Python; the runtime knows tensors, cells and parameters.  A value is *dynamic* if its numbers are known only when the
 graph runs: a tensor, or a run-time number (the index of a loop, `int(x)`).  All other values are Python's, and are computed while parsing.
+
+Words that are used below:
+
+    atom         a value or a literal of the IR
+    region       a nested list of nodes in the IR, such as a branch of an `if`; new nodes go to the innermost one that is open
+    parsed code  the user's code whose syntax tree the frontend runs; Python runs all other code itself, unparsed
+    outside      what existed before the function was called, or does not belong to the graph
+    guard        a condition that is checked at each later call; if it fails, another graph is made
+    workspace    keeps the values that parsed code writes to attributes and names from outside, while the graph is made
 """
 
 from __future__ import annotations
@@ -22,9 +31,10 @@ __all__ = ["Kind", "World"]
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a dynamic value: it must be the same in two branches, and in all rounds of a loop.
+    """Says what type a tensor or a number that the graph computes has.  Values can be merged after two branches, or carried through the
+    rounds of a loop, only if their kinds agree.
 
-    category  "tensor", or the Python type of a run-time number: "int", "float" or "bool"
+    category  "tensor", or the Python type of a number: "int", "float" or "bool"
     type      the type of the value in the IR; i64, f64 or bool for a number
     """
 
@@ -36,16 +46,18 @@ class Kind:
 
 
 class World(Protocol):
-    """The function that is being lowered, as the frontend sees it; the runtime's `Lowering` implements this."""
+    """Represents the graph that is being made, and what the runtime knows of tensors and cells.  All parts of the frontend call it; the
+    runtime's `Lowering` implements it.
+    """
 
     @property
     def builder(self) -> Builder:
-        """The builder of the innermost open region, which receives new nodes."""
+        """Return the builder of the innermost open region (nested list of nodes).  It receives new nodes."""
         ...
 
     @property
     def loc(self) -> Loc:
-        """The place in the user's program that is being lowered."""
+        """The place in the user's program that is being turned into nodes.  New nodes and errors refer to it."""
         ...
 
     @loc.setter
@@ -53,86 +65,117 @@ class World(Protocol):
 
     # values
     def kind(self, x: object) -> Kind | None:
-        """Return the kind of a dynamic value or a Python number; None for any other object."""
+        """Return the kind (tensor, int, float or bool, with its IR type) of a tensor or a number, whether Python's or the graph's.
+
+        Return None for any other object.
+        """
         ...
 
     def is_dynamic(self, x: object) -> bool: ...
 
     def atom(self, x: Any) -> Atom:
-        """Return the atom of a dynamic value or Python number in the open region.  For a tensor from outside, a read is emitted."""
+        """Return the value or literal of the IR for a tensor or a number, for use where new nodes are added now.
+
+        For a tensor from outside, a node that reads it is emitted.
+        """
         ...
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the atom of a dynamic value or Python number in a given kind; a Python number may become a tensor."""
+        """Return the value or literal of the IR for a tensor or a number, converted to a given kind.  A number becomes a tensor if the kind
+        is one.
+        """
         ...
 
     def joins(self, number: Any, type_: TensorType) -> bool:
-        """Return True if arithmetic of a Python number with tensors of this type keeps the dtype of the tensors."""
+        """Return True if a Python number can become a tensor of this dtype: arithmetic of both keeps the dtype, and the dtype can hold the
+        number.
+        """
         ...
 
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return the dynamic value that represents a value of the IR in Python code."""
+        """Return the tensor or number that represents a value of the IR in the user's code."""
         ...
 
     def hint(self, x: Any, name: str) -> None:
-        """Name the value of the IR behind `x` after the first variable that it is assigned to."""
+        """Give the value of the IR behind `x` the name of the first variable that it is assigned to, so that the printed IR is readable."""
         ...
 
     def renamed(self, x: Any) -> Any:
-        """Return a new tensor object with the current value of `x`."""
+        """Return a new tensor object with the current value of the tensor `x`.  Writes in place to one of the two do not change the other.
+        """
         ...
 
     def is_here(self, x: Any) -> bool:
-        """Return True if `x` is a tensor of the graph whose value exists in the open region."""
+        """Return True if `x` is a tensor of the graph whose value can be used where new nodes are added now.
+
+        A tensor made inside a branch cannot be used after the branch.
+        """
         ...
 
     def truth(self, x: Any) -> bool | Atom:
-        """Return the truth of `x`: a bool if it is known while parsing, otherwise an atom of type bool."""
+        """Return the truth of `x`: a Python bool if it is known while parsing, otherwise a bool value of the IR."""
         ...
 
     def number(self, category: str, x: Any) -> Any:
-        """Return `int(x)`, `float(x)` or `bool(x)` of a dynamic value, as a run-time number."""
+        """Convert a tensor or a number of the graph to a run-time number (one that the graph computes), as `int(x)`, `float(x)` or
+        `bool(x)` do.
+
+        category  the Python type of the result: "int", "float" or "bool"
+        """
         ...
 
     def rows(self, x: Any) -> Sequence[Any]:
-        """Return the slices of a tensor along its first axis.  Each has the tensor's values at the time when the slice is taken."""
+        """Return the rows of a tensor (its slices along the first axis) as a sequence.  Each row has the tensor's values at the time when
+        it is taken.
+        """
         ...
 
     def is_tensor(self, x: object) -> bool: ...
 
     def index(self, key: Any) -> Any:
-        """Return an index for a tensor, in which tensors replace run-time numbers."""
+        """Return an index for a tensor, in which tensors replace numbers that the graph computes.
+
+        key  the index as the user has written it; a tuple for several axes
+        """
         ...
 
     def position(self, container: Any, index: Any) -> Any:
-        """Return a dynamic index of a list, tuple or cell as a run-time number in range(len(container)).
+        """Return an index of a list, tuple or cell that the graph computes, as a run-time number between 0 and the container's length.
 
-        An index out of range or of a wrong type raises the error of eager mode: at once if that is known, otherwise when the graph runs.
+        index  the index as the user has written it; negative ones count from the end
+
+        An index that is out of range or has a wrong type raises the error of eager mode: at once if that is known, otherwise when the graph
+        runs.
         """
         ...
 
     def python_types(self, x: object) -> Sequence[type]:
-        """Return the types that `type(x)` may give in eager mode: more than one for a tensor if a branch or a loop decides."""
+        """Return the types that `type(x)` may give in eager mode.  There are several only for a tensor of which a branch or a loop decides
+        whether it is a Parameter.
+        """
         ...
 
     def place(self, x: object) -> Any:
-        """Return the place (see `journal.MutablePlace`) that changes of `x` write, for a tensor of the graph or an object of the library.
+        """Return an object that reads and restores what changes of `x` write: the value of a tensor of the graph, or the state of a cell.
 
-        Return None for other values.
+        The journal uses it to undo changes (see `journal.MutablePlace`).  Return None for any other `x`.
         """
         ...
 
     def is_outside(self, place: Any) -> bool:
-        """Return True if a place that `place` returned belongs to the program around, False if it belongs to the graph."""
+        """Return True if something that changes belongs to the program around, False if it belongs to the graph.
+
+        place  what `World.place` has returned for the changed object
+        """
         ...
 
     # regions
     def is_outermost(self) -> bool:
-        """Return True if the open region is that of the outermost function, or of the cell that is the graph."""
+        """Return True if new nodes go to the body of the graph itself, not to a branch, a loop or a cell inside of it."""
         ...
 
     def open(self) -> Builder:
-        """Open a new region: nodes are emitted to it until `close`.  Return its builder."""
+        """Open a new region (nested list of nodes), and return its builder.  Nodes are emitted to the region until `close`."""
         ...
 
     def reopen(self, builder: Builder) -> None: ...
@@ -147,114 +190,162 @@ class World(Protocol):
     def is_cell_class(self, cls: type) -> bool: ...
 
     def part_of_cells(self, cells: Any, part: slice) -> Any:
-        """Return `cells[part]`, a new cell."""
+        """Return a slice of a cell that is a sequence, such as `SequentialCell`: a new cell that holds some of the same cells.
+
+        cells  the cell
+        part   the slice
+        """
         ...
 
     def is_cells(self, x: object) -> bool:
-        """Return True for a cell that holds other cells by position and is indexed by the library."""
+        """Return True for a cell that holds other cells by position, such as `SequentialCell`, and whose items the library looks up."""
         ...
 
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def is_library(self, function: object) -> bool:
-        """Return True for a part of this package: its Python code runs unparsed, on dynamic values."""
+        """Return True for a function, class, module or object of this library.  Its Python code runs unparsed, on tensors and numbers of
+        the graph.
+        """
         ...
 
     def parsed_function(self, function: object) -> Any:
-        """Return the function that `jit` has wrapped; any other object is returned itself."""
+        """Return the user's function that `jit` has wrapped.  Any other object is returned itself."""
         ...
 
     def check_call(self, function: object) -> None:
-        """Raise CompileError for a function of the library whose effect a graph cannot repeat, such as setting a seed."""
+        """Raise CompileError for a function of the library whose effect runs of a graph cannot repeat, such as setting a seed."""
         ...
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library, such as `Tensor([x, y])` with dynamic values."""
+        """Call a class of the library, and return the new object.  The arguments may be known only when the graph runs, as in `Tensor([x,
+        y])`.
+        """
         ...
 
     def of_each_run(self, found: Any) -> Any:
-        """Return the result of unparsed code, in which values of the graph replace tensors that the code has created from numbers."""
+        """Prepare the result of unparsed code for use in the graph.
+
+        Tensors that the code has created from numbers are replaced by values of the graph, since each run must have its own.  Everything
+        else in the result is returned as it is.
+        """
         ...
 
     def is_region(self, x: object) -> bool:
-        """Return True for a context manager that affects the nodes of its statements, such as `_no_grad`.  It is entered while they are
-        lowered.
+        """Return True for a context manager that affects the nodes emitted in its body, such as `_no_grad()`.  The frontend enters it while
+        it runs the body.
         """
         ...
 
     def new_cell(self, cls: type) -> Any:
-        """Return a new cell, on which `__init__` was not called.  The graph keeps it, so it must be the same in all calls."""
+        """Return a new cell of a class, without calling `__init__`.  The graph keeps this one cell for all its runs."""
         ...
 
     def initialise(self, cell: Any, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call an `__init__` of the library on a new cell."""
+        """Call a library class's `__init__` on a new cell that the user's code creates.
+
+        cell          the new cell
+        init          the `__init__`
+        args, kwargs  the arguments of the call
+        """
         ...
 
     def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if a new cell would hold a cell or a Parameter from outside, since it would change their names."""
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside, since it would change the names of Parameters.
+
+        args, kwargs  the arguments with which the new cell is created or changed
+        """
         ...
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
-        """Emit the write for `holder.name = value` and return True, if the attribute is a Parameter; otherwise return False."""
+        """If the attribute `holder.name` is a Parameter, let the graph write its value for `holder.name = value`, and return True.
+
+        Return False without doing anything otherwise: the caller then assigns the attribute.
+        """
         ...
 
     # effects
     @property
     def raises_late(self) -> bool:
-        """True if an exception that Python raises while parsing must be raised by the graph when it runs.
+        """Return True if an exception that Python raises while parsing must be raised by the graph when it runs.
 
-        That is so if the place may not be reached, or if effects come before it (prints, writes, hooks, random draws).
+        That is so if a run may not reach this line, or if effects come before it (prints, writes, hooks, random draws).
         """
         ...
 
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
-        """Emit a node that calls `function(*values)` when the graph runs, in order with the other effects, with real tensors and numbers.
+        """Let the graph call `function(*values)` when it runs, in order with its other effects.  The function receives real tensors and
+        numbers.
 
+        name   the name of the effect in the printed IR
         shows  True if the function only shows the values: then it runs no user code if they are tensors, numbers and text
         """
         ...
 
     # Python state outside
     def can_keep(self, place: Any, value: Any) -> bool:
-        """Return True if the write of an outside attribute or name can stay in the workspace of the lowering.
+        """Return True if what the code that becomes the graph writes to an attribute or a name can be kept apart until the graph is made,
+        so that no other code sees it.
 
-        That requires that the write runs no code but Python's own, and changes only the value of the place.
+        That requires that the write runs no user code, and changes nothing else.
+
+        place  the attribute or name
+        value  the value that is written
         """
         ...
 
     def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
-        """Let library code, which is not parsed, read these attribute values of `holder` instead of its own.
+        """Let library code find the attribute values that the code that becomes the graph has written to `holder`, which the object itself
+        does not have yet.
 
-        values  the written attributes by name; parsed code adds to this dict later
+        values  the written attributes by name; further ones are added to this dict later
         """
         ...
 
     def expose(self) -> None:
-        """Call this before a value of the lowering is put into an object of the program around, where other threads can see it."""
+        """Announce that a value which the code that becomes the graph has written is about to be put into an object, where other threads
+        can see it.
+        """
         ...
 
     def saw(self, place: Any, value: Any, is_own: bool) -> None:
-        """Record the value that the first read of an attribute or a name found.  The guards compare with it.
+        """Record the value that the first read of an attribute or a name from outside has found.  A later call makes a new graph if it has
+        changed.
 
+        place   the attribute or name
         is_own  False if the object inherits the attribute from its class
         """
         ...
 
     def can_write(self, value: Any) -> bool:
-        """Return True if a run of the graph can store a value in an outside attribute or name."""
+        """Return True if runs of the graph can write a value to an attribute or a name from outside: tensors, numbers and constants, or
+        tuples of them.
+        """
         ...
 
     def write_later(self, place: Any, value: Any) -> bool:
-        """Emit the write of an outside attribute or name, before parsed code makes it.  Return False if the graph cannot store the value.
+        """Let each run of the graph write an attribute or a name from outside, as the user's code is about to do.
+
+        place  the attribute or name
+        value  the value to write
+
+        Return False if the graph cannot do it.
         """
         ...
 
     def is_written_later(self, place: Any) -> bool:
-        """Return True if the graph makes all changes of a place when it runs."""
+        """Return True if runs of the graph make all changes of an attribute or a name from outside, so that the change need not be refused.
+
+        place  the attribute or name
+        """
         ...
 
     def refuse_write(self, place: Any) -> None:
-        """Record that a place is changed in a way that a run of the graph cannot repeat."""
+        """Record that the user's code changes something from outside in a way that runs of the graph cannot repeat, such as deleting an
+        attribute.
+
+        place  the attribute, name or container
+        """
         ...
 
     # guards
@@ -265,29 +356,40 @@ class World(Protocol):
     def read_attribute(self, holder: object, name: str) -> None: ...
 
     def read_object(self, x: object) -> None:
-        """Record that Python code is about to use `x`: a user's object, a tensor from outside, or a cell that is a sequence."""
+        """Record that Python code is about to use `x`, so the graph depends on its state.
+
+        This concerns objects of the user's classes, tensors from outside, and cells that are sequences; nothing is recorded for other
+        objects.
+        """
         ...
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record the result of a Python function for objects from outside.  A different result leads to a different graph."""
+        """Record what a Python function returns for objects from outside.  A later call of the user's function makes a new graph if that
+        has changed.
+        """
         ...
 
     def read_identity(self, x: object) -> None:
-        """Record that the graph returns the object `x` itself: another object with the same contents would be wrong."""
+        """Record that the graph returns the object `x` itself.  Another object with the same contents then needs another graph."""
         ...
 
     def read_contents(self, container: object) -> None:
-        """Record that the body reads the contents of an outside container, which hooks may have changed since it was found."""
+        """Record that the user's code reads the contents of a container from outside.  Hooks that run before may have changed the
+        container.
+        """
         ...
 
     def read_count(self) -> int:
-        """Return the number of reads recorded so far."""
+        """Return the number of reads that have been recorded so far.  `unread` accepts such numbers."""
         ...
 
     def unread(self, since: int, until: int) -> None:
-        """Drop the recorded reads from number `since` to `until`, because nothing depends on them."""
+        """Drop recorded reads that the graph does not depend on after all.
+
+        since, until  what `read_count` has returned before and after these reads
+        """
         ...
 
     def call_depth(self) -> int:
-        """Return the limit for the depth of nested calls."""
+        """Return the maximum depth of nested calls, as set by `set_context(max_call_depth=...)`."""
         ...
