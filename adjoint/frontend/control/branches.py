@@ -50,7 +50,7 @@ class Outcome:
 
     code      NEXT (the end was reached), BREAK, CONTINUE or RETURN; or a number that the graph computes and that is one of these, if a
               tensor decides
-    value     the returned value; UNBOUND without a `return`
+    value     the returned value; UNBOUND (a marker) without a `return`
     possible  if the graph computes `code`, the codes that it may be
     """
 
@@ -166,10 +166,11 @@ class Merge:
         """Return a function that builds the value that is `a` after one branch and `b` after the other.  Difference if they cannot be
         merged.
 
+        a, b  the values; DEAD (a marker) for a branch that does not get here
+        name  the variable that has these values, for error messages
+
         The returned function receives the results of the IR node, one for each entry of `pairs`.  The same two objects are always merged to
         the same object, so that two variables that refer to one object still do so.
-
-        name  the variable that has these values, for error messages
         """
         key = (id(a), id(b))
         known = self._known.get(key)
@@ -196,8 +197,10 @@ class Merge:
         return once
 
     def result(self, a: Any, b: Any) -> _Made:
-        """Do the same as `value` for the value that the graph returns to Python.  Here one branch may return None and the other not: the
+        """Do the same as `value` for what two branches return to Python.  Here one branch may return None and the other something else: the
         merged value is then a `PerhapsNone`.
+
+        a, b  the results of the branches; DEAD (a marker) for a branch that does not return
         """
         if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
             return self.value(a, b, "returned")
@@ -252,9 +255,11 @@ class Merge:
         raise Difference(name, a, b)
 
     def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
-        """Return the kind (tensor, int, float or bool, with its IR type) that both values can have, or None if there is none.
+        """Return the kind (tensor, int, float or bool, with its IR type) that the values of two branches can both have, or None if there is
+        none.
 
-        known  the value of the pair that is not DEAD
+        a, b   the values; DEAD (a marker) for a branch that does not get here
+        known  one of them that is not DEAD
         """
         if a is DEAD or b is DEAD:
             return self.world.kind(known) if self.world.is_dynamic(known) else None
@@ -268,7 +273,7 @@ class Merge:
         return None
 
     def _same(self, a: Any, b: Any) -> bool:
-        """Return True if it is known while parsing that two values are equal."""
+        """Return True if it is known while the graph is made that the values `a` and `b` are equal."""
         if self.world.is_dynamic(a) or self.world.is_dynamic(b):
             return self.world.is_dynamic(a) and self.world.is_dynamic(b) and _one_atom(a, b)
         if type(a) is not type(b):
@@ -281,9 +286,10 @@ class Merge:
 
 
 def _taken_apart(x: Any) -> tuple[Any, Any]:
-    """Split a returned value that may be None.  Return whether it is something else than None, and its value in that case.
+    """Split the value `x`, which a branch returns to Python and which may be None.
 
-    DEAD stands for an unknown part: both for the value of a branch that does not get here, the second for None.
+    Return whether it is something else than None, and its value in that case.  Each is DEAD (a marker) if there is nothing to tell: both
+    for a branch that does not return, the second for None.
     """
     if isinstance(x, PerhapsNone):
         return x.there, x.value
@@ -320,6 +326,9 @@ class Branching:
     def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
         """Run more code at the end of a branch, and return the longer branch.
 
+        branch  what `branch` or `resume` has returned
+        run     the code; what it returns is the result of the longer branch
+
         New nodes go behind those of the branch, whose changes of variables and objects are made again first.
         """
         self.world.reopen(branch.builder)
@@ -339,8 +348,8 @@ class Branching:
 
     # -- merging ----------------------------------------------------------------------------------------------------
     def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
-        """Return the names of the variables whose values after the two branches cannot be merged.  An empty string stands for anything else
-        that cannot be merged, such as an attribute.
+        """Return the names of the variables whose values after the branches `a` and `b` cannot be merged.  An empty string stands for
+        anything else that cannot be merged, such as an attribute.
 
         leaving  returns True for a branch that leaves the function, so that its local variables do not matter
         """
@@ -382,7 +391,8 @@ class Branching:
         """Return a function that builds, from the results of the IR node, how control goes on after two branches: an `Outcome`, or None at
         their end.
 
-        a, b      how the branches ended: an `Outcome`, None at the end, DEAD for a branch that ends in a `raise`
+        merge     collects the values that become results of the node
+        a, b      how the branches ended: an `Outcome`, None at the end, DEAD (a marker) for a branch that ends in a `raise`
         goes_out  True if a returned value goes to Python, so that it may be None
         """
         returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
@@ -435,8 +445,9 @@ class Branching:
 
         A variable whose values cannot be merged becomes `Unusable`: reading it is an error until it is assigned again.
 
-        a, b    the variables after each branch, by name; DEAD for a branch that does not get here
-        report  called with the name of each such variable; None if nobody asks
+        merge   collects the values that become results of the node
+        a, b    the variables after each branch, by name; DEAD (a marker) for a branch that does not get here
+        report  called with the name of each variable that becomes unusable; None if nobody asks
         """
         entries: dict[str, _Made] = {}
         for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
@@ -453,10 +464,10 @@ class Branching:
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
-        """Return a function that makes the CompileError for two values that cannot be merged, from the name of a variable and a place in
-        the program.
+        """Return a function that makes the CompileError for two values that cannot be merged.  It is called with the name of a variable and
+        a place in the program.
 
-        It must not refer to `differ`, whose traceback keeps frames and closure variables alive.
+        differ  holds the two values; the returned function must not refer to it, since its traceback keeps variables alive
         """
         first, second = (self.described(x) for x in (differ.first, differ.second))
         decided = self.world.loc
@@ -476,7 +487,10 @@ class Branching:
         return make
 
     def remedy(self, differ: Difference) -> str:
-        """Return the advice that an error message gives for two values that cannot be merged."""
+        """Return the advice that an error message gives for two values that cannot be merged.
+
+        differ  holds the two values
+        """
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
             return "convert both to one dtype and shape"
@@ -489,13 +503,15 @@ class Branching:
     def kind_of(self, differ: Difference) -> type[Exception]:
         """Return the exception type that MindSpore raises for two values that cannot be merged: ValueError if only the shapes differ,
         otherwise TypeError.
+
+        differ  holds the two values
         """
         first, second = self.world.kind(differ.first), self.world.kind(differ.second)
         shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
         return ValueError if shapes else TypeError
 
     def described(self, x: Any) -> str:
-        """Return the text that describes a value in an error message: the type of a tensor, otherwise the shortened `repr`."""
+        """Return the text that describes the value `x` in an error message: the type of a tensor, otherwise the shortened `repr`."""
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
         if isinstance(x, RunTimeText):

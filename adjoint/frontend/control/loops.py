@@ -4,7 +4,7 @@ round passes them on to the next.
     Python                   IR
     while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
 
-The carried values are found by lowering the body (turning it into nodes) several times.  Each value that the body changes becomes a
+The carried values are found by running the body several times, which makes its nodes anew.  Each value that the body changes becomes a
 parameter of the body, until a round changes only carried values.  For a `break` or `return` in the body, a number that tells how the loop
 was left is carried too, and the test reads it.
 """
@@ -42,7 +42,7 @@ class _Carried:
 
     name    the name of the variable, for the printed IR
     kind    whether it is a tensor or a number, with its IR type
-    first   the value before the loop; DEAD if only the body assigns it
+    first   the value before the loop; DEAD (a marker for no value) if only the body assigns it
     inside  the tensor or number that Python code in the body sees
     param   the parameter of the body in the IR, behind `inside`
     """
@@ -62,7 +62,7 @@ class _LoopState:
     carried  those values
     code     how the loop was left, as a number that the graph computes (see `Outcome`); NEXT if the body cannot leave the loop
     codes    the possible values of `code`
-    value    the value that a `return` in the body returns; DEAD without one
+    value    the value that a `return` in the body returns; DEAD (a marker) without one
     """
 
     places: dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]] = field(default_factory=dict)
@@ -105,8 +105,10 @@ class _Round:
 
 
 class Looping(Branching):
-    """Lowers loops whose number of rounds is known only when the graph runs.  `LoopStatements` calls it for such a `for` or `while`;
-    branches of an `if` work as in the base class.
+    """Makes nodes of loops whose number of rounds is known only when the graph runs.  `LoopStatements` calls it for such a `for` or
+    `while`.
+
+    It also makes nodes of branches of an `if`, as the base class does.
     """
 
     header: Loc = UNKNOWN
@@ -114,7 +116,7 @@ class Looping(Branching):
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
-        """Return the line where the loop's body changes a variable, for error messages; UNKNOWN here.
+        """Return the line where the loop's body changes the variable `name`, for error messages; UNKNOWN here.
 
         `LoopStatements` replaces this function, for the time of each loop, by one that searches the syntax tree.
         """
@@ -122,13 +124,13 @@ class Looping(Branching):
         return UNKNOWN
 
     def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
-        """Lower a `while` loop to a node of the graph.
+        """Make a node of a `while` loop.
 
-        test  returns the value of the loop's condition
-        body  lowers the body once, and returns how it ended
+        test  evaluates the loop's condition and returns its value
+        body  runs the body once, which makes its nodes, and returns how it ended
         once  True if the loop is known to run at least one round
 
-        Return None if the body cannot leave the loop, by `break`, `return` or `raise`.  Otherwise return an outcome with a code that the
+        Return None if the body cannot leave the loop, by `break`, `return` or `raise`.  Otherwise return an Outcome with a code that the
         graph computes: it is NEXT if the loop ended because its condition was false.
         """
         state, loc = _LoopState(once=once), self.world.loc
@@ -145,11 +147,11 @@ class Looping(Branching):
         return self._after(state, results)
 
     def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """Lower a `for` loop over a range to a node of the graph.  Return how it ended, as `while_loop` does.
+        """Make a node of a `for` loop over a range.  Return how it ended, as `while_loop` does.
 
         bounds  start, stop and step of the range; ints, or numbers that the graph computes
         index   called at the beginning of a round with its item of the range
-        body    lowers the body once, and returns how it ended
+        body    runs the body once, which makes its nodes, and returns how it ended
         """
         start, stop, step = bounds
         number = self.world.kind(0)
@@ -203,6 +205,8 @@ class Looping(Branching):
     def _settle(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
         """Run the body again and again, which makes its nodes anew, until it changes only values that each round passes on to the next.
 
+        state  collects these values
+
         Return the last round, whose nodes are used.
         """
         for _ in range(_MOST_ROUNDS):
@@ -213,8 +217,12 @@ class Looping(Branching):
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Run the body once, which makes its nodes, beginning with the state in which each round begins.  Return the round; its changes are
-        undone.
+        """Run the body once, which makes its nodes, beginning with the state in which each round begins.
+
+        state  the values with which a round begins
+        body   runs the body, and returns how it ended
+
+        Return the round; its changes are undone.
         """
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
@@ -232,6 +240,9 @@ class Looping(Branching):
         """Return True if a round changed only carried values (those that each round passes on to the next), so that its nodes can be used.
 
         Otherwise make the other changed values carried, too, and return False: the body must run again, to make its nodes anew.
+
+        state  collects the carried values
+        found  the round
         """
         known = len(state.carried)
         state.claims.clear()
@@ -253,6 +264,8 @@ class Looping(Branching):
         """Return what a variable, attribute or container holds at the beginning of a round, with parameters of the body in place of the
         values that a round changes.
 
+        state   collects the parameters
+        place   the variable, attribute or container
         inside  what it held at the beginning of the last round
         after   what it held at its end
         """
@@ -333,7 +346,11 @@ class Looping(Branching):
             kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _LoopState, outcome: Outcome | None) -> None:
-        """If the body can leave the loop by `break` or `return`, make the outcome's code and the returned value carried values."""
+        """If the body can leave the loop, let each round pass on to the next how the loop was left, and the value of a `return`.
+
+        state    collects the values that are passed on
+        outcome  how the body ended
+        """
         if not _leaves(outcome):
             return
         assert outcome is not None
@@ -346,11 +363,12 @@ class Looping(Branching):
             state.value = self._returned(state, outcome.value)
 
     def _returned(self, state: _LoopState, value: Any, name: str = "returned") -> Any:
-        """Return a copy of a value in which new carried parameters replace the tensors and numbers of the graph.
+        """Return a copy of a value in which new parameters of the body replace the tensors and numbers of the graph.
 
-        Used for values that exist only after a round, such as a returned one: the parameters have no value before the loop.
+        This is for values that exist only after a round, such as a returned one: the parameters have no value before the loop.
 
-        name  the name of the parameters in the IR
+        state  collects the parameters
+        name   the name of the parameters in the IR
         """
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
@@ -374,6 +392,9 @@ class Looping(Branching):
     def _test(self, state: _LoopState, test: Callable[[], Any]) -> Region:
         """Make nodes of the loop's condition, and return them as a region (nested list of nodes).  The condition is false once a `break` or
         `return` has left the loop.
+
+        state  the values that each round passes on to the next
+        test   evaluates the condition and returns its value
 
         CompileError if the condition assigns a variable.
         """
@@ -406,12 +427,18 @@ class Looping(Branching):
         return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
 
     def _tested(self, tested: Any) -> Any:
-        """Return the truth of a condition, as a bool or as a bool that the graph computes."""
+        """Return the truth of the value `tested`: a Python bool if it is known while the graph is made, otherwise an object for a bool that
+        the graph computes.
+        """
         truth = self.world.truth(tested)
         return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
 
     def _yields(self, state: _LoopState, found: _Round) -> list[Atom]:
-        """Return the values of the IR that a round passes on to the next, one for each carried value."""
+        """Return the values of the IR that a round passes on to the next, in the order of the parameters of the body.
+
+        state  holds the parameters
+        found  the round whose nodes are used
+        """
         last: dict[Value, Any] = {}
         ends = found.ends
         for key, (_, _, after) in found.changes.items():
@@ -432,9 +459,10 @@ class Looping(Branching):
             self.world.close()
 
     def _without_continue(self, found: _Round, code: Any) -> Any:
-        """Return the code that a round passes on to the next.  CONTINUE becomes NEXT, since `continue` ends only the round.
+        """Return how a round ended, for the next one: `continue` counts as reaching the end of the body, since it ends only the round.
 
-        code  how the round ended; an int, or a number that the graph computes
+        found  the round whose nodes are used
+        code   how it ended: NEXT, BREAK, CONTINUE or RETURN, or a number of the graph that is one of these
         """
         if isinstance(code, int):
             return NEXT if code == CONTINUE else code
@@ -468,6 +496,9 @@ class Looping(Branching):
     def _after(self, state: _LoopState, results: Sequence[Value]) -> Outcome | None:
         """Give the variables and objects that the loop changes their values after the loop, which are results of the IR node.
 
+        state    tells what the loop changes
+        results  the results of the node
+
         Return None if the body cannot leave the loop, otherwise how it was left.
         """
         final = _Final(self.aliases)
@@ -488,6 +519,8 @@ class Looping(Branching):
         """Return the value of a variable after the loop.  It is `Unusable` if only the body assigns it, since the body may run zero times.
 
         before  the variables before the loop, by name
+        name    the variable
+        value   its value at the end of the loop; UNBOUND (a marker) if it may have none
         """
         if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
             return value

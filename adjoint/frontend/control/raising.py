@@ -16,7 +16,8 @@ __all__ = ["raise_again", "raise_late"]
 def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc: Loc) -> NoReturn:
     """Emit a node that raises `kind(*args)` when the graph runs, in order with its other effects such as prints.
 
-    loc  the line of the `raise` in the user's program
+    world  the graph that is being made
+    loc    the line of the `raise` in the user's program
 
     This function always raises Unreachable: the code behind a `raise` must not add nodes to the graph.
     """
@@ -30,8 +31,10 @@ def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc
 
 
 def raise_again(world: World, mistake: Exception) -> NoReturn:
-    """Emit a node that raises a copy of the given exception at each run of the graph.  User code has raised the exception while the graph
-    was made.
+    """Emit a node that raises a copy of an exception at each run of the graph.
+
+    world    the graph that is being made
+    mistake  the exception, which user code has raised while the graph was made
 
     This function always raises Unreachable: the code behind must not add nodes to the graph.
     """
