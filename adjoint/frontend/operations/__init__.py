@@ -1,6 +1,6 @@
 """Operations on values: operators, names, attributes, items, iteration, truth.
 
-Parsed code (user code whose syntax tree the frontend runs) uses them on ordinary Python values, and on tensors of the graph that is made.
+The code that becomes the graph uses them on ordinary Python values, and on tensors of the graph.
 
     runner      lets a part of the frontend call parts that are created later
     call_stack  keeps the open calls, and finds places in the user's program

@@ -21,7 +21,7 @@ __all__ = ["MemberAccess"]
 
 
 class MemberAccess:
-    """Reads and writes attributes and items for parsed code (user code whose syntax tree the frontend runs).
+    """Reads and writes attributes and items for the code that becomes the graph.
 
     Expressions and assignments call it.  It also records which attributes the graph depends on, and which of its writes each run of the
     graph must repeat.
@@ -122,7 +122,11 @@ class MemberAccess:
             self.set_attribute(holder, name, value)
 
     def _check_kept(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Raise CompileError if a cell cannot keep a value that the graph computes in an attribute.  Do nothing if it can."""
+        """Raise CompileError if the cell `holder` cannot keep a value that the graph computes in its attribute `name`.  Do nothing if it
+        can.
+
+        node  the target in the syntax tree, for error messages
+        """
         loc, title = self.stack.loc_of(node), type(holder).__name__
         if self.objects.journal.has_made(holder):
             raise errors.STORED_TENSOR.at(

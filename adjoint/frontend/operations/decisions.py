@@ -45,8 +45,8 @@ class Decisions:
             return self.world.truth(self.objects.steady(x) if method is None else self.run.call(method, (x,), {}))
 
     def as_bool(self, x: Any, node: ast.AST) -> Any:
-        """Return the truth of `x` as parsed code sees it: a Python bool if it is known while parsing, otherwise a run-time bool (an object
-        for a bool that the graph computes).
+        """Return the truth of `x` as an object: a Python bool if it is known while the graph is made, otherwise one for a bool that the
+        graph computes.
 
         node  the expression in the syntax tree, for error messages
         """
@@ -70,7 +70,9 @@ class Decisions:
         """Call both functions, each in a branch of a new `if` of the graph, and return the value merged from their results.  CompileError
         if these cannot be merged.
 
-        condition  a bool of the IR; `first` belongs to true
+        condition  a bool of the IR
+        first      the function for a true condition
+        second     the function for a false one
         loc        the place of the `if` in the user's program
         help       the advice of that error; otherwise a general one is given
         """
@@ -85,9 +87,9 @@ class Decisions:
 
     @staticmethod
     def both(first: Any, second: Any) -> Any:
-        """Return `first and second` for two bools, each of which may be a run-time bool (one that the graph computes).
+        """Return `first and second` for two bools, each of which may be one that the graph computes.
 
-        The result is a Python bool if it is known while parsing, otherwise a run-time bool.
+        The result is a Python bool if it is known while the graph is made, otherwise an object for a bool of the graph.
         """
         if first is False or second is False:
             return False

@@ -1,4 +1,4 @@
-"""Iterators in the user's code: the items of loops of known length, and checks that an iterator may be advanced while parsing."""
+"""Iterators in the user's code: the items of loops of known length, and checks that an iterator may be advanced while the graph is made."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ END: Any = object()
 
 
 class Iterators:
-    """Keeps the iterators that parsed code (user code whose syntax tree the frontend runs) has created, and makes new ones for loops,
-    comprehensions and unpacking.  As in Python, each item is computed only when the iterator is advanced.
+    """Keeps the iterators that the code that becomes the graph has created, and makes new ones for loops, comprehensions and unpacking.  As
+    in Python, each item is computed only when the iterator is advanced.
 
     made  for the `id` of each iterator: the iterator, and the objects that it takes its items from
     """

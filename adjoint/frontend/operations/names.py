@@ -18,8 +18,8 @@ __all__ = ["Names"]
 
 
 class Names:
-    """Reads and assigns names for the running function of parsed code (user code whose syntax tree the frontend runs).  Expressions and
-    assignments use it.  It records which names the graph depends on.
+    """Reads and assigns names in the running function of the code that becomes the graph.  Expressions and assignments use it.  It records
+    which names the graph depends on.
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects):
@@ -65,9 +65,10 @@ class Names:
         raise missing
 
     def _no_value(self, name: str, own: bool, node: ast.AST) -> NoReturn:
-        """Handle the read of a variable that has no value: let the graph raise Python's error at this point when it runs.
+        """Handle the read of the variable `name`, which has no value: let the graph raise Python's error at this point when it runs.
 
-        own  True for a local variable of the running function, False for one of an enclosing function
+        own   True for a local variable of the running function, False for one of an enclosing function
+        node  the name in the syntax tree, for the place of the error
 
         This function always raises Unreachable: the code behind must not add nodes to the graph.
         """

@@ -1,6 +1,6 @@
-"""Operators of Python on values of parsed code (user code whose syntax tree the frontend runs).
+"""Operators of Python on values in the code that becomes the graph.
 
-Special methods of the user's classes, such as `__add__`, are parsed like all user functions.
+Special methods of the user's classes, such as `__add__`, are run on their syntax trees like all user functions.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Operators:
         return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
 
     def special_of(self, kind: type, name: str) -> types.FunctionType | None:
-        """Return the method `name` of a class (such as `__add__`) if a user has defined it, so that it must become part of the graph.
+        """Return the method `name` of the class `kind` (such as `__add__`) if a user has defined it, so that it must become part of the
+        graph.
 
         None if there is no such method, or if Python, NumPy or this library defines it.
         """
@@ -149,7 +150,7 @@ class Operators:
         return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
     def opposite(self, x: Any) -> Any:
-        """Return `not x`: a Python bool if it is known while parsing, otherwise a run-time bool (one that the graph computes)."""
+        """Return `not x`: a Python bool if it is known while the graph is made, otherwise an object for a bool that the graph computes."""
         truth = self.world.truth(x)
         return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
 
