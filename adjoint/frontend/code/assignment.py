@@ -21,9 +21,7 @@ __all__ = ["Assignment"]
 
 
 class Assignment:
-    """Runs the assignments and deletions of parsed code (user code whose syntax tree the frontend runs).  Statements, loops and
-    comprehensions use it.
-    """
+    """Runs the assignments and deletions of the code that becomes the graph.  Statements, loops and comprehensions use it."""
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, names: Names,

@@ -68,7 +68,10 @@ class Comprehensions:
             yield found
 
     def _inner(self, generators: Sequence[ast.comprehension]) -> Frame:
-        """Return a new frame, which holds the loop variables of a comprehension."""
+        """Return a new frame, which holds the loop variables of a comprehension.
+
+        generators  its `for` clauses in the syntax tree
+        """
         inner = self.stack.frame.inner(frozenset(assigned_names([g.target for g in generators])))
         self.objects.journal.born(NamesPlace(inner.names))
         return inner
@@ -96,8 +99,9 @@ class Comprehensions:
                 yield from self._rounds(generators, index + 1, over(self.run.value(following), following), node, over)
 
     def _kept(self, test: ast.expr) -> bool:
-        """Return whether an `if` clause of a comprehension holds.  CompileError if a tensor decides that, since a list of the graph has a
-        fixed length.
+        """Return whether the `if` clause `test` of a comprehension holds.
+
+        CompileError if a tensor decides that: the number of items must be known while the graph is made.
         """
         condition = self.conditions.test(test)
         if not isinstance(condition, bool):

@@ -23,8 +23,8 @@ __all__ = ["Conditions"]
 class Conditions:
     """Evaluates conditions for expressions, `if`, `while`, `assert` and `match`.
 
-    A result is a Python bool if it is known while parsing.  Otherwise it is a run-time bool (an object for a bool that the graph computes),
-    or a value of another type that a comparison gives, such as a tensor.
+    A result is a Python bool if it is known while the graph is made.  Otherwise it is an object for a bool that the graph computes, or a
+    value of another type that a comparison gives, such as a tensor.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class Conditions:
         self.iterators, self.decisions, self.run = iterators, decisions, run
 
     def test(self, node: ast.expr) -> Any:
-        """Return the truth of an expression, for code that needs nothing else of it, such as an `if`.
+        """Return the truth of the expression `node`, for code that needs nothing else of it, such as an `if`.
 
-        The result is a Python bool if it is known while parsing, otherwise a bool value of the IR (an atom).
+        The result is a Python bool if it is known while the graph is made, otherwise a bool value of the IR (an atom).
         """
         return self.decisions.truth(self.tested(node), node)
 
@@ -64,7 +64,7 @@ class Conditions:
         return following(node.values)
 
     def negated(self, x: Any, node: ast.AST) -> Any:
-        """Return `not x`: a Python bool if it is known while parsing, otherwise a run-time bool (one that the graph computes).
+        """Return `not x`: a Python bool if it is known while the graph is made, otherwise an object for a bool that the graph computes.
 
         node  the expression in the syntax tree, for error messages
         """

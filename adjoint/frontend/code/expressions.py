@@ -32,9 +32,7 @@ _JOINED = frozenset({list, set, dict, collections.deque, bytearray})
 
 
 class Expressions:
-    """Evaluates the expressions of parsed code (user code whose syntax tree the frontend runs).  All other parts reach it through
-    `Runner.value`.
-    """
+    """Evaluates the expressions of the code that becomes the graph.  All other parts reach it through `Runner.value`."""
 
     def __init__(
         self, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,
@@ -114,8 +112,10 @@ class Expressions:
                 raise self.stack.unsupported(node, f"`{type(node).__name__.lower()}` is not supported in a graph", instead)
 
     def items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
-        """Yield the values of the elements of a tuple or a list, or of the positional arguments of a call.  Elements with a star are
+        """Yield the values of the elements of a tuple or a list, or of the positional arguments of a call.  An element with a star is
         unpacked.
+
+        nodes  the elements in the syntax tree
         """
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -137,6 +137,8 @@ class Expressions:
     def _key(self, key: Any, node: ast.AST) -> Any:
         """Return the key of a dict, or the element of a set, unchanged.  CompileError for a number that the graph computes, since its hash
         is not known.
+
+        node  the key in the syntax tree, for error messages
         """
         self.objects.check_key(key, self.stack.loc_of(node))
         return key

@@ -1,5 +1,5 @@
-"""`for` and `while` loops.  A loop whose rounds are known while parsing is unrolled: each round adds nodes of its own.  A loop for which a
-tensor decides becomes a loop of the graph.
+"""`for` and `while` loops.  If the rounds of a loop are known while the graph is made, it is unrolled: each round adds nodes of its own.  A
+loop for which a tensor decides becomes a loop of the graph.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _MOST_ITEMS = 1_000_000
 
 
 class LoopStatements:
-    """Runs the `for` and `while` loops of parsed code (user code whose syntax tree the frontend runs), and decides for each whether it is
-    unrolled or stays a loop of the graph.
+    """Runs the `for` and `while` loops of the code that becomes the graph.  It decides for each whether it is unrolled (each round adds
+    nodes of its own) or stays a loop of the graph.
     """
 
     def __init__(
@@ -48,8 +48,10 @@ class LoopStatements:
         self.decisions, self.conditions, self.ifs, self.run = decisions, conditions, ifs, run
 
     def run_for(self, node: ast.For) -> Outcome | None:
-        """Run a `for` loop and its `else`.  Return the outcome for the block around: None if the statements behind the loop follow,
-        otherwise how the function is left.
+        """Run a `for` loop and its `else`.
+
+        Return how the block around the loop is left by it: None if the statements behind the loop follow, otherwise an Outcome for a
+        `return` in it.
         """
         over = self.run.value(node.iter)
         self.world.loc = self.stack.loc_of(node)
@@ -70,8 +72,10 @@ class LoopStatements:
         return self._left(outcome, node.orelse, node)
 
     def run_while(self, node: ast.While) -> Outcome | None:
-        """Run a `while` loop and its `else`.  Return the outcome for the block around: None if the statements behind the loop follow,
-        otherwise how the function is left.
+        """Run a `while` loop and its `else`.
+
+        Return how the block around the loop is left by it: None if the statements behind the loop follow, otherwise an Outcome for a
+        `return` in it.
         """
         outcome: Outcome | None = None
         while True:
@@ -111,6 +115,7 @@ class LoopStatements:
 
         That is so if the body does not read the index, all rounds do the same, and there are enough rounds.
 
+        node  the loop in the syntax tree
         over  the value that the loop iterates over
         """
         if not isinstance(over, range) or len(over) < _ROLLED_FROM or not isinstance(node.target, ast.Name):
@@ -141,8 +146,9 @@ class LoopStatements:
         return True
 
     def _unrolled(self, node: ast.For, over: Any) -> Outcome | None:
-        """Unroll a loop whose rounds are known while parsing: each round adds nodes of its own to the graph.
+        """Unroll a loop whose rounds are known while the graph is made: each round adds nodes of its own.
 
+        node  the loop in the syntax tree
         over  the value that the loop iterates over
 
         Return how the loop ended, or None after its last round.  CompileError if the loop does not end.
@@ -153,13 +159,15 @@ class LoopStatements:
         return self._rounds(node, over, items, self._taken(node, items), 0)
 
     def _rounds(self, node: ast.For, over: Any, items: Iterator[Any], item: Any, number: int) -> Outcome | None:
-        """Run the remaining rounds of an unrolled loop.  Return how the loop ended: None if all rounds ran, otherwise the outcome of the
-        `break` or `return`.
+        """Run the remaining rounds of an unrolled loop (one in which each round adds nodes of its own).
 
+        node    the loop in the syntax tree
         over    the value that the loop iterates over
         items   its iterator
-        item    the item of the next round, already taken from `items`, or END if there is none
+        item    the item of the next round, already taken from `items`, or END (a marker) if there is none
         number  the number of rounds before
+
+        Return how the loop ended: None if all rounds ran, otherwise the Outcome of the `break` or `return`.
         """
         while item is not END:
             if number == _MOST_ITEMS:
@@ -195,7 +203,10 @@ class LoopStatements:
         return self.ifs.guarded(outcome, lambda: self._rounds(node, over, items, following.result, number), node, following)
 
     def _taken(self, node: ast.For, items: Iterator[Any]) -> Any:
-        """Return the next item of a loop, or END if there is none.  An error in the iterator gets the loop's line as a note."""
+        """Return the next item of the loop `node`, or END (a marker) if there is none.
+
+        An error that the iterator raises gets the loop's line as a note.
+        """
         with self.stack.here(node.iter):
             return next(items, END)
 

@@ -1,10 +1,10 @@
 """Patterns of `match` statements.
 
-Most of a pattern concerns structure, which is known while parsing: types, lengths, keys, attributes.  If a value pattern is compared with a
-tensor or a run-time number (one that the graph computes), the graph decides whether it matches, and the case becomes a branch of an `if`.
+Most of a pattern concerns structure, which is known while the graph is made: types, lengths, keys, attributes.  If a value pattern is
+compared with a tensor or a number that the graph computes, the graph decides whether it matches, and the case becomes a branch of an `if`.
 
     match state:
-        case ("go", 0):  ..       "go" is compared while parsing; 0 is compared with a tensor when the graph runs
+        case ("go", 0):  ..       "go" is compared while the graph is made; 0 is compared with a tensor when the graph runs
         case (_, n) if n > 3: ..
 """
 
@@ -46,9 +46,10 @@ class Patterns:
         self.conditions, self.access, self.run = conditions, access, run
 
     def matched(self, pattern: ast.pattern, subject: Any, names: dict[str, Any]) -> Any:
-        """Return whether a pattern matches a value: a Python bool if that is known while parsing, otherwise an object for a bool that the
-        graph computes.
+        """Return whether a pattern matches a value: a Python bool if that is known while the graph is made, otherwise an object for a bool
+        that the graph computes.
 
+        pattern  the pattern in the syntax tree
         subject  the value that is matched
         names    receives the variables that the pattern assigns, with their values
         """

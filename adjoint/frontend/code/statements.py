@@ -1,4 +1,5 @@
-"""Statements.  Running a list of statements gives an outcome: None if control reaches the end of the list, otherwise how it left the list.
+"""Statements.  Running a list of statements gives an outcome: None if control reaches the end of the list, otherwise how it left the list,
+by `break`, `continue` or `return`.
 
 If a tensor decides whether a statement leaves the list, the statements behind it become part of a branch of the graph:
 
@@ -33,8 +34,8 @@ __all__ = ["Statements"]
 
 
 class Statements:
-    """Runs the statements of parsed code (user code whose syntax tree the frontend runs) in the running function.  Other parts reach it
-    through `Runner.block`.
+    """Runs the statements of the code that becomes the graph, with the variables of the running function.  Other parts reach it through
+    `Runner.block`.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Statements:
         self.ifs, self.loops, self.run = ifs, loops, run
 
     def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
-        """Run statements in order.  Return None if control reaches their end, otherwise the outcome: how they were left, by `break`,
-        `continue` or `return`.
+        """Run the statements `body` in order.
+
+        Return None if control reaches their end, otherwise an Outcome: how they were left, by `break`, `continue` or `return`.
         """
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
@@ -156,7 +158,7 @@ class Statements:
             return self.block(node.body)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Run an import statement while parsing, and assign the names that it gives to variables of the running function."""
+        """Run an import statement while the graph is made, and assign the names that it gives to variables of the running function."""
         names: dict[str, Any] = {}
         code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.stack.frame.source.file, "exec")
         with self.stack.here(node):
