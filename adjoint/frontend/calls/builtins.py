@@ -1,4 +1,4 @@
-"""Replacements of Python's built-in functions, for calls in parsed code (user code whose syntax tree the frontend runs).
+"""Replacements of Python's built-in functions, for calls in the code that becomes the graph.
 
 Each does what the built-in does, and also accepts values that are known only when the graph runs, and the user's functions as arguments.
 """
@@ -60,7 +60,9 @@ def _for(*functions: Any) -> Callable[[Special], Special]:
 
 @_for(print)
 def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Replace `print`: the graph prints when it runs, in order with its other effects.  Nothing is printed while parsing.
+    """Replace `print`: the graph prints when it runs, in order with its other effects.  Nothing is printed while the graph is made.
+
+    on  gives access to the other parts of the frontend
 
     CompileError if the graph computes `sep`, `end` or `file`.
     """
@@ -129,9 +131,9 @@ def _issubclass(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _read_class(on: Builtins, x: Any) -> None:
-    """Record that the graph depends on the class of an object and on the bases of that class, unless these can never change.
+    """Record that the graph depends on the class of the object `x` and on the bases of that class, unless these can never change.
 
-    A later call of the function makes a new graph if they have changed.
+    A later call of the user's function makes a new graph if they have changed.
     """
     kind = type(x)
     if not purity.is_in_c(kind) and not on.world.is_dynamic(x):
@@ -141,7 +143,10 @@ def _read_class(on: Builtins, x: Any) -> None:
 
 
 def _classes(kinds: Any) -> Iterator[Any]:
-    """Yield the single classes of the second argument of `isinstance`: a class, a union, or a nested tuple of them."""
+    """Yield the single classes of the second argument of `isinstance`.
+
+    kinds  a class, a union, or a nested tuple of them
+    """
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else kinds.__args__:
             yield from _classes(kind)
@@ -390,7 +395,10 @@ def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _over_rows(function: Any) -> Special:
-    """Return a replacement of a built-in that takes sequences, such as `zip`.  It treats a tensor as the sequence of its rows."""
+    """Return a replacement of a built-in function that takes sequences, such as `zip`.  It treats a tensor as the sequence of its rows.
+
+    function  the built-in
+    """
 
     def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = tuple(on.iterators.rows(x) if on.world.is_tensor(x) else x for x in args)

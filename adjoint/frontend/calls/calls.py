@@ -1,7 +1,7 @@
 """Calls of any callable: the user's functions, whose trees are run, cells, the library, and Python's own functions.
 
-A function of Python or NumPy is called while parsing if its result depends on its arguments alone.  Others are refused, since their results
-would be frozen into the graph.
+A function of Python or NumPy is called while the graph is made, if its result depends on its arguments alone.  Others are refused, since
+their results would be frozen into the graph.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescrip
 
 
 class Calls:
-    """Makes the calls of parsed code (user code whose syntax tree the frontend runs): it finds out what kind of callable is called, and
-    passes the call to the part that handles this kind.  Other parts reach it through `Runner.call`.
+    """Makes the calls of the code that becomes the graph: it finds out what kind of callable is called, and passes the call to the part
+    that handles this kind.  Other parts reach it through `Runner.call`.
     """
 
     def __init__(self, world: World, decisions: Decisions, python: PythonCalls, instances: Instances, functions: Functions,

@@ -1,4 +1,4 @@
-"""The user's functions: definitions in parsed code, and calls, which run the function's syntax tree."""
+"""The user's functions: definitions in the code that becomes the graph, and calls, which run the function's syntax tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ __all__ = ["Functions"]
 
 
 class Functions:
-    """Defines the functions that parsed code contains (`def` and lambda), and runs calls of the user's functions on their syntax trees."""
+    """Defines the functions that the code that becomes the graph contains (`def` and lambda), and runs calls of the user's functions on
+    their syntax trees.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, branching: Looping, decisions: Decisions, run: Runner):
         self.world, self.stack, self.objects, self.branching = world, stack, objects, branching
@@ -65,7 +67,7 @@ class Functions:
         return inspect.Signature(parameters)
 
     def run_closure(self, function: Closure, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function that parsed code has defined: run its syntax tree, and return its result."""
+        """Call a function that was defined in the code that becomes the graph: run its syntax tree, and return its result."""
         outer = function.__frame__
         frame = self._frame(function.__node__, outer.source, outer.space)
         frame.outer = outer
@@ -195,7 +197,7 @@ class Functions:
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
         """Make a function's frame (which holds its variables) the running one for the body of a `with`.
 
-        At its end the caller's frame runs again, and changes of objects from outside are checked, or undone after an error.
+        At its end the caller's frame runs again.  Changes of objects from outside are then checked, or undone after an error.
 
         name  the function's name for messages
 

@@ -1,4 +1,4 @@
-"""Instances of classes that parsed code (user code whose syntax tree the frontend runs) creates."""
+"""Instances of classes that the code that becomes the graph creates."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Instances:
         self.run.call(after, (made, *given[0]), {})
 
     def _read_defaults(self, function: Any) -> None:
-        """Record that the graph depends on the default values of a function that Python calls unparsed.
+        """Record that the graph depends on the default values of a function, which Python calls as it is.
 
         Do nothing for a function that is not written in Python.
         """

@@ -150,8 +150,8 @@ class PythonCalls:
         """Call a function on copies of the arrays and similar containers among its arguments, which other threads may change.  The copies
         show the contents that the containers had when the user's code found them.
 
-        Return the result.  Return MISSING if the function was not called, since no argument needs a copy, or if the result may be a view of
-        a copy: the caller then calls it on the real arguments.
+        Return the result.  Return MISSING (a marker) if the function was not called, since no argument needs a copy, or if the result may
+        be a view of a copy: the caller then calls it on the real arguments.
         """
         owner = getattr(function, "__self__", None)
         before = [owner, *args]
@@ -185,7 +185,7 @@ class PythonCalls:
         return found
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library, such as `Tensor`, and return the new object."""
+        """Call the class `cls` of the library, such as `Tensor`, and return the new object."""
         self.objects.outside.unparsed.given(args, tuple(kwargs.values()))
         numbers = self.objects.steady_numbers
         return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
@@ -270,7 +270,7 @@ class PythonCalls:
         return called_back
 
     def call_back(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Parse and call a user's function that Python code has received as an argument and calls now.  Return its result."""
+        """Call a user's function that Python code has received as an argument and calls now, on its syntax tree.  Return its result."""
         return self.run.call(function, args, kwargs)
 
     def refuse_cached(self, function: Any) -> NoReturn:

@@ -1,5 +1,5 @@
-"""From syntax trees back to Python.  A function that parsed code has defined becomes a Python function, which can be called when the graph
-runs.  Wrong arguments raise Python's own errors.
+"""From syntax trees back to Python.  A function defined in the code that becomes the graph is compiled to a Python function, which can be
+called when the graph runs.  Wrong arguments raise Python's own errors.
 """
 
 from __future__ import annotations
@@ -77,8 +77,12 @@ def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
 
 
 def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
-    """Return the syntax tree of a function with an empty body.  It comes from Python's parser, since its fields differ between versions of
-    Python.
+    """Return the syntax tree of a function with an empty body.
+
+    name       the name of the function
+    arguments  its parameters in the syntax tree
+
+    It comes from Python's parser, since its fields differ between versions of Python.
     """
     (made,) = ast.parse(f"def {name}(): pass").body
     assert isinstance(made, ast.FunctionDef)
