@@ -75,12 +75,15 @@ class Aliases:
             self._merged.setdefault(id(made), []).extend(others)
 
     def merged_from(self, x: Any) -> list[Any]:
-        """Return the candidates for a merged tensor: the tensors of which it is one.  Return an empty list for a tensor that is not merged.
+        """Return the candidates for the tensor `x`, if it was merged from the values of several branches or rounds: the tensors of which it
+        is one.
+
+        Return an empty list for a tensor that is not merged.
         """
         return [part for part in self._parts_of(x).values() if self.world.is_tensor(part)]
 
     def is_known_apart(self, a: Any, b: Any) -> bool:
-        """Return True if it is known while parsing whether `a` and `b` are the same object, so that `a is b` has an answer.
+        """Return True if it is known while the graph is made whether `a` and `b` are the same object, so that `a is b` has an answer.
 
         Return False if a branch or a loop of the graph decides that.
         """
@@ -88,10 +91,10 @@ class Aliases:
         return not (first or second) or a is b or {id(a), *first}.isdisjoint({id(b), *second})
 
     def _parts_of(self, x: Any) -> dict[int, Any]:
-        """Return the candidates for a merged object, by `id`: the objects of which it is one.  If these are merged themselves, their
-        candidates are included.
+        """Return the candidates for the object `x`, by `id`, if it was merged from the values of several branches or rounds: the objects of
+        which it is one.
 
-        Return an empty dict if the object is not merged.
+        If these are merged themselves, their candidates are included.  Return an empty dict if `x` is not merged.
         """
         found: dict[int, Any] = {}
         pending = [*self._merged.get(id(x), ())]

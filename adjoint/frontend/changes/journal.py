@@ -82,11 +82,11 @@ class OutsidePlace:
         raise NotImplementedError
 
     def held(self) -> Any:
-        """Return the value that the object itself has, or MISSING if there is none."""
+        """Return the value that the object itself has, or MISSING (a marker) if there is none."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
-        """Write a value into the object itself; MISSING removes the attribute or the name."""
+        """Write a value into the object itself; MISSING (a marker) removes the attribute or the name."""
         raise NotImplementedError
 
     def over(self, workspace: PlaceValues | None) -> Self:
@@ -322,7 +322,7 @@ class Journal:
             self._scopes[-1].born[place.key] = place
 
     def has_made(self, x: object) -> bool:
-        """Return True if the code that becomes the graph has itself created this container or object."""
+        """Return True if the code that becomes the graph has itself created the container or object `x`."""
         return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
     def is_own(self, place: MutablePlace) -> bool:
@@ -334,7 +334,10 @@ class Journal:
         return not self._scopes or self._scopes[-1].has_made(place)
 
     def touch(self, place: MutablePlace) -> None:
-        """Record the value of a place (variable, attribute, container or tensor) that is about to change.  Call this before the change."""
+        """Record the value of something that is about to change, so that the change can be undone.  Call this before the change.
+
+        place  the variable, attribute, container or tensor
+        """
         if not isinstance(place, NamesPlace):
             self.note(place, place.get)
         if self._scopes:
@@ -343,10 +346,10 @@ class Journal:
                 scope.notes[place.key] = (place, place.get())
 
     def changed(self, place: MutablePlace, before: Any) -> None:
-        """Record a change of a place (variable, attribute, container or tensor) after it happened.  Do nothing if the value is still the
-        same.
+        """Record a change after it happened, so that it can be undone.  Do nothing if the value is still the same.
 
-        before  the value before
+        place   the variable, attribute, container or tensor
+        before  its value before
         """
         if is_as_before(before, place.get()):
             return
@@ -357,17 +360,20 @@ class Journal:
                 scope.notes[place.key] = (place, before)
 
     def note(self, place: MutablePlace, before: Callable[[], Any]) -> None:
-        """Record a change of a place in `touched`, with the current line of the user's program, unless an earlier change of it is recorded
+        """Record a change in `touched`, with the current line of the user's program, unless an earlier change of the same place is recorded
         there.
 
-        before  returns the value before the change
+        place   the variable, attribute, container or tensor that changes
+        before  returns its value before the change
         """
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
 
     def write(self, place: MutablePlace, value: Any) -> None:
-        """Set the value of a place (variable, attribute, container or tensor), and record the change, so that it is undone at the end of
-        the open branch.
+        """Set the value of something, and record the change, so that it is undone at the end of the open branch.
+
+        place  the variable, attribute, container or tensor
+        value  the new value
         """
         self.touch(place)
         place.set(value)

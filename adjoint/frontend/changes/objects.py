@@ -108,7 +108,9 @@ class Objects:
         return x if found is x or self.journal.has_made(x) or ContentsPlace(x).key in self.journal.touched else found
 
     def steady_items(self, x: Any) -> Iterator[Any]:
-        """Return an iterator over a container.  It shows changes that the user's code makes meanwhile, but not those of other threads."""
+        """Return an iterator over the container `x`.  It shows changes that the user's code makes meanwhile, but not those of other
+        threads.
+        """
         steady = self.steady(x)
         items = iter(x) if steady is x else self._until_changed(x, steady)
         looks = isinstance(x, _VIEWS) or (isinstance(x, CONTAINERS) and not self.journal.has_made(x))

@@ -188,7 +188,10 @@ class Outside:
                 place.set(before)
 
     def _look(self, place: MutablePlace) -> None:
-        """Record that the graph depends on the value of an attribute or a name, which the body has changed and restored."""
+        """Record that the graph depends on the value of an attribute or a name, which the user's code has changed and restored.
+
+        place  the attribute or name; nothing is recorded for a container
+        """
         match place:
             case ItemPlace(holder=namespace, name=name):
                 self._world.read_name(namespace, name)
@@ -215,7 +218,10 @@ class Outside:
                 return self._world.is_outside(place)
 
     def _is_given(self, place: MutablePlace) -> bool:
-        """Return True if a change concerns the contents of a container among the arguments of the outermost call."""
+        """Return True if something that changes is the contents of a container among the arguments of the outermost call.
+
+        place  what changes
+        """
         return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
     def _described(self, place: MutablePlace) -> str:

@@ -1,4 +1,4 @@
-"""Functions of Python and NumPy that may be called while parsing, because their result depends on their arguments only."""
+"""Functions of Python and NumPy that may be called while a graph is made, because their result depends on their arguments only."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def is_of_pure_module(function: Any) -> bool:
 
 
 def depends_on_arguments_alone(function: Any) -> bool:
-    """Return True if a built-in function, or a method of one of Python's types, may be called while parsing, since its result depends on
-    nothing but its arguments.
+    """Return True if a built-in function, or a method of one of Python's types, may be called while a graph is made, since its result
+    depends on nothing but its arguments.
     """
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)

@@ -94,7 +94,10 @@ class Workspace:
 
     # -- places -----------------------------------------------------------------------------------------------------------
     def get(self, place: OutsidePlace) -> Any:
-        """Return the value of an attribute or a name as the code that becomes the graph sees it, or MISSING if there is none."""
+        """Return the value of an attribute or a name as the code that becomes the graph sees it, or MISSING (a marker) if there is none.
+
+        place  the attribute or name
+        """
         written = self._written.get(place.key)
         if written is not None:
             return written[1]
@@ -103,9 +106,10 @@ class Workspace:
         return self._repeated(place, place.held())
 
     def set(self, place: OutsidePlace, value: Any) -> None:
-        """Write a value to an attribute or a name, for the code that becomes the graph only.  MISSING removes an earlier write.
+        """Write a value to an attribute or a name, for the code that becomes the graph only.  Other code sees it only after `expose`.
 
-        Other code sees the value only after `expose`.
+        place  the attribute or name
+        value  the value; MISSING (a marker) removes an earlier write
         """
         key = place.key
         if value is MISSING:
@@ -120,8 +124,9 @@ class Workspace:
             self._put(place, value)
 
     def begin(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Give an attribute or a name an initial value that differs from the present one, as if the first read had found it.
+        """Give an attribute or a name another initial value than its present one, as if the first read had found that.
 
+        place   the attribute or name
         is_own  False for an attribute that the object inherits from its class: then no value is set
         """
         self._world.saw(place, value, is_own)
@@ -133,6 +138,8 @@ class Workspace:
     def is_own(self, place: OutsidePlace) -> bool:
         """Return False for an attribute that the object inherits from its class.  Return True for an attribute of its own, and for all
         names.
+
+        place  the attribute or name
         """
         if not isinstance(place, AttributePlace):
             return True
@@ -148,15 +155,15 @@ class Workspace:
         return known[1]
 
     def values_of(self, holder: object) -> Iterable[Any]:
-        """Return the values that the code that becomes the graph has written to the attributes of an object.
+        """Return the values that the code that becomes the graph has written to the attributes of the object `holder`.
 
-        MISSING stands for an attribute that the object inherits from its class.
+        MISSING (a marker) stands for an attribute that the object inherits from its class.
         """
         return () if id(holder) not in self._attributes else self._attributes[id(holder)][1].values()
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def item(self, namespace: dict[str, Any], name: str) -> Any:
-        """Return the value of a global name as the code that becomes the graph sees it, or MISSING if there is none.
+        """Return the value of a global name as the code that becomes the graph sees it, or MISSING (a marker) if there is none.
 
         namespace  the global variables of the module
         """
@@ -194,10 +201,10 @@ class Workspace:
         return self._repeated(place, found)
 
     def _written_attribute(self, holder: Any, name: str) -> Any:
-        """Return the value that the code that becomes the graph has written to an attribute of an object, or of a class that the object
-        inherits it from.
+        """Return the value that the code that becomes the graph has written to `holder.name`, or to this attribute of a class that the
+        object inherits it from.
 
-        Return _NOT_WRITTEN if there is no such value.
+        Return _NOT_WRITTEN (a marker) if there is no such value.
         """
         if id(holder) in self._attributes:
             own = self._attributes[id(holder)][1]
@@ -221,6 +228,9 @@ class Workspace:
     def _repeated(self, place: OutsidePlace, found: Any) -> Any:
         """Return the value that the first read of an attribute or a name has found.  If this is the first read, keep `found`, and return
         it.
+
+        place  the attribute or name
+        found  the value that the present read finds
         """
         if found is MISSING or not self.is_shared or self._is_open(place):
             return found
@@ -282,7 +292,7 @@ class Workspace:
         return known[1]
 
     def original(self, container: Any) -> Any:
-        """Return the container that was copied, if the given one is a copy that `contents` has returned.  Any other object is returned
+        """Return the container that was copied, if `container` is a copy that `contents` has returned.  Any other object is returned
         itself.
         """
         while id(container) in self._originals:
@@ -308,6 +318,8 @@ class Workspace:
     def expose(self, place: OutsidePlace) -> None:
         """Let code that Python itself runs see what the code that becomes the graph writes to an attribute or a name.
 
+        place  the attribute or name
+
         The value written before, if any, is put into the object now, and later ones when they are written.
         """
         key = place.key
@@ -316,8 +328,9 @@ class Workspace:
             self._put(*self._written[key])
 
     def expose_all(self, holder: Any) -> None:
-        """Let code that Python itself runs see what the code that becomes the graph writes to the attributes of an object, as `expose` does
-        for one.
+        """Let code that Python itself runs see what the code that becomes the graph writes to the attributes of the object `holder`.
+
+        The values written before are put into the object now, and later ones when they are written.
         """
         self._open_holders[id(holder)] = holder
         for name in (*self._attributes.get(id(holder), (None, {}))[1],):
@@ -340,7 +353,7 @@ class Workspace:
         self._exposed[place.key] = place, before, value
 
     def withdraw(self) -> None:
-        """Restore the values that objects had before exposed values were put into them.
+        """Restore the values that objects had before `expose` put values of the code that becomes the graph into them.
 
         Where another thread has written since, its write stays, and `is_disturbed` is set.
         """
@@ -387,6 +400,9 @@ def _stored(place: OutsidePlace, found: Any) -> bool | None:
 
 def _stored_now(place: AttributePlace, found: Any) -> tuple[Any, bool | None]:
     """Read an attribute again without running user code, since another thread may have written it after `found` was read.
+
+    place  the attribute
+    found  the value that was read before
 
     Return the value, and True if the object stores it or False if its class does.  If the attribute is computed, return `found` and None.
     """
