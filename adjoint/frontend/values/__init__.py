@@ -1,6 +1,7 @@
 """Values of parsed code that Python does not have: text, ranges and list items that depend on run-time numbers.
 
-Parsed code is user code whose syntax tree the frontend runs; a run-time number is one that the graph computes.
+Parsed code is the user's code that becomes the graph, since the frontend runs its syntax tree; a run-time number is one that the graph
+computes.
 
     text       text with values of the graph in it
     numbers    ranges of run-time numbers

@@ -45,6 +45,8 @@ class Chosen:
 def chosen(world: World, container: Any, index: Any) -> Chosen | None:
     """Return a `Chosen` (one of several items) for `container[index]`, where the graph computes the index.
 
+    world  the graph that is being made
+
     Return None if the container holds anything but cells and functions.  IndexError or TypeError if the index is known to be invalid;
     otherwise an invalid index raises when the graph runs.
     """

@@ -1,6 +1,4 @@
-"""Frames, which hold the variables of running functions; and the functions that parsed code (user code whose syntax tree the frontend runs)
-defines.
-"""
+"""Frames, which hold the variables of running functions; and the functions that the code that becomes the graph defines."""
 
 from __future__ import annotations
 
@@ -37,18 +35,18 @@ class Unusable:
 
 
 class Frame:
-    """Holds the variables of one call of a parsed function (one whose syntax tree the frontend runs).  Reads and assignments of names go
-    through it.
+    """Holds the variables of one call of a user's function, while the function runs on its syntax tree and becomes part of the graph.
+    Reads and assignments of names go through it.
 
     source    the file and text of the function
     names     the local variables, with their values
     local     the names that are local
-    outer     the frame of the enclosing function, for a function defined in parsed code
+    outer     the frame of the enclosing function, for a function defined in code that becomes the graph
     cells     the closure variables by name, for a function that Python has defined
     space     the global variables
     first     the first argument, for `super()`
     caller    the frame of the caller
-    goes_out  True if Python receives the result, not parsed code
+    goes_out  True if the graph returns the result of the call to Python
     """
 
     def __init__(
@@ -76,8 +74,8 @@ class Frame:
 
 
 class Closure:
-    """A function that a `def` or lambda in parsed code defines.  It keeps the syntax tree, and a call runs the tree.  Python may call it,
-    too, as in `sorted(key=...)`.
+    """A function that a `def` or lambda in the code that becomes the graph defines.  It keeps the syntax tree, and a call runs the tree.
+    Python may call it, too, as in `sorted(key=...)`.
 
     Its `__dict__` contains only attributes that the user's code has set, since `functools.wraps` copies them to another function.
     """

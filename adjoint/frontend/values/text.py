@@ -16,8 +16,8 @@ __all__ = ["RunTimeText", "formatted", "interpolated", "joined"]
 
 @dataclass(frozen=True, eq=False)
 class RunTimeText:
-    """Represents a string that contains values which are known only when the graph runs.  Parsed code may print it, raise it as a message
-    and join it with `+`; other uses raise CompileError.
+    """Represents a string that contains values which are known only when the graph runs.  The user's code may print it, raise it as a
+    message and join it with `+`; other uses raise CompileError.
 
     pieces  strings, and for each value a tuple: (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f") for `text %
             values`
