@@ -231,6 +231,8 @@ def _is_around(body: ast.expr, code: CodeType) -> bool:
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
     """Return True if a code object is that of the lambda `node`.  To find out, the lambda is compiled.
 
+    file  the file name for the compiled code
+
     This is needed for a lambda whose body is a constant, since Python 3.12 gives its code no position.
     """
     compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
