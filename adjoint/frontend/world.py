@@ -74,26 +74,31 @@ class World(Protocol):
     def is_dynamic(self, x: object) -> bool: ...
 
     def atom(self, x: Any) -> Atom:
-        """Return the value or literal of the IR for a tensor or a number, for use where new nodes are added now.
+        """Return the value or literal of the IR for the tensor or number `x`, for use where new nodes are added now.
 
         For a tensor from outside, a node that reads it is emitted.
         """
         ...
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the value or literal of the IR for a tensor or a number, converted to a given kind.  A number becomes a tensor if the kind
-        is one.
+        """Return the value or literal of the IR for the tensor or number `x`, converted to a given kind.  A number becomes a tensor if the
+        kind is one.
         """
         ...
 
     def joins(self, number: Any, type_: TensorType) -> bool:
-        """Return True if a Python number can become a tensor of this dtype: arithmetic of both keeps the dtype, and the dtype can hold the
-        number.
+        """Return True if a Python number can become a tensor of a given type: arithmetic of both keeps the dtype, and the dtype can hold
+        the number.
+
+        type_  the type of the tensor
         """
         ...
 
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return the tensor or number that represents a value of the IR in the user's code."""
+        """Return the tensor or number that represents a value of the IR in the user's code.
+
+        kind  whether it is a tensor or a number, with its type
+        """
         ...
 
     def hint(self, x: Any, name: str) -> None:
@@ -113,7 +118,7 @@ class World(Protocol):
         ...
 
     def truth(self, x: Any) -> bool | Atom:
-        """Return the truth of `x`: a Python bool if it is known while parsing, otherwise a bool value of the IR."""
+        """Return the truth of `x`: a Python bool if it is known while the graph is made, otherwise a bool value of the IR."""
         ...
 
     def number(self, category: str, x: Any) -> Any:
@@ -204,7 +209,7 @@ class World(Protocol):
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def is_library(self, function: object) -> bool:
-        """Return True for a function, class, module or object of this library.  Its Python code runs unparsed, on tensors and numbers of
+        """Return True for a function, class, module or object of this library.  Python runs its code as it is, on tensors and numbers of
         the graph.
         """
         ...
@@ -224,16 +229,18 @@ class World(Protocol):
         ...
 
     def of_each_run(self, found: Any) -> Any:
-        """Prepare the result of unparsed code for use in the graph.
+        """Prepare the result of code that Python itself has run for use in the graph.
 
         Tensors that the code has created from numbers are replaced by values of the graph, since each run must have its own.  Everything
         else in the result is returned as it is.
+
+        found  the result
         """
         ...
 
     def is_region(self, x: object) -> bool:
-        """Return True for a context manager that affects the nodes emitted in its body, such as `_no_grad()`.  The frontend enters it while
-        it runs the body.
+        """Return True if `x` is a context manager that affects the nodes emitted in its body, such as `_no_grad()`.  The frontend enters it
+        while it runs the body.
         """
         ...
 
@@ -267,7 +274,7 @@ class World(Protocol):
     # effects
     @property
     def raises_late(self) -> bool:
-        """Return True if an exception that Python raises while parsing must be raised by the graph when it runs.
+        """Return True if an exception that Python raises while the graph is made must be raised by the graph when it runs.
 
         That is so if a run may not reach this line, or if effects come before it (prints, writes, hooks, random draws).
         """
