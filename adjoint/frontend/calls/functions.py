@@ -179,14 +179,14 @@ class Functions:
             raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
-        """If the outermost function ends, raise CompileError if it has changed an object from outside in a way that runs of the graph do
-        not repeat.
+        """At the end of the outermost function, raise CompileError if it has changed an object from outside of it in a way that runs of the
+        graph do not repeat.
         """
         if self.stack.depth == 1:
             self.objects.outside.check(self.objects.is_late)
 
     def _take_back(self, is_meant: Callable[[Any], bool]) -> None:
-        """If the outermost function has failed, undo its changes of variables, attributes and containers from outside.
+        """If the outermost function has failed, undo its changes of variables, attributes and containers from outside of the function.
 
         is_meant  returns whether to undo a change, from the value that is there now
         """
@@ -197,7 +197,8 @@ class Functions:
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
         """Make a function's frame (which holds its variables) the running one for the body of a `with`.
 
-        At its end the caller's frame runs again.  Changes of objects from outside are then checked, or undone after an error.
+        At its end the caller's frame runs again.  Changes of objects from outside of the function are then checked, or undone after an
+        error.
 
         name  the function's name for messages
 
