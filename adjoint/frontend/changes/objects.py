@@ -37,7 +37,7 @@ class Objects:
     and changes can be undone.  All parts of the frontend that handle objects call it; there is one for each graph that is made.
 
     journal    records changes, which are undone at the end of a branch
-    workspace  keeps the values of attributes and names from outside, as the code that becomes the graph sees them
+    workspace  keeps the values of attributes and names from outside of the function, as the code that becomes the graph sees them
     outside    knows the objects of the program around
     aliases    knows which objects may be the same one
     """
@@ -50,8 +50,8 @@ class Objects:
         self.aliases = Aliases(world, frame, self.workspace)
 
     def used(self, *values: Any) -> None:
-        """Record that the graph depends on the whole state of these values.  Call this before Python uses them, since their methods run
-        unparsed.
+        """Record that the graph depends on the whole state of these values.  Call this before Python uses them, since it may call their
+        methods.
 
         CompileError for a cell or function that a number of the graph has chosen, which can only be called.
         """

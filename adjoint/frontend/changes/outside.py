@@ -77,8 +77,10 @@ class Outside:
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
-        """Record `x`, the value of `holder.name`, as an object from outside if the holder is one or if its class has the attribute.  Return
-        `x`.
+        """Record `x`, the value of `holder.name`, as an object from outside of the function, if `holder` is one or if its class has the
+        attribute.
+
+        Return `x`.
         """
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
@@ -87,7 +89,7 @@ class Outside:
         return x
 
     def given(self, arguments: Iterable[Any]) -> None:
-        """Record the arguments of the outermost call as objects from outside, and the contents of containers among them."""
+        """Record the arguments of the outermost call as objects from outside of the function, and the contents of containers among them."""
         for x in arguments:
             if self._journal.has_made(x):
                 continue
@@ -155,8 +157,8 @@ class Outside:
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """Raise CompileError if the user's code has changed an object from outside in a way that runs of the graph do not repeat.  Called
-        at the end of the outermost function.
+        """Raise CompileError if the user's code has changed an object from outside of the function in a way that runs of the graph do not
+        repeat.  Called at the end of the outermost function.
 
         All such changes are undone first.  Where the code has changed something and restored it, the graph depends on that value.
 
@@ -179,7 +181,7 @@ class Outside:
             self._look(place)
 
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
-        """Undo changes of outside objects after an error.
+        """Undo changes of objects that existed before the user's function was called, after an error.
 
         is_meant  returns whether to undo a change, from the value that is there now
         """

@@ -50,7 +50,7 @@ def looks_at_functions(function: Any) -> bool:
 
 
 def uses_no_item(function: Any) -> bool:
-    """Return True for a built-in such as `len` or `zip`, which only counts or passes on the items of a container, and calls none of their
+    """Return True for a built-in such as `len` or `zip`, which counts or passes on the items of a container, but calls none of their
     methods.
     """
     return any(function is each for each in _USE_NO_ITEM)

@@ -44,10 +44,10 @@ _WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
 
 
 class Unparsed:
-    """Finds what user code has changed that Python has called by itself.  `given` records the state of objects before Python receives them,
-    and `note_changes` compares it later.  There is one for each graph that is made.
+    """Finds what user code has changed that Python calls by itself, such as `__lt__` or `__getattr__`.  `given` records the state of
+    objects before Python receives them, and `note_changes` compares it later.  There is one for each graph that is made.
 
-    found  a function, called for each recorded object, which belongs to the program around
+    found  a function, called for each recorded object that existed before the user's function was called
     """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace, found: Callable[[Any], Any]):
@@ -101,7 +101,7 @@ class Unparsed:
                 self._remember(ContentsPlace(x))
 
     def read(self, holder: Any, name: str) -> None:
-        """Record what may change when `holder.name` is read, if user code computes the attribute, such as a `__getattr__`."""
+        """Record what may change when `holder.name` is read, if user code computes the attribute, for example in a `__getattr__`."""
         kind = type(holder)
         static = inspect.getattr_static(kind, name, None)
         getter = getattr(type(static), "__get__", None)
@@ -129,9 +129,9 @@ class Unparsed:
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
-        """Record the state of an object that its methods may change.
+        """Record what the methods of the object `x` may change.
 
-        Return the values in it, and the other objects that the methods use: the caller examines these in turn.
+        Return the values of its attributes, and the other objects that the methods use: the caller examines these in turn.
         """
         if isinstance(x, types.FunctionType):
             return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]
@@ -183,7 +183,9 @@ class Unparsed:
         self._before[place.key] = place, place.get(), self._world.loc
 
     def note_changes(self) -> None:
-        """Compare the recorded state of all objects with their present one, and record the differences in the journal as changes."""
+        """Compare the state of all recorded objects with their present one, and record the differences as changes in the journal (which can
+        undo them).
+        """
         for x, names, loc in self._names:
             for name in getattr(x, "__dict__", {}).keys() - names:
                 # a cached property may store its value

@@ -27,8 +27,8 @@ _NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name
 
 
 class UnparsedReads:
-    """Records what user code may read that Python calls by itself, so that a later call of the function makes a new graph if that has
-    changed.  `Unparsed` uses it; there is one for each graph that is made.
+    """Records what user code may read that Python calls by itself, such as `__lt__` or `__iter__`.  A later call of the function makes a
+    new graph if that has changed.  `Unparsed` uses it; there is one for each graph that is made.
     """
 
     def __init__(self, world: World):

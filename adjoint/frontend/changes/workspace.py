@@ -57,8 +57,8 @@ def other_threads_run() -> bool:
 
 
 class Workspace:
-    """Keeps the attributes and names of the program around as parsed code (user code whose syntax tree the frontend runs) sees them: its
-    own writes, which no other code sees, and the values that its first reads have found.  There is one for each graph that is made.
+    """Keeps the attributes and names of the program around as the code that becomes the graph sees them: its own writes, which no other
+    code sees, and the values that its first reads have found.  There is one for each graph that is made.
 
     A *place* is an attribute, a global name or a variable of an enclosing function, as an `OutsidePlace`.
 
