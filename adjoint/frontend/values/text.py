@@ -19,8 +19,8 @@ class RunTimeText:
     """Represents a string that contains values which are known only when the graph runs.  The user's code may print it, raise it as a
     message and join it with `+`; other uses raise CompileError.
 
-    pieces  strings, and for each value a tuple: (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f") for `text %
-            values`
+    pieces  strings, and a tuple for each value: (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f") for the
+            operator `%`
     """
 
     pieces: tuple[Any, ...]
