@@ -74,7 +74,7 @@ def written_under_two_names(loc: Loc, *, from_outside: bool) -> CompileError:
     two apart.
 
     loc           the place of the write in the user's program
-    from_outside  True if the second way is a tensor from outside; False if the same tensor was passed twice
+    from_outside  True if the second way is a tensor from outside of the function; False if the same tensor was passed twice
     """
     what = "a tensor is written in place that is an argument, and is read or written as one from outside, too" if from_outside \
         else "an argument is written in place, and the same tensor is given twice"

@@ -69,7 +69,7 @@ class Lowerer:
     run_function  the same for a Python function
     with_around   returns a function in which the variables of enclosing functions have given values
     journal       records the changes of objects, so that they can be undone
-    workspace     keeps what the user's code writes to attributes and names from outside, while the graph is made
+    workspace     keeps what the user's code writes to attributes and names from outside of the function, while the graph is made
     outside       knows the objects that existed before the function was called
     aliases       knows which objects may be the same one
     branching     makes nodes of branches and loops

@@ -76,7 +76,7 @@ class World(Protocol):
     def atom(self, x: Any) -> Atom:
         """Return the value or literal of the IR for the tensor or number `x`, for use where new nodes are added now.
 
-        For a tensor from outside, a node that reads it is emitted.
+        For a tensor from outside of the function, a node that reads it is emitted.
         """
         ...
 
@@ -223,8 +223,8 @@ class World(Protocol):
         ...
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a class of the library, and return the new object.  The arguments may be known only when the graph runs, as in `Tensor([x,
-        y])`.
+        """Call a class of the library, and return the new object.  The arguments, as in `Tensor([x, y])`, may be known only when the graph
+        runs.
         """
         ...
 
@@ -258,7 +258,8 @@ class World(Protocol):
         ...
 
     def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if a new cell would hold a cell or a Parameter from outside, since it would change the names of Parameters.
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside of the function, since it would change the names
+        of Parameters.
 
         args, kwargs  the arguments with which the new cell is created or changed
         """
@@ -316,8 +317,8 @@ class World(Protocol):
         ...
 
     def saw(self, place: Any, value: Any, is_own: bool) -> None:
-        """Record the value that the first read of an attribute or a name from outside has found.  A later call makes a new graph if it has
-        changed.
+        """Record the value that the first read of an attribute or a name from outside of the function has found.  A later call makes a new
+        graph if it has changed.
 
         place   the attribute or name
         is_own  False if the object inherits the attribute from its class
@@ -325,13 +326,13 @@ class World(Protocol):
         ...
 
     def can_write(self, value: Any) -> bool:
-        """Return True if runs of the graph can write a value to an attribute or a name from outside: tensors, numbers and constants, or
-        tuples of them.
+        """Return True if runs of the graph can write a value to an attribute or a name from outside of the function: tensors, numbers and
+        constants, or tuples of them.
         """
         ...
 
     def write_later(self, place: Any, value: Any) -> bool:
-        """Let each run of the graph write an attribute or a name from outside, as the user's code is about to do.
+        """Let each run of the graph write an attribute or a name from outside of the function, as the user's code is about to do.
 
         place  the attribute or name
         value  the value to write
@@ -341,15 +342,16 @@ class World(Protocol):
         ...
 
     def is_written_later(self, place: Any) -> bool:
-        """Return True if runs of the graph make all changes of an attribute or a name from outside, so that the change need not be refused.
+        """Return True if runs of the graph make all changes of an attribute or a name from outside of the function, so that the change need
+        not be refused.
 
         place  the attribute or name
         """
         ...
 
     def refuse_write(self, place: Any) -> None:
-        """Record that the user's code changes something from outside in a way that runs of the graph cannot repeat, such as deleting an
-        attribute.
+        """Record that the user's code changes something from outside of the function in a way that runs of the graph cannot repeat, such as
+        deleting an attribute.
 
         place  the attribute, name or container
         """
@@ -365,14 +367,14 @@ class World(Protocol):
     def read_object(self, x: object) -> None:
         """Record that Python code is about to use `x`, so the graph depends on its state.
 
-        This concerns objects of the user's classes, tensors from outside, and cells that are sequences; nothing is recorded for other
-        objects.
+        This concerns objects of the user's classes, tensors from outside of the function, and cells that are sequences; nothing is recorded
+        for other objects.
         """
         ...
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a Python function returns for objects from outside.  A later call of the user's function makes a new graph if that
-        has changed.
+        """Record what a Python function returns for objects from outside of the function.  A later call of the user's function makes a new
+        graph if that has changed.
         """
         ...
 
@@ -381,8 +383,8 @@ class World(Protocol):
         ...
 
     def read_contents(self, container: object) -> None:
-        """Record that the user's code reads the contents of a container from outside.  Hooks that run before may have changed the
-        container.
+        """Record that the user's code reads the contents of a container from outside of the function.  Hooks that run before may have
+        changed the container.
         """
         ...
 
