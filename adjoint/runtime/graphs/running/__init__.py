@@ -1,16 +1,19 @@
 """Running a graph: the steps of nodes that call Python, use state, or run cells and gradients.
 
-    cells               steps of cells: the moves of `cells.calling` while a graph runs
-    gradient_hosts      what expanded gradients call: hooks and `bprop`s
-    gradients           steps of gradients of regions, which a tape takes
-    hosts               steps of nodes that use objects outside of the graph
+A step is the Python function that does the work of one node in a run.  A run goes *along the path* if it executes the graph node by node
+and keeps the result of each node in a log, so that it can continue in another graph when a hook returns something unexpected.
+
+    cells               steps of cells: hooks and construct of a Cell while a graph runs
+    gradient_hosts      the Python objects that the code of a gradient calls: hooks and `bprop`s
+    gradients           steps of nodes that take a gradient, by recording a region on a tape
+    hosts               steps of nodes that use objects outside of the graph: Parameters, hooks, Python functions
     node_by_node        one run on sizes that are new, node by node
     user_code           where the user's code runs, and what comes after it
-    optimised           what runs when nothing is recorded: the optimised function
-    binding             makes the bound plan of a graph
-    observed_functions  functions of graphs whose forward hooks are expected to look
-    observed_hooks      steps of such hooks
-    repetition          one more run on a tape, with the answers of the first
-    observed_runs       runs with such hooks, and how one goes on where a hook has done more
-    two_parts           a graph in two parts, the second of which runs optimised
+    optimised           the optimised form of a graph, which runs when no tape records
+    binding             makes the bound plan (the object that runs a graph)
+    observed_functions  graphs in which forward hooks are expected only to look at values
+    observed_hooks      steps of such hooks: they check that a hook has changed nothing
+    repetition          one more run on a tape, which uses the hooks' answers of the first run
+    observed_runs       runs with such hooks, and how one continues when a hook has done more than look
+    two_parts           a graph split in two, the second part of which runs optimised
 """

@@ -1,4 +1,4 @@
-"""Bind a graph: make its bound plan, with the steps for Python calls, state, cells and gradients."""
+"""Bind a graph: make its bound plan, the object that runs it, with the steps for Python calls, state, cells and gradients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ __all__ = ["bind", "makers_of", "plan_of"]
 
 
 def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, alone: Alone | None = None) -> BoundPlan:
-    """Return the bound plan of a graph.  Kernels are compiled later, when their nodes are reached.
+    """Return the bound plan that runs a graph.  Kernels are compiled later, when a run first reaches their nodes.
 
-    guarded  True if the caller checks before each run that the cells have the hooks for which the graph was made
-    call     the text of a call: see `BoundPlan`
-    alone    the optimised form if the graph came from a graph for any size: its module is then read only if a run needs another form
+    guarded  True if the caller checks before each run that the cells still have the hooks for which the graph was made; the plan then also
+             has the optimised form
+    call     the source text of a function that does a whole call (see `BoundPlan`); None for none
+    alone    the optimised form, if the graph was specialised from a graph for any size.  The graph's own IR is then built only if a run
+             cannot use that form
     """
     known = faster(graph, alone) if guarded else None
     hooked = graph if alone is None else alone.hooked
@@ -35,10 +37,13 @@ def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, a
 
 
 def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return the functions that make a graph's steps, by op; `positions` are the indices of the hosts of expanded gradients, by symbol."""
+    """Return, for each op of a graph that Python code runs, the function that makes its step.
+
+    positions  the index of each Python object that gradients call, by symbol (`hosts_of_runs`); empty where gradients run on a tape only
+    """
     return {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
 
 
 def plan_of(graph: Graph) -> Plan:
-    """Return the plan of a graph without optimisation."""
+    """Return the plan of a graph (its pieces in order, and where each value is kept) without optimisation."""
     return planned(graph.function, identities=True, accesses=True)

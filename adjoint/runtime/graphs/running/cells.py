@@ -1,7 +1,7 @@
-"""Steps of the cells in a graph: how a run of the graph does the moves of `cells.calling`.
+"""Steps that run the calls of Cells in a graph: their hooks, the entry into the cell, its nodes, and the exit.
 
-Hooks that existed when the graph was made have nodes of their own around the cell's node, except for backward hooks, which the tape runs.
-Hooks that were added later run here, as long as their results fit the graph.
+The order of these steps is that of `cells.calling.call`.  Hooks that existed when the graph was made have nodes of their own around the
+cell's node, except for backward hooks, which the tape runs.  Hooks that were added later run here, as long as their results fit the graph.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ __all__ = ["CellAsItWas", "GraphCell", "cell_makers"]
 
 
 def cell_makers(graph: Graph, kind: Callable[[Bound, CellSite], GraphCell] | None = None) -> dict[type[Op], Maker]:
-    """Return the maker of steps for the cells of a graph; a cell without a site only runs its region.
+    """Return the function that makes the step of a cell's node, by op; binding a graph calls it for each such node.
 
-    kind  makes the object that does the moves of a cell; a GraphCell by default
+    The step calls the Cell with its hooks.  A node for which the graph has no `CellSite` (the description of a cell's call) gets no step of
+    its own: only the nodes inside of it run.
+
+    kind  makes the object that runs one call of a cell; `GraphCell` by default
     """
 
     def make(bound: Bound) -> Step | None:
@@ -67,7 +70,11 @@ _Made = tuple[Sequence[Tensor], Run, bool]
 
 
 class GraphCell:
-    """Does the moves of a cell's call for one node of a graph."""
+    """Runs the call of a cell that one node of a graph represents: its hooks, entering it, the nodes of its construct, and leaving it.
+
+    It is made once for the node, and called in each run.  Its methods are those that `cells.calling.call` calls in turn (`Moves`); `given`
+    are the arguments of the call (`_Given`) and `output` its result (`_Made`).
+    """
 
     def __init__(self, bound: Bound, site: CellSite):
         op, results = bound.node.op, bound.yields[0]
@@ -86,14 +93,23 @@ class GraphCell:
         """The kinds of hooks that run after others which have a node, and so cannot run here."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
-        """Run the call of the cell and return the results of the node."""
+        """Call the cell and return the results of its node, with the values that a gradient needs at the end.
+
+        cell     the Cell
+        values   the values of all nodes of the graph in this run
+        run      the run
+        tensors  the operands of the node: the tensors among the cell's arguments
+        """
         given = tensors, values, run
         made, _, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
         return [*made, *[values[i] for i in self.residuals]]
 
     # -- the region -------------------------------------------------------------------------------------------------------
     def construct(self, cell: Cell, given: _Given) -> _Made:
-        """Run the region; a tape gives new names to the tensors at its boundary."""
+        """Run the nodes of the cell's construct.
+
+        If a tape (the recording for a gradient) is there, arguments and results become tensor objects of their own at the cell's boundary.
+        """
         tensors, values, run = given
         tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
@@ -142,7 +158,9 @@ class GraphCell:
         return _together(outside, numbers)
 
     def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
-        """Close the cell on the tape after a run left the graph inside of the region and cannot continue in another graph."""
+        """End the call of a cell on the tape after an unexpected hook result inside of it has ended the run, and no other graph continues
+        it.
+        """
         self._left(tape, (), entered.rule)
         if entered.hooked:
             self._always(cell, tensors)
@@ -227,7 +245,10 @@ class GraphCell:
 
 
 class CellAsItWas(GraphCell):
-    """A cell that runs with the hooks and the `bprop` of the time when the graph was made; later changes are ignored."""
+    """Runs a cell with the hooks and the `bprop` that it had when the graph was made; later changes are ignored.
+
+    A repetition of a run uses it (`repetition`), since the first run used these.
+    """
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         made, _, _ = self.construct(cell, (tensors, values, run))
@@ -244,7 +265,12 @@ class CellAsItWas(GraphCell):
 
 
 def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:
-    """Split values into the user's tensors, and the numbers by their positions; a tape records only the tensors."""
+    """Split values into the user's tensors and the Python numbers; a tape records only the tensors.
+
+    Return the tensors in order, and the numbers (as 0-d tensors) by position.
+
+    numbers  the positions of the numbers among `values`
+    """
     if not numbers or not values:
         return values, {}
     return [x for i, x in enumerate(values) if i not in numbers], {i: values[i] for i in numbers}
@@ -256,7 +282,7 @@ def _together(tensors: Sequence[Tensor], numbers: dict[int, Tensor]) -> Sequence
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Return True if two structures are the same: identical tensors, equal numbers and strings."""
+    """Return True if two nested structures are the same: identical tensors, equal numbers and strings, the same containers and keys."""
     if a is b:
         return True
     if type(a) is not type(b):

@@ -1,7 +1,8 @@
-"""Hosts of a graph whose gradients are part of its function: the objects that `callback!`, `backward!` and `bprop!` call.
+"""The Python objects that a gradient calls where it is a part of the graph's own code: hooks and `bprop`s.
 
-On a tape, a call of a cell is represented by an object of the run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Here each run
-begins by making such objects from the graph, which knows the calls of the cells and the structures of their arguments.
+The ops `callback!`, `backward!` and `bprop!` call them; such an object is a *host*.  With a tape, each call of a cell is an object of the
+run (`gradients.trie.CellCall`, `cells.custom_bprop.Rule`).  Without one, each run begins by making such objects from the graph, which
+knows the calls of the cells and the structures of their arguments.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def has_hosts(op: Any) -> bool:
 
 
 def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]] | None]:
-    """Return the index of each host by symbol, and a function that makes the hosts of one run; None instead of the function if there are
-    none.
+    """Return the index of each host (a Python object that gradients call) by symbol, and a function that makes the hosts for one run.
+
+    The function returns them as a list, in the order of the indices.  It is None if the graph has no hosts.
     """
     made: dict[str, Callable[[], Any]] = {}
     for function in graph.module.functions.values():
@@ -43,7 +45,7 @@ def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
-    """Return the functions that make a node's hosts, by symbol."""
+    """Return functions that make the Python objects which the gradient of a node calls, by symbol; each run calls these functions anew."""
     op = node.op
     match op:
         case Hook():
@@ -76,9 +78,11 @@ def _attached(host: Any) -> TensorHooks:
 
 
 def _call(reference: Any, inputs: int, outputs: int, ruled: CellSite | None = None) -> CellCall:
-    """Return an object for a call of a cell that begins now: hooks registered later do not take part in it.
+    """Return the object that represents a call of a cell to its backward hooks; hooks registered from now on do not take part in the call.
 
-    ruled  the call's site if the cell has a `bprop`
+    reference  the `CellSite`, or another object with the Cell as its `cell`
+    inputs, outputs  how many tensors enter and leave the cell
+    ruled      the call as the graph describes it if the cell has a `bprop`; else None
     """
     call = CellCall(reference.cell, (True,) * inputs, (True,) * outputs)
     if ruled is not None:

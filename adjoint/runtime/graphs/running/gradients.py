@@ -1,4 +1,7 @@
-"""Steps of gradients of regions of a graph."""
+"""Steps that take a gradient in a graph: each runs a region (the function to differentiate) on a tape, then its derivative.
+
+A tape is the recording of a thread's operations for a gradient.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,10 @@ def _of_the_path(run: Run, *given: Any) -> list[Tensor]:
 
 
 def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_the_path) -> dict[type[Op], Maker]:
-    """Return the makers of the steps of a graph's gradients.
+    """Return, for each op that takes a gradient, the function that makes its step; binding a graph calls them.
 
-    symbols  the tensors of the graph's state
-    adjoint  computes the gradients
+    symbols  the Parameters and other tensors of the graph, by the symbols that name them in the IR
+    adjoint  computes the gradients of a recorded region from the tape
     """
     return {
         Gradient: lambda bound: _gradient(bound, symbols, adjoint),
@@ -46,13 +49,15 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
 
 
 class _Opened(tuple[Any, ...]):
-    """Log entry for the beginning of a gradient: its arguments, under their new names on the tape.
+    """Log entry for the beginning of a gradient: its arguments, as the tensor objects that stand for them while the tape records.
 
-    tape, start  the tape, and the step at which its recording starts
-    slots        the tape's slots of the arguments
-    watched      the tape's slots of the Parameters, None for one that takes no gradient
+    A run that continues in another graph takes the entry from the log instead of beginning the gradient again.
+
+    tape, start  the tape (the recording), and the step at which this gradient's recording starts
+    slots        the numbers by which the tape knows the arguments
+    watched      the numbers by which the tape knows the Parameters; None for one that requires no gradient
     weights      the Parameters
-    changes      the count of changes of any `requires_grad` at the beginning
+    changes      how often any Parameter's `requires_grad` had been changed before; if the count rises, `watched` is made again
     """
 
     tape: Tape
@@ -64,7 +69,11 @@ class _Opened(tuple[Any, ...]):
 
 
 def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
-    """Begin a gradient with respect to the tensors `given` and the Parameters that the node names."""
+    """Begin a gradient on a tape, with respect to the tensors `given` and the Parameters that the node names; return its log entry.
+
+    site     the node whose line in the program the tape records
+    symbols  the tensors of the graph, by symbol
+    """
     check_gradients()
     op = node.op
     assert isinstance(op, Differentiated)
@@ -80,14 +89,14 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
 
 
 def _wanted(opened: _Opened) -> list[int]:
-    """Return the tape's slots of all arguments and Parameters to differentiate by, without repetitions."""
+    """Return the tape's numbers of all arguments and Parameters to differentiate by, each once."""
     return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
 
 
 def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
-    """Return the gradients of the arguments and of the weights.
+    """Return the gradients of the arguments, then those of the Parameters; zeros for a Parameter that requires no gradient.
 
-    found  the gradients by slot of the tape
+    found  the gradients, by the number of the argument or Parameter on the tape
     """
     by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
     return (*(found[s] for s in opened.slots), *by_weight)
@@ -96,9 +105,11 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 def _differentiated(
     bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], Run, bool], tuple[Any, ...]]
 ) -> Step:
-    """Return the step of a region that is recorded on a tape.
+    """Return the step that runs the region of a node while a tape records it.
 
-    closed  returns the results; its last argument is True if the tape was started for this region
+    symbols  the tensors of the graph, by symbol
+    closed   is called after the region and returns the node's results.  It takes the log entry of the gradient, the values of the graph,
+             the run, and True if the tape was started for this region
     """
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
     operands = bound.operands[: len(params)]
@@ -133,7 +144,9 @@ def _differentiated(
 
 
 def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint) -> Step:
-    """Return the step of a region and its gradient, as `grad.differentiate` computes it."""
+    """Return the step of a `gradient` node: it runs a function and returns its results and gradients, computed as `grad.differentiate`
+    does.
+    """
     op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
     assert isinstance(op, Gradient)
     count = len(bound.params)
@@ -155,7 +168,9 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
 
 
 def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
-    """Return the step of a region and its pullback, as `vjp` makes it."""
+    """Return the step of a `record` node: it runs a function, and returns its results and the function that pulls cotangents back, as `vjp`
+    does.
+    """
     op, (yielded,) = bound.node.op, bound.yields
     assert isinstance(op, Record)
 
@@ -170,7 +185,7 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
 
 def _pull(bound: Bound) -> Step:
-    """Return the step of a `pull!`: it computes the gradients of a recorded region."""
+    """Return the step of a `pull!` node: it calls the function that a `record` node made, to get gradients from cotangents."""
     (trace, *given), results, site = bound.operands, bound.results, bound.site
 
     def pull_(values: list[Any], run: Run) -> None:

@@ -1,6 +1,7 @@
-"""Steps of nodes that use objects outside of the graph: parameters, hooks, the user's Python functions.
+"""Steps of nodes that use objects outside of the graph: Parameters, hooks, the user's Python functions.
 
-Every function makes the step of one node.  A symbol is looked up when the step runs.
+Each function here takes a node that is being bound and returns its step, the function that does the node's work in a run.  A symbol (the
+name of such an object in the IR) is looked up when the step runs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["host_makers"]
 
 
 def host_makers(graph: Graph) -> dict[type[Op], Maker]:
-    """Return the makers of the steps that use state or call Python."""
+    """Return, for each op that uses a tensor of the state or calls Python, the function that makes its step; binding a graph calls them."""
     state, hosts = graph.state, graph.hosts
     return {
         Read: lambda bound: read(bound, state),
@@ -52,9 +53,11 @@ def read(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
 
 def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
-    """Return the step that writes a tensor of the state.
+    """Return the step that writes a computed value to a tensor of the state, such as a Parameter.
 
     The tensor takes over the value's memory, without a copy, if nothing else holds that memory.
+
+    state  the tensors of the graph, by symbol
     """
     node = bound.node
     symbol, type_, (value,) = node.op.symbol, node.operands[0].type, bound.operands
@@ -132,8 +135,10 @@ def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
 
 
 class AccessStep(WrittenStep):
-    """The step of a read or a write of Python state.  The function raises if a value does not have the types that the graph was
-    made for.
+    """Reads or writes Python state for a node, such as a global variable or an attribute that holds a number.
+
+    The function that it calls raises an exception if a value does not have the type that the graph was made for.  The step can also be
+    written as source text, to become a part of the function that does a whole call.
     """
 
     def __init__(self, access: StateAccess, bound: Bound):
@@ -151,7 +156,7 @@ class AccessStep(WrittenStep):
 
 
 class EffectStep(WrittenStep):
-    """The step of a library function that is called for its effect, such as a print."""
+    """Calls a library function for its effect, such as a print, for a node; can also be written as source text."""
 
     def __init__(self, function: LibraryCall, bound: Bound):
         super().__init__(bound.node)

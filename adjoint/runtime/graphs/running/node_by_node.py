@@ -36,7 +36,11 @@ _MOST_BYTES = 2**24
 
 
 class _Step(NamedTuple):
-    """One node, with the indices of its operands and results in the list of values; `freed` are values that no later node reads."""
+    """One node of an `InOrder`, with the positions of its values in the list that a run fills.
+
+    operands, results  the positions of its operands and results
+    freed  positions of values that no later node reads: the run drops them after this node
+    """
 
     node: Node
     operands: tuple[int, ...]
@@ -45,7 +49,10 @@ class _Step(NamedTuple):
 
 
 class InOrder:
-    """A function with named sizes that can run node by node: it has kernels, checks, reads and writes of state only."""
+    """Runs a function with named sizes on sizes that come for the first time, one node after the other.
+
+    Graphs for any size use it (`calls.any_size.AnySize.once`).  The function may only have kernels, checks, and reads and writes of state.
+    """
 
     def __init__(self, function: Function, inferences: Inferences, state: Mapping[str, Tensor], explanations: Mapping[str, Any]):
         self._function, self._inferences, self._state, self._explanations = function, inferences, state, explanations
@@ -56,7 +63,16 @@ class InOrder:
 
     @classmethod
     def of(cls, function: Function, inferences: Inferences, state: Mapping[str, Tensor], explanations: Mapping[str, Any]) -> InOrder | None:
-        """Return a function in the form that runs in order; None if it has other nodes, or returns an argument or a tensor of the state."""
+        """Return the object that runs a function in order; None if that is not possible.
+
+        It is not possible if the function has other nodes than kernels, checks, reads and writes, or returns an argument or a tensor of the
+        state.
+
+        function      the optimised function, with named sizes
+        inferences    infer its types when the sizes are known
+        state         the tensors that it reads and writes, by symbol
+        explanations  what its checks call to raise an exception, by symbol
+        """
         made = cls(function, inferences, state, explanations)
         return made if made._laid_out() else None
 
@@ -109,7 +125,13 @@ class InOrder:
             needed.update(freed)
 
     def ready(self, sizes: Mapping[str, int]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
-        """Return a function that runs on tensors of these sizes; None if an op does not accept them, or if a plan is worth its time."""
+        """Return a function that takes the argument tensors and returns the results, for these sizes.
+
+        Return None if an op does not accept the sizes, if an observer watches kernels, or if the results are so large that a plan is
+        worth making, since it saves memory.
+
+        sizes  the numbers for the named sizes
+        """
         if watching.observing():
             return None  # an observer needs the node of each launch
         try:
@@ -140,7 +162,7 @@ class InOrder:
         return lambda tensors: self._run(tensors, launches, types)
 
     def fits(self, arguments: Iterable[Tensor]) -> bool:
-        """Return True if no hook waits on an argument or on the state for its gradient."""
+        """Return True if neither an argument nor a tensor of the state has a hook that waits for its gradient."""
         return not any(x._hooks for x in (*arguments, *self._state.values()))
 
     def _run(self, tensors: Sequence[Tensor], launches: Sequence[Any], types: Sequence[TensorType]) -> list[Tensor]:
@@ -177,9 +199,9 @@ class InOrder:
 
 
 def _write(tensor: Tensor, memory: Any, *, alone: bool) -> None:
-    """Write a tensor of the state.
+    """Write the memory of a computed value to a tensor of the state.
 
-    alone  True if nothing else holds the memory: the tensor then takes it over
+    alone  True if nothing else holds the memory: the tensor then takes it over instead of copying
     """
     if alone:
         tensor.memory = memory

@@ -3,11 +3,12 @@
     y1 = apply! @relu.forward(a, y0)     observe! @relu.forward(a, y0)     y1 := y0
 
 Such a function can be differentiated as a whole, and its pieces between the hooks are optimised like those of any graph, with gradients or
-without.  If a hook does anything else, the run detects it afterwards and continues along its path (`observed_runs.py`).
+without.  If a hook does anything else, the run detects it afterwards and continues along the path, that is, node by node, with a log of the
+results (`observed_runs.py`).
 
 The tensor objects that Python gets must be those of eager mode, as far as Python can tell them apart: it may keep one, and compute with it,
-write to it or register a hook on it later.  A tape gives new names to its tensors at each boundary of a cell, and it knows an operand once
-it has recorded an op on it.  The class `_Tape` follows a tape through a graph by these rules.
+write to it or register a hook on it later.  A tape (the recording for a gradient) makes new tensor objects at each boundary of a cell, and
+it knows an operand once it has recorded an op on it.  The class `_Tape` follows a tape through a graph by these rules.
 """
 
 from __future__ import annotations
@@ -42,26 +43,32 @@ __all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching
 
 @dataclass(frozen=True)
 class Argument:
-    """Represents the tensor that is passed to the graph at a position."""
+    """Stands for a tensor object of a run: the argument of the graph at a position.
+
+    position  the index among the graph's arguments
+    """
 
     position: int
 
 
 @dataclass(frozen=True)
 class State:
-    """Represents a tensor of the graph's state."""
+    """Stands for a tensor object of a run: a Parameter or another tensor from outside that the graph uses.
+
+    symbol  its name in the IR
+    """
 
     symbol: str
 
 
 @dataclass(frozen=True)
 class Watching:
-    """Facts about one `observe!`: a node that calls forward hooks which are expected to change nothing.
+    """Says what one node `observe!` needs: it calls forward hooks that are expected to change nothing.
 
-    objects  represent the tensor objects that its hooks get: an Argument, a State, or any other hashable object for a tensor that the graph
+    objects  stand for the tensor objects that its hooks get: an Argument, a State, or any other hashable object for a tensor that the graph
              makes
     plain    for each of them, False if no gradient can reach it and no hook can be registered on it
-    results  how many of the last ones the hooks are expected to return
+    results  how many of the objects, counted from the end, the hooks are expected to return
     last     True for the last `observe!` of the graph
     """
 
@@ -73,14 +80,16 @@ class Watching:
 
 @dataclass(frozen=True, eq=False)
 class Observing:
-    """A graph in which forward hooks only look at values.
+    """A graph in which forward hooks only look at values, with all that a run needs to check this.
+
+    `observed_form` turns it into a form that runs.
 
     graph    the graph
-    hooks    the facts about its hooks, by symbol
-    results  represent the tensor objects that the graph returns
+    hooks    for each node that calls hooks, by symbol, which tensor objects these get
+    results  stand for the tensor objects that the graph returns, as in `Watching.objects`
     records  True if the hooks are inside of a gradient: in eager mode there is a tape while they run
-    read     the symbols of the state that may be read before the last hook
-    pre      the symbols of those `outputs` whose cells have backward pre hooks
+    read     the symbols of the tensors from outside that may be read before the last hook
+    pre      the symbols of those `outputs` nodes whose cells have backward pre hooks
     again    True if all of the graph can be run again after a run
     sites    the calls of cells that have hooks
     """
@@ -97,11 +106,13 @@ class Observing:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a run without gradients keeps the tensor objects that hooks get or that are returned.
+    """Numbers the tensor objects of a run without gradients that hooks get, so that the run can keep them in one list.
 
-    known    the index of each object, by its representative; the arguments come first
-    made     a None for each object that the graph makes
-    results  pairs of a position among the results and an index, for results that hooks get
+    The list begins with the arguments; the other objects are None until a hook first needs them.
+
+    known    the index of each object in the list; the keys are those of `Watching.objects`
+    made     the initial contents of the list behind the arguments: a None for each object
+    results  pairs (position in the graph's results, index in the list), for results that hooks get as well: the run returns these objects
     """
 
     known: Mapping[Hashable, int]
@@ -110,7 +121,10 @@ class Places:
 
 
 def places_of(found: Observing, arguments: int) -> Places:
-    """Return the places for a graph, given the number of its arguments."""
+    """Return how a run of `found` numbers the tensor objects that its hooks get (see `Places`).
+
+    arguments  how many arguments the graph has
+    """
     known: dict[Hashable, int] = {Argument(i): i for i in range(arguments)}
     for hooked in found.hooks.values():
         for key in hooked.objects:
@@ -121,7 +135,7 @@ def places_of(found: Observing, arguments: int) -> Places:
 
 
 class ObservedForm(NamedTuple):
-    """How a graph runs as long as forward hooks change nothing.
+    """A form of a graph that runs as long as its forward hooks change nothing.
 
     of    the graph in which hooks only look at values
     plan  the plan that runs
@@ -134,7 +148,10 @@ class ObservedForm(NamedTuple):
 
 
 def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
-    """Return how a graph runs as long as forward hooks change nothing; None if that is not possible.  For `again` see `observing`."""
+    """Return the form of a graph that runs as long as its forward hooks change nothing; None if there is no such form.
+
+    again  True if it must be possible to run the whole graph again after a run, see `observing`
+    """
     found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
     plan = None if form is None else form.plan()
@@ -142,7 +159,11 @@ def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
 
 
 def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[[Sequence[Tensor]], bool]:
-    """Return a `fits` that is also False for arguments that share their memory with a NumPy array: see `observing`."""
+    """Return a function that tells whether a plan may run on given arguments.
+
+    It is False where `fits` is, and also if an argument shares its memory with a NumPy array: NumPy might write into it, so that the run
+    could not be repeated.
+    """
     def fit(arguments: Sequence[Tensor]) -> bool:
         for x in arguments:
             if "_shared" in x.__dict__:
@@ -153,26 +174,28 @@ def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable
 
 
 def why_not_observed(graph: Graph) -> str:
-    """Return the reason why runs of a graph cannot check that the user's code changes nothing that comes after it."""
+    """Return the reason, for reports, why the forward hooks of a graph cannot be checked to change nothing."""
     found = _observing(graph, again=False) if returns_anything(graph) else ""
     said = found if isinstance(found, str) else ""
     return said or reason(graph) or "a forward hook is given something that is no tensor"
 
 
 def observing(graph: Graph, *, again: bool = False) -> Observing | None:
-    """Return a graph as one in which forward hooks only look at values; None if that is not possible, or if it has no such hooks.
-
-    again  True if the whole graph must be repeatable after a run; it then need not have forward hooks
+    """Return the version of a graph in which forward hooks are assumed to change nothing; None if that is not possible or it has no such
+    hooks.
 
     It is possible if the hooks are all inside of one gradient, or there is no gradient; if they are outside of branches and loops; and if
-    nothing before the last of them has an effect.  Then everything before a hook can be run again, to continue along the path.
+    nothing before the last of them has an effect.  Then, should a hook change something, everything before it can be run again to fill the
+    log from which the run continues.
+
+    again  True if it must be possible to run the whole graph again after a run; it then need not have forward hooks
     """
     found = _observing(graph, again)
     return None if isinstance(found, str) else found
 
 
 def _observing(graph: Graph, again: bool) -> Observing | str:
-    """Return the result of `observing`; where that is None, return the reason."""
+    """Return the result of `observing`; where that is None, return the reason as text."""
     if any("_shared" in x.__dict__ for x in graph.state.values()):
         # The part before a hook could not be run again, since NumPy may write into the memory of such a tensor.
         return "a tensor that it uses shares its memory with a NumPy array"
@@ -212,7 +235,10 @@ def _is_hook(node: Node, symbols: set[str]) -> bool:
 
 
 def _may_run_again(node: Node, symbols: set[str]) -> bool:
-    """Return True if running a node before the last hook a second time has no visible effect."""
+    """Return True if a node before the last hook may run a second time without a visible effect.
+
+    symbols  the symbols of nodes that call forward hooks
+    """
     op = node.op
     if isinstance(op, CellOp):
         return not op.rule
@@ -223,7 +249,10 @@ def _may_run_again(node: Node, symbols: set[str]) -> bool:
 
 
 def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
-    """Return True if a node does the same again, provided that the state is restored and cells' hooks give the same answers."""
+    """Return True if a node does the same when it runs again, with the state as it was before and the same answers of hooks.
+
+    symbols  the symbols of nodes that call forward hooks
+    """
     op = node.op
     if isinstance(op, Gradient):
         return not any(isinstance(inner.op, Differentiated) for inner in walk(node.regions[0]))
@@ -241,7 +270,7 @@ def _gradient_in(region: Region) -> Node | None:
 
 
 def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
-    """Return the hooks in a region and in its cells."""
+    """Return the nodes that call forward hooks in a region and in the cells inside of it, but not in branches, loops or gradients."""
     found: list[Node] = []
     for node in region.nodes:
         if _is_hook(node, symbols):
@@ -252,14 +281,19 @@ def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
 
 
 def _returns_the_last(node: Node) -> bool:
-    """Return True if the results that hooks are assumed to return have the types of the last values that they get."""
+    """Return True if hooks are assumed to return values of the same types as the last values that they get: they may then have changed
+    nothing.
+    """
     count = len(node.results)
     given = node.operands[len(node.operands) - count :]
     return all(isinstance(atom, Value) for atom in given) and [atom.type for atom in given] == [value.type for value in node.results]
 
 
 class _Observing(Rewriter):
-    """Copies a function so that its hooks only look at their operands."""
+    """Copies a graph's function with `observe!` in place of each call of forward hooks: what came out of the hooks is what went in.
+
+    sites  the calls of cells, by the keys of their nodes in the copy
+    """
 
     def __init__(self, graph: Graph, symbols: set[str]):
         self._graph, self._symbols = graph, symbols
@@ -286,7 +320,9 @@ _OTHER: Final = object()
 
 
 class _Tape:
-    """Follows a tape through a graph whose hooks change nothing, to find out which tensor objects Python sees.
+    """Predicts which tensor objects Python sees when a graph runs on a tape and its hooks change nothing.
+
+    A *representative* is any hashable object that stands for one tensor object of a run.
 
     _objects    the representative of the tensor object of each value
     _known      representatives of objects that the tape knows; `_unsure` are those that it may know
@@ -306,7 +342,10 @@ class _Tape:
         self._count = 0
 
     def hooks(self, body: Region, last: Node) -> dict[str, Watching] | None:
-        """Return the facts about each hook; None if it is not known which objects some hook gets."""
+        """Return which tensor objects each node of hooks gets, by symbol; None if that is not known before the graph runs.
+
+        last  the last node that calls hooks
+        """
         self._objects.update((param, Argument(i)) for i, param in enumerate(body.params))
         self._region(body, last)
         shown = {x for hooked in self._found.values() for x in hooked.objects}
@@ -315,7 +354,7 @@ class _Tape:
         return None if unknown or shown & self._attached else self._found
 
     def results(self, body: Region) -> tuple[Hashable, ...] | None:
-        """Return the representatives of the objects that a function returns, after `hooks`; None if one is not known."""
+        """Return what stands for each tensor object that the function returns; None if one is not known.  Call it after `hooks`."""
         found = tuple(map(self._object, body.results))
         return None if _OTHER in found else found
 
@@ -333,7 +372,12 @@ class _Tape:
         return self._count  # a constant is a new tensor each time
 
     def _renamed(self, values: Sequence[Value], atoms: Sequence[Atom], recorded: bool) -> None:
-        """Give values at a cell's boundary new objects, as a tape does with those that it knows."""
+        """Give values that cross a cell's boundary tensor objects of their own, as a tape does for tensors that it knows.
+
+        values    the values behind the boundary
+        atoms     the values before it
+        recorded  True if the tape records the call of the cell
+        """
         for value, atom in zip(values, atoms, strict=True):
             old = self._object(atom)
             if recorded and old in self._freezable and old in self._known:
@@ -394,7 +438,7 @@ class _Tape:
         self._new(node.results[len(region.results) :], known=outer)
 
     def _uncertain(self, node: Node) -> None:
-        """Note the possible effects of a branch or a loop."""
+        """Note that a branch or a loop may or may not make its objects known to the tape, and that its results may be any objects."""
         used = [self._objects[value] for region in node.regions for value in free_of(region)]
         self._unsure.update(x for x in used if x not in self._known)
         self._objects.update(dict.fromkeys(node.results, _OTHER))

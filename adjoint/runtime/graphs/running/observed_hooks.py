@@ -1,7 +1,9 @@
-"""Steps of forward hooks that are expected to change nothing: `observe!`.
+"""Steps that call forward hooks which are expected to change nothing, and then check this; they run the nodes `observe!`.
 
-Inside of a gradient a hook sees a tape, which is made if it asks for it.  Without gradients there is no tape.  Then the step can be written
-as text, so that a call of a small graph with such hooks is one function.
+If a hook does change something, the run *departs*: it leaves the optimised graph and goes on along the path, node by node.
+
+Inside of a gradient a hook sees a tape (the recording of operations for the gradient), which is made if it asks for it.  Without gradients
+there is no tape.  Then the step can be written as source text, so that a call of a small graph with such hooks is one function.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ __all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
 
 
 _DEPARTURES, _RUNS = 3, 64
-"""After the first number of departures, runs of a graph go along the path from their beginning; one more is allowed for each so
-many runs.
+"""So many runs may leave the graph because a hook changed something, and one more for each `_RUNS` runs; after that, runs go node by node
+from their beginning.
 """
 
 
 class Beginning:
-    """Decides whether a run of a graph may begin as a whole, or has to go along the path from its beginning.
+    """Decides whether a run of an optimised graph may begin, or has to go node by node, along the path, from its beginning.
 
-    It has to if too many runs have departed.  It also has to if some forward hook must be called even if a cell's construct raises, since
-    the graph has no such call.
+    It has to if too many runs have departed, that is, have left the graph because a hook changed something.  It also has to if some forward
+    hook must be called even if a cell's construct raises, since the graph has no such call.  One object serves all runs of a graph.
 
-    seen  the epoch, and the number of the last hook, for which a run was allowed
+    seen  the number of changes in the process (`epoch`), and the number of the last hook, for which a run was allowed
     runs  how many runs have begun
     departures  how many runs have departed
     """
@@ -51,8 +53,8 @@ class Beginning:
     def allows(self, now: int, latest: int) -> bool:
         """Return True if a run may begin now.
 
-        now     the epoch
-        latest  the number of the last hook that was registered
+        now     the epoch: a number that rises when a cell, its hooks or the type of a tensor change
+        latest  the number of the hook that was registered last
         """
         if self.seen != (now, latest):
             if self.departures >= _DEPARTURES + self.runs // _RUNS or self.any_always():
@@ -61,7 +63,7 @@ class Beginning:
         return True
 
     def has_departed(self) -> None:
-        """Count a departure."""
+        """Count a run that has left the graph because a hook changed something; the next run is checked anew."""
         self.departures, self.seen = self.departures + 1, None
 
     def any_always(self) -> bool:
@@ -74,34 +76,36 @@ class Beginning:
 
 
 class Caller(Protocol):
-    """The object that takes over from the function of a call if a hook does more than look.
+    """Takes over from a compiled function for a whole call if a forward hook changes something or raises; `calls.entry.Looking` is one.
 
-    In its methods `state` are the arguments of `UnrecordedRun.reached`.
+    In its methods `state` describes how far the call has come; these are the arguments of `UnrecordedRun.reached`.
     """
 
     def departed(self, given: tuple[Any, ...], returned: Any, *state: Any) -> Any:
-        """Return the result of the rest of a call, after a hook that did more than look.
+        """Do the rest of a call after a hook that changed something, and return the result of the call.
 
-        given     the arguments of the call
-        returned  what the hook has returned
+        given     the arguments of the call, as (positional, keyword)
+        returned  the result of the hook
         """
         ...
 
     def failed(self, *state: Any) -> None:
-        """Clean up after a hook has raised."""
+        """Clean up after a hook has raised: end the calls of the cells that are running."""
         ...
 
     def alive(self) -> list[Any]:
-        """Return the objects that a call must keep alive until its end."""
+        """Return the objects that the call must keep alive until its end, because the graph has read them and a hook may replace them."""
         ...
 
 
 class LookConditions:
-    """The conditions under which the function of a call with such hooks may run, besides those on its arguments.
+    """The checks at the start of a compiled function for a whole call that has forward hooks, besides those on its arguments.
+
+    If one fails, the function returns NOT_RUN, and the call takes a slower way.
 
     of         the conditions for any function of the graph
     beginning  decides whether runs may begin
-    caller     returns the object that takes over; the function does not keep it alive
+    caller     returns the object that takes over if a hook changes something, or None if it has been freed
     """
 
     def __init__(self, of: RunConditions, beginning: Beginning, caller: Callable[[], Caller | None]):
@@ -120,7 +124,15 @@ class LookConditions:
 
 
 class Look(WrittenStep):
-    """The step of forward hooks in a graph without gradients."""
+    """Calls the forward hooks of one node, in a graph without gradients, and checks that they have changed nothing.
+
+    It can run as a step of a plan, or be written as source text that becomes a part of a function for a whole call.
+
+    found  what is known about the graph's hooks
+    graph  the graph
+    at     where a run keeps the tensor objects that hooks get
+    bound  the node, with the positions of its values
+    """
 
     run_of_its_own = True
 
@@ -181,8 +193,8 @@ class Look(WrittenStep):
                 f"    return caller.departed({text.given}, {returned}, {state_})"]
 
     def _calls(self, text: Text, names: Sequence[str]) -> tuple[list[str], str, str]:
-        """Return the statements that call the hooks, an expression that is true if these changed nothing, and the expression of their
-        result.
+        """Return three pieces of source text: the statements that call the hooks, an expression that is true if the hooks have returned
+        their values unchanged, and an expression for what they have returned.
 
         names  the variables that hold the tensors for the hooks
         """
@@ -199,7 +211,11 @@ class Look(WrittenStep):
         return calls, unchanged_, f"{_listed(shown)} if returned is None else returned"
 
     def _begun(self, text: Text) -> list[str]:
-        """Return the statements before the first hook: they remember the memory of the tensors that hooks must not change."""
+        """Return the source lines that go before the first hook of a call.
+
+        They keep a reference to the present memory of each tensor that hooks must not change.  The check after a hook compares it: a write
+        gives a tensor other memory.
+        """
         for x in self._watched:
             text.made[id(x), "watched"] = text.object(x)
         for place, name in enumerate(text.arguments):
@@ -207,14 +223,17 @@ class Look(WrittenStep):
         return [f"{_memory(name)} = {name}.memory" for name in text.made.values()]
 
     def _state(self, text: Text) -> str:
-        """Return the arguments of `UnrecordedRun.reached`, as text."""
+        """Return, as source text, the arguments of `UnrecordedRun.reached`: they describe how far the call has come."""
         objects = [text.made.get(place, "None") for place in range(len(text.arguments) + len(self._at.made))]
         memories = map(_memory, text.made.values())
         return f"{self._symbol!r}, now, latest, {_listed(text.arguments)}, {_listed(objects)}, {_listed(memories)}"
 
 
 def _memory(name: str) -> str:
-    """Return the variable that holds the memory that a tensor had when hooks first got it."""
+    """Return the name of the variable, in the source text, that holds the memory a tensor had when hooks first got it.
+
+    name  the variable that holds the tensor
+    """
     return f"{name}_memory"
 
 
@@ -223,7 +242,12 @@ def _listed(expressions: Iterable[str]) -> str:
 
 
 def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
-    """Return the step of forward hooks in a graph with a gradient."""
+    """Return the step that calls the forward hooks of one node, in a graph with a gradient, and checks that they have changed nothing.
+
+    found  what is known about the graph's hooks
+    hosts  the functions that call hooks, by symbol
+    bound  the node, with the positions of its values
+    """
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol
     hooked = found.hooks[symbol]
     operands = tuple(zip(hooked.objects, hooked.plain, map(tensor_type, node.operands), bound.operands, bound.held, strict=False))
@@ -262,7 +286,11 @@ def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> S
 
 
 def unchanged(returned: Any, tensors: Sequence[Tensor]) -> bool:
-    """Return True if hooks have returned exactly these tensor objects."""
+    """Return True if hooks have returned exactly the tensor objects that they were given.
+
+    returned  the result of the hooks: a tensor, several, or None
+    tensors   the tensors that they were expected to return
+    """
     if isinstance(returned, Tensor):
         return len(tensors) == 1 and returned is tensors[0]
     if type(returned) is list and len(returned) == 1 == len(tensors):  # fast path

@@ -1,9 +1,10 @@
 """Runs of a graph whose forward hooks are expected to change nothing, and their continuation if a hook has changed something.
 
 After each hook the run checks that the rest of the graph is still right: the hook has returned its value unchanged, has not asked for a
-tape, and no cell, hook or value that was read has changed.  Otherwise the run *departs*.  Everything up to the hook is computed again on a
-tape, with the same bits, and leaves a log as if the run had gone along its path from the beginning.  The tensors that hooks have seen
-become names of tensors on the tape.  No hook is called again, and no random number is drawn again.
+tape (the recording for a gradient), and no cell, hook or value that was read has changed.  Otherwise the run *departs*: everything up to
+the hook is computed again on a tape, with the same bits, and leaves a log as if the run had gone node by node ("along the path") from its
+beginning.  The tensors that hooks have seen become names of tensors on the tape.  No hook is called again, and no random number is drawn
+again.
 
 A hook that asks for the tape while it runs gets one that is recorded up to that point in the same way (`gradients/awaited.py`).
 """
@@ -48,14 +49,14 @@ class _Departed(Exception):
 
 
 class Observed:
-    """A graph with forward hooks that are expected to change nothing, ready to run.
+    """Runs a graph whose forward hooks are expected to change nothing; made once for a graph, by `observed`.
 
     watched  the tensors whose values hooks must not change
     repeats  True if runs keep what is needed to run them again afterwards
-    kept     the tensors of the state that such a repetition needs
+    kept     the tensors from outside that such a repetition needs
     trained  the Parameters that gradients are taken by
-    places   where a run without gradients keeps the tensors that hooks get
-    types    the types of these tensors, in the order of `places`
+    places   the order in which a run without gradients keeps the tensors that hooks get
+    types    the types of these tensors, in that order
     beginning  decides whether a run may begin
     """
 
@@ -93,17 +94,19 @@ class Observed:
 
     @property
     def call_function(self) -> Callable[..., Any] | None:
-        """Return the function that does a whole call; None if there is none yet (`BoundPlan.call_function`)."""
+        """Return the compiled function that does a whole call; None if there is none yet (`BoundPlan.call_function`)."""
         return self._plan.call_function
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if a run may begin now."""
+        """Return True if a run may begin now, on these arguments."""
         return self.beginning.allows(epoch.now, ids.last) and self._plan.fits(arguments)
 
     def run(self, arguments: Sequence[Tensor], log: list[Any]) -> list[Tensor] | None:
-        """Run and return the results; None if the run has departed and is to be replayed from the log.
+        """Run and return the results; None if a hook has changed something, so that the caller must continue the run by replaying the log.
 
-        Deviation if a hook has returned values that do not fit the graph; the log then ends with these values.
+        A Deviation is raised if a hook has returned values that do not fit the graph; the log then ends with these values.
+
+        log  gets the results of the nodes that have run, if the run does not end as expected
         """
         return self.begun(arguments, log).run()
 
@@ -113,11 +116,16 @@ class Observed:
         return RecordableRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
 
     def run_plan(self, run: ObservedRun) -> list[Tensor]:
-        """Return the results of a run; it may raise as `ObservedRun.depart` does."""
+        """Run the optimised plan for a run and return the results.  It may raise as `ObservedRun.depart` does."""
         return self._plan.run_fitting(run.arguments, run)
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
-        """Run the graph once more, on a tape; Deviation at the point where the repetition ends."""
+        """Run the graph once more, on a tape, with the hooks' answers of the first run.
+
+        Deviation (not an error, the end) at the hook where the repetition is to stop.
+
+        run  the repetition; its log and tape are filled
+        """
         if self._again is None:
             # Two threads may both make it: they are equal.
             self._again = repeated(self.graph, self.found)
@@ -127,26 +135,26 @@ class Observed:
 def observed(
     graph: Graph, *, again: bool = False, call: CallText | None = None, caller: _CallerOf = lambda: None
 ) -> Observed | None:
-    """Return a graph with its forward hooks observed; None if that is not possible.
+    """Return the object that runs a graph and checks that its forward hooks change nothing; None if that is not possible.
 
-    again   True if it must be possible to run it again after a run
-    call    the text of a call: without gradients there is then a `call_function`
-    caller  returns the object that takes over if a hook does more than look
+    again   True if it must be possible to run the whole graph again after a run
+    call    the source text of a call: without gradients, `call_function` is then made of it
+    caller  returns the object that takes over from this function if a hook changes something
     """
     form = observed_form(graph, again=again)
     return None if form is None else Observed(graph, form, again, call, caller)
 
 
 class ObservedRun(Run):
-    """One run of a graph whose hooks are observed.
+    """One run of a graph whose forward hooks are expected to change nothing; it knows what to compare after each hook.
 
     of, arguments  the graph, and the arguments of the run
-    log      gets the log of the path if the run departs
+    log      gets the results of the nodes if the run departs, for another graph to continue from
     called   the symbol of the hooks that were called last, or are running
     keys     the keys of the random numbers that were drawn
     answers  the answers of backward hooks
-    watched  the tensors whose memory hooks must not change; `memories` is that memory
-    epoch    the epoch at the beginning of the run; `latest` is the number of the last hook registered then
+    watched  the tensors that hooks must not write; `memories` is the memory that they had
+    epoch    the number of changes to cells and hooks at the beginning of the run; `latest` is the number of the last hook registered then
     """
 
     __slots__ = ("answers", "arguments", "called", "epoch", "keys", "latest", "log", "memories", "of", "watched")
@@ -161,7 +169,7 @@ class ObservedRun(Run):
         self.epoch, self.latest = epoch.now, ids.last
 
     def run(self) -> list[Tensor] | None:
-        """Return the results; None if the run has departed."""
+        """Run the graph and return the results; None if a hook has changed something and the log is to be replayed."""
         try:
             return self.of.run_plan(self)
         except _Departed:
@@ -169,7 +177,7 @@ class ObservedRun(Run):
             return None
 
     def tensor(self, key: Hashable) -> Tensor | None:
-        """Return the tensor object of a representative; None if it has not been made."""
+        """Return the tensor object of this run that `key` stands for (see `Watching.objects`); None if it has not been made."""
         raise NotImplementedError
 
     def is_as_it_was(self) -> bool:
@@ -177,9 +185,11 @@ class ObservedRun(Run):
         return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
 
     def depart(self, returned: Any) -> None:
-        """Leave the run after a hook has changed something.
+        """Leave the run after a hook has changed something: fill the log so that another graph can continue, then raise.
 
-        Raise _Departed, or Deviation if the hook has returned values that do not fit the graph.
+        _Departed is raised if what the hook returned fits the graph, else a Deviation.
+
+        returned  the result of the hook
         """
         deviation = self._left()
         node, types = deviation.node, [value.type for value in deviation.node.results]
@@ -196,21 +206,22 @@ class ObservedRun(Run):
         raise _Departed
 
     def failed(self) -> None:
-        """Clean up after a hook has raised: close the cells that are being called."""
+        """Clean up after a hook has raised: end the calls of cells that are running."""
         raise NotImplementedError
 
     def _left(self) -> Deviation:
-        """Run up to the last hook again to fill the log; return the exception that ended this."""
+        """Compute everything up to the last hook again, which fills the log; return the exception by which this ended at the hook."""
         raise NotImplementedError
 
     def _until_here(self) -> Repetition:
-        """Return a repetition that ends at the last hook."""
+        """Return a new repetition of this run that ends at the hook that was called last."""
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
     def repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
-        """Repeat this run with tensors from outside as they were.
+        """Repeat this run while tensors from outside have the values that they had; afterwards restore their present values.
 
-        before  the tensors that may have changed, with their types and memory at that time
+        run     the repetition
+        before  the tensors that may have changed, with the types and memory that they had
         """
         now = [(x, x.type, x.memory) for x, _, _ in before]
         hooks = [(x, x._hooks) for x in (*self.arguments, *self.of.state.values()) if x._hooks is not None]
@@ -234,9 +245,11 @@ class ObservedRun(Run):
 
 
 class RecordableRun(ObservedRun):
-    """One run of a graph whose hooks are inside of a gradient: a hook may ask for the tape.
+    """One run of a graph whose forward hooks are inside of a gradient, where in eager mode a hook could use the tape.
 
-    given    the tensors that hooks have got, by representative
+    If a hook asks for the tape (the recording for the gradient), one is made by running the graph up to this hook again.
+
+    given    the tensors that hooks have got, by what stands for them in `Watching.objects`
     before   the tensors that a repetition needs, with their types and memory
     awaited  the tape that is made on demand, as long as hooks of the gradient may run
     """
@@ -259,7 +272,7 @@ class RecordableRun(ObservedRun):
                 state.tracer = None
 
     def again(self) -> list[Any]:
-        """Return the log of a finished run, as if it had gone along the path."""
+        """Run the graph again after a run, and return a log as if the first run had gone node by node."""
         log: list[Any] = []
         self.repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
         return log
@@ -270,7 +283,7 @@ class RecordableRun(ObservedRun):
         self.answers.clear()
 
     def hooks_are_done(self) -> None:
-        """Drop what only hooks need, after the last of them; from then on there is no tape for them."""
+        """Drop what only hooks need, after the last forward hook has run; from then on there is no tape for them."""
         self.watched, self.memories = [], []
         self.given.clear()
         self.awaited = state.tracer = None
@@ -281,7 +294,7 @@ class RecordableRun(ObservedRun):
         return self.of.state[key.symbol] if isinstance(key, State) else self.given.get(key)
 
     def await_tape(self) -> None:
-        """Make a tape visible to hooks."""
+        """Show hooks a tape that is only made if one of them uses it."""
         if self.awaited is None:
             self.awaited = AwaitedTape(self._recorded)
             state.tracer = self.awaited  # pyright: ignore[reportAttributeAccessIssue] - passes on everything to a tape
@@ -305,7 +318,11 @@ class RecordableRun(ObservedRun):
         return self._tape()[0]
 
     def _tape(self) -> tuple[Tape, Deviation]:
-        """Return the tape, recorded up to the hook that runs or ran last, and the exception that ended the recording there."""
+        """Return a tape that has recorded everything up to the hook that runs or ran last, and the exception that ended the recording
+        there.
+
+        It is made on the first request, by repeating the run.
+        """
         if self._again is None:
             run = self._until_here()
             try:
@@ -324,11 +341,12 @@ class RecordableRun(ObservedRun):
 
 
 class UnrecordedRun(ObservedRun):
-    """One run of a graph without gradients: there is no tape while hooks run.
+    """One run of a graph with forward hooks and no gradients: there is no tape while hooks run.
 
-    What a hook computes with its tensors is not part of the graph.  A tensor that hooks have got is the object that the function returns.
+    What a hook computes with its tensors is not part of the graph.  If a hook has got a tensor that the function also returns, it is the
+    same object.
 
-    objects  the tensors in the order of `Observed.places`, None for one that has not been made
+    objects  the tensors that hooks get, in the order of `Observed.places`; None for one that has not been made
     """
 
     __slots__ = ("objects",)
@@ -340,10 +358,12 @@ class UnrecordedRun(ObservedRun):
     @staticmethod
     def reached(of: Observed, called: str, now: int, latest: int, arguments: list[Tensor], objects: list[Tensor | None],
                 memories: list[Any]) -> UnrecordedRun:
-        """Return a run in its state after some hooks, given by their symbol `called`.
+        """Return a run in the state that a compiled function for a whole call has reached, so that it can be continued.
 
-        now, latest  the epoch and the number of the last hook when the run began
-        objects      the tensors in the order of `Observed.places`
+        of, arguments  the graph, and the arguments of the call
+        called       the symbol of the hooks that were called last
+        now, latest  the epoch (number of changes to cells and hooks) and the number of the last hook when the call began
+        objects      the tensors that hooks get, in the order of `Observed.places`
         memories     the memory that the watched tensors had
         """
         run = UnrecordedRun(of, arguments, [])
@@ -360,7 +380,10 @@ class UnrecordedRun(ObservedRun):
         return results
 
     def leave(self, returned: Any) -> Deviation | None:
-        """Fill the log after a hook has done more than look; return the Deviation if its result does not fit the graph, else None."""
+        """Fill the log after a hook that changed something.
+
+        Return a Deviation if what the hook returned does not fit the graph, else None.
+        """
         try:
             self.depart(returned)
         except Deviation as deviation:

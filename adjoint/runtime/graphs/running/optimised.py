@@ -1,6 +1,6 @@
-"""The form in which a graph runs when nothing is recorded: its function after optimisation, with gradients expanded as wholes.
+"""The optimised form of a graph, which runs when no tape records: gradients are code of the graph, and nodes are simplified and merged.
 
-A graph runs without optimisation if the sums of its gradients would then be in another order than in eager mode.  It also does if the
+A graph has no optimised form if the sums of its gradients would then be in another order than in eager mode.  It also has none if the
 user's Python code may run before something that depends on what that code does (`user_code.py`).
 """
 
@@ -43,12 +43,14 @@ __all__ = ["Alone", "faster", "optimised_alone", "optimised_for_any_size", "quie
 
 @dataclass(frozen=True)
 class Alone:
-    """The optimised form of a graph that runs no code of the user's, made before the graph's own module is needed.
+    """The optimised form of a graph that runs no code of the user's, except perhaps backward hooks of cells.
+
+    It is specialised from a graph for any size, so that a run does not need the IR of the graph itself.
 
     function        the optimised function
     differentiates  True if the graph takes gradients
-    nodes           the number of its nodes
-    hooked          the graph that has the calls of cells whose backward hooks run in it; None if there are no such hooks
+    nodes           the number of the graph's nodes
+    hooked          the graph with the calls of cells whose backward hooks run in it; None if there are no such hooks
     """
 
     function: Function
@@ -58,7 +60,7 @@ class Alone:
 
 
 def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
-    """Return the optimised form of a graph; None if the graph must run without optimisation.
+    """Return the optimised form of a graph with the check when it may run; None if the graph must run without optimisation.
 
     alone  the form if it is known already
     """
@@ -82,8 +84,10 @@ def faster(graph: Graph, alone: Alone | None = None) -> Faster | None:
 
 def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None]]) -> Callable[[Sequence[Tensor]], bool]:
     def fits(arguments: Sequence[Tensor]) -> bool:
-        """Return True if the form may run: no tensor from outside has a hook that waits for its gradient, and no called cell may
-        get hooks.
+        """Return True if the optimised form may run on these arguments.
+
+        It may not if an argument or a tensor of the graph has a hook that waits for its gradient, or if a cell in whose call the user's
+        code runs has hooks.
         """
         for x in (*arguments, *state.values()):
             if x._hooks:
@@ -98,13 +102,18 @@ def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None
 
 
 def quiet_plan(graph: Graph) -> Plan:
-    """Return the plan with which a graph runs when nothing is recorded and no hook waits on a tensor from outside."""
+    """Return the plan with which a graph runs when no tape records and no argument or Parameter has a hook.
+
+    It is the plan of the optimised form, or of the graph itself if there is none.
+    """
     found = faster(graph)
     return (found and found.plan()) or planned(graph.function, identities=True, accesses=True)
 
 
 def reason(graph: Graph) -> str | None:
-    """Return one line that says why a graph takes its gradients along a tape; None if it does not, or takes none."""
+    """Return one line that says why a graph takes its gradients along a tape instead of in its own code; None if it does not, or takes
+    none.
+    """
     nodes = _nodes(graph)
     if not any(isinstance(node.op, Differentiated) for node in nodes):
         return None
@@ -150,7 +159,7 @@ def _nodes(graph: Graph) -> list[Node]:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Return True for a node that calls Python and that runs only along a tape."""
+    """Return True for a node that calls Python and that has no step in optimised code: it only runs where a gradient is taken on a tape."""
     return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
 
 
@@ -172,7 +181,10 @@ def _optimised(graph: Graph, user: UserCode) -> Function | None:
 
 
 def _planned(function: Function) -> Plan:
-    """Return the plan of an optimised function in which all sizes are known."""
+    """Return the plan of an optimised function in which all sizes are known.
+
+    The nodes are first reordered to need less memory, unless that would move a read of state behind a write.
+    """
     smaller = SCORES.on(function)
     # The pass moves reads of operands to a later point, where state may have changed.
     return planned(smaller if smaller is function or reads_survive(smaller) else function, identities=True, accesses=True)

@@ -1,6 +1,7 @@
 """Run a graph once more on a tape without calling the user's code: the answers of the first run are used instead.
 
-In this way a run that began as a whole gets the log of a run along the path, with the same bits.
+In this way a run of an optimised graph gets the log that a run along the path (node by node, with each result kept) would have, with the
+same bits.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ Answers = dict[Hashable, list[list[Any]]]
 
 
 class Repetition(LoggedRun):
-    """A run that repeats another one.
+    """A run that computes another run again, without calling hooks or drawing random numbers a second time.
 
-    given    returns the tensor object of a representative; None: the objects are neither known nor needed any more
-    until    the symbol of the hooks at which the run ends with a Deviation; None: it runs to the end
+    given    returns the tensor object that hooks got in the first run, by what stands for it in `Watching.objects`; None if the objects are
+             neither known nor needed any more
+    until    the symbol of the hooks at which the run ends with a Deviation; None if it runs to the end
     keys     the keys of random numbers that the first run drew
     answers  the answers of backward hooks in the first run
     left     the tape at the point where the run ended
-    shown    without a tape: the tensors that hooks have got, by the ids of the tensors that replace them here
+    shown    without a tape: the tensors that hooks have got, by the ids of the tensors that correspond to them in this run
     """
 
     __slots__ = ("answers", "given", "keys", "left", "shown", "until")
@@ -57,7 +59,7 @@ class Repetition(LoggedRun):
         self.shown: dict[int, Tensor] = {}
 
     def shown_in(self, entry: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return an entry of the log in which the tensors that hooks have got replace their counterparts in this run."""
+        """Return a copy of a log entry in which the tensors that hooks have got in the first run replace those of this run."""
         made: Any = type(entry)(self.shown.get(id(x), x) for x in entry)
         if not isinstance(entry, Entered):
             return made
@@ -65,7 +67,13 @@ class Repetition(LoggedRun):
         return made
 
     def same(self, shown: Tensor, recorded: Tensor) -> None:
-        """Make a tensor that hooks have got another name of its counterpart on the tape; without a tape, note that it replaces that."""
+        """Note that two tensor objects are the same tensor to the program.
+
+        On a tape, `shown` gets the place and the hooks of `recorded`.  Without a tape, `shown_in` later replaces `recorded`.
+
+        shown     the object that hooks got in the first run
+        recorded  the tensor with the same value in this run
+        """
         tape = self.tape
         if tape is None:
             self.shown[id(recorded)] = shown
@@ -83,23 +91,30 @@ class Repetition(LoggedRun):
 
 
 def repeated(graph: Graph, found: Observing) -> BoundPlan:
-    """Return the bound plan that repeats runs of a graph.
+    """Return the bound plan by which a `Repetition` of a graph runs: its steps use the answers of the first run.
 
-    found  the facts about its hooks
+    found  what is known about the graph's hooks
     """
     makers = {**makers_of(graph, {}), **makers_of_repetition(graph, found)}
     return BoundPlan(functools.partial(plan_of, graph), makers, graph.state, explanations=graph.hosts)
 
 
 def makers_of_repetition(graph: Graph, found: Observing) -> dict[type[Op], Maker]:
-    """Return the makers of the steps that take their results from the run that is repeated, instead of computing them again."""
+    """Return, for each op of a repetition that takes results from the first run instead of computing them, the function that makes its
+    step.
+
+    found  what is known about the graph's hooks
+    """
     return {**cell_makers(graph, CellAsItWas), **gradient_makers(graph.state, _answered), Draw: _drawn,
             Outputs: functools.partial(_outputs, graph, found), Apply: functools.partial(_hooks, graph, found)}
 
 
 # -- forward hooks and random numbers ---------------------------------------------------------------------------------------
 def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step of forward hooks that were called in the first run: their result is what they were expected to return."""
+    """Return the step for a node that calls forward hooks: it does not call them, and returns what the hooks returned in the first run.
+
+    That is the last of the values that they got.  Where the repetition is to end, the step raises a Deviation.
+    """
     node, symbol, operands, results = bound.node, bound.node.op.symbol, bound.operands, bound.results
     hooked = found.hooks.get(symbol)
     if hooked is None:
@@ -123,7 +138,10 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step of hooks on the gradients of a cell's result; it does nothing if there were none."""
+    """Return the step for hooks on the gradients of a cell's result.
+
+    It puts them on the tape if the cell had any in the first run, and else only passes values on.
+    """
     operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
 
     def outputs(values: list[Any], run: Run) -> None:
@@ -138,7 +156,7 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def drawing(bound: Bound) -> Step:
-    """Return the step that draws a key of the random stream, and keeps it for a repetition."""
+    """Return the step that draws the key for random numbers of a node, and keeps it in the run so that a repetition uses the same key."""
     op, out = bound.node.op, bound.results.start
     assert isinstance(op, Draw)
     seed = op.seed or None
@@ -151,7 +169,7 @@ def drawing(bound: Bound) -> Step:
 
 
 def _drawn(bound: Bound) -> Step:
-    """Return the step that takes the next key that the first run drew."""
+    """Return the step that, in a repetition, takes the next key that the first run drew."""
     out = bound.results.start
 
     def drawn(values: list[Any], run: Any) -> None:
@@ -162,12 +180,20 @@ def _drawn(bound: Bound) -> Step:
 
 # -- backward hooks ---------------------------------------------------------------------------------------------------------
 def answer_of(op: Op, called: Any) -> Hashable:
-    """Return the key under which the answers of a cell's hooks on gradients are kept."""
+    """Return the dict key under which the answers of a cell's hooks on gradients are kept: one for each cell and kind of hooks.
+
+    op      the op of the node that calls the hooks
+    called  the call of the cell
+    """
     return type(op), called.kind, id(called.cell)
 
 
 def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of host steps in expanded gradients; these steps also keep the answers."""
+    """Return makers of steps that call backward hooks and also keep their answers in the run, for a repetition.
+
+    makers     the functions that make the steps without this, by op
+    positions  the index of each Python object that gradients call, by symbol
+    """
 
     def make(bound: Bound) -> Step | None:
         op, results, step = bound.node.op, bound.results, makers[type(bound.node.op)](bound)
@@ -187,14 +213,20 @@ def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) ->
 def _answered(
     run: Any, tape: Tape, start: TrieStep, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Return the gradients of the wanted slots, computed with the answers that hooks gave in the first run."""
+    """Return the gradients of some values, computed with the answers that hooks gave in the first run instead of calling hooks.
+
+    start       the step of the tape at which the gradient began
+    outputs     the tape's numbers of the values to differentiate
+    wanted      the tape's numbers of the values to differentiate by
+    cotangents  the gradients of `outputs`
+    """
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     inner = _Pulled(run.answers, tape.hosts)
     return program.repeated(tape, wanted, cotangents, lambda positions: functools.partial(_answer, positions), inner)
 
 
 class _Pulled(Run):
-    """The run of an adjoint within a repetition."""
+    """The run of a gradient's code within a repetition; it holds the answers that hooks gave in the first run."""
 
     __slots__ = ("answers",)
 
@@ -204,7 +236,10 @@ class _Pulled(Run):
 
 
 def _answer(positions: dict[str, int], bound: Bound) -> Step:
-    """Return the step of a host in an adjoint: it returns the next answer of the first run."""
+    """Return the step that replaces a call of backward hooks in a repetition: it returns the next answer of the first run.
+
+    positions  the index of each Python object that gradients call, by symbol
+    """
     op, results, types = bound.node.op, bound.results, list(map(tensor_type, bound.node.results))
     held, position = bound.held[len(bound.operands) :], positions[op.symbol]
 

@@ -35,12 +35,14 @@ _WORTH_IT: Final = 8
 
 
 class HeadAndTail:
-    """A graph in two parts, which run one after the other.
+    """Runs a graph as two graphs, one after the other, so that the second can be optimised although user code runs in the first.
 
-    head  the nodes up to some of the user's code; its results are the values that the tail uses
-    tail  the remaining nodes
-    first  the form of the head that runs as a whole; None if the head has to run along its path
-    last  the form of the tail: optimised, or with observed forward hooks
+    `BoundGraph.parts` holds it.
+
+    head   the nodes up to some of the user's code; its results are the values that the tail uses
+    tail   the remaining nodes
+    first  the form of the head that runs as a whole; None if the head has to run node by node, with a log of the results
+    last   the form of the tail: optimised, or with forward hooks that are checked to change nothing
     """
 
     def __init__(self, head: Graph, tail: Graph, first: Observed | None, last: BoundPlan | Observed):
@@ -64,7 +66,12 @@ class HeadAndTail:
         return self._first is not None and self._first.fits(arguments)
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the results of the graph in a run without a tape; None if a part has departed, so that the log is to be replayed."""
+        """Return the results of the graph in a run without a tape (no gradient is recorded).
+
+        Return None if a hook has changed something, so that the run must be continued: the caller then replays the log.
+
+        log  gets the results of the nodes that have run
+        """
         first, last = self._first, self._last
         if first is not None and not run.replaying and self.fits(arguments):
             begun = first.begun(arguments, log)
@@ -79,7 +86,11 @@ class HeadAndTail:
         return last.run_fitting(between, Run(None))
 
     def _run_observed(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the results where the head runs as a whole; its log is made only when it is needed."""
+        """Return the results of a run whose head runs as a whole; None if the caller must replay the log.
+
+        begun  the run of the head, ready to start
+        log    gets the log of the head; it is made, by running the head again, only if it is needed
+        """
         between, last, rest = begun.run(), self._last, list[Any]()
         if between is None:
             return None
@@ -99,9 +110,9 @@ class HeadAndTail:
         return None
 
     def is_as_it_was(self, between: Sequence[Tensor]) -> bool:
-        """Return True if the user's code has changed nothing that the tail was made for.
+        """Return True if the user's code has changed nothing that the tail was made for: hooks of cells, types, and `requires_grad`.
 
-        between  the values that the tail takes
+        between  the values that the head has computed for the tail
         """
         return (all(_has_hooks(reference, pattern) for reference, pattern in self._cells)
                 and all(x.type is type_ for x, type_ in self._state) and all(x.requires_grad for x in self._trained)
@@ -115,9 +126,10 @@ def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
 
 
 def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
-    """Return a graph in two parts; None if no tail is worth being a graph of its own.
+    """Return a graph split in two behind some of the user's code; None if no such tail is large enough to be a graph of its own.
 
-    Both parts run as wholes if that is possible and `first` is True.  Otherwise the tail is as long as possible.
+    first  True to prefer a split in which the head, too, runs as a whole.  If it is False, or there is no such split, the tail is as long
+           as possible
     """
     nodes = graph.function.body.nodes
     with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
@@ -130,9 +142,9 @@ def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
 
 
 def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
-    """Return a graph in two parts, the second of which begins with the node at index `begin`; None if that is not possible or not worth it.
+    """Return a graph split before the node at index `begin`; None if that is not possible, or the tail is too small to be worth it.
 
-    first  True: only if both parts may run as wholes
+    first  True to return a split only if both parts may run as wholes
     """
     function = graph.function
     nodes, results = function.body.nodes, function.body.results
@@ -156,6 +168,10 @@ def _optimised(graph: Graph) -> BoundPlan | None:
 
 
 def _part(graph: Graph, params: tuple[Value, ...], nodes: tuple[Node, ...], results: Sequence[Atom]) -> Graph:
-    """Return a graph of some of a graph's nodes, with the same state, calls of cells and functions of Python."""
+    """Return a graph of some of a graph's nodes; it shares the tensors, the calls of cells and the Python functions of that graph.
+
+    params   the values that the part takes as arguments
+    results  the values that it returns
+    """
     function = Function(graph.symbol, Region(params, nodes, tuple(results)), loc=graph.function.loc)
     return replace(graph, module=Module(graph.module.params, graph.module.hosts, {graph.symbol: function}))

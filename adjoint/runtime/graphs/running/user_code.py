@@ -25,11 +25,14 @@ __all__ = ["Obstacle", "UserCode", "has_user_code", "is_decided", "may_leave", "
 
 
 class UserCode:
-    """The user's code that a graph calls while it runs, such as hooks: whether there is any, and which nodes come after it.
+    """Finds out whether a graph calls the user's code while it runs, such as hooks, and which nodes come after it.
+
+    The optimised form of a graph and the choice of how its calls run depend on this.
 
     function  the function of the graph, with its calls inlined
     runs    True if the user's code may run
-    late    the first node after such code that calls a cell, takes a gradient, or uses a Parameter read before; None if there is none
+    late    the first node after such code that calls a cell, takes a gradient, or uses a Parameter read before; None if there is none.
+            Such a node may have to do something else than it was made for
     around  the calls of cells in which such code runs: it may add forward hooks that run at the end of these calls
     """
 
@@ -106,9 +109,9 @@ def only_hooks_of_cells(graph: Graph) -> bool:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A node because of which a graph must run along its path.
+    """A node because of which a graph has no optimised form.
 
-    why   the reason, as a predicate of the node
+    why   the reason, as the end of a sentence that begins with the node, such as "may return anything"
     """
 
     why: str
@@ -116,8 +119,9 @@ class Obstacle:
 
 
 def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
-    """Return the node that prevents expanding the gradients of a graph, or moving the user's code between its launches; None if
-    none does.
+    """Return the first reason why a graph cannot be optimised because of the user's code; None if there is none.
+
+    Optimising turns gradients into code of the graph, and runs the user's code between compiled pieces.
     """
     found = [
         ("may return anything", next(returning(graph), None)),
@@ -129,12 +133,16 @@ def obstacle(graph: Graph, user: UserCode) -> Obstacle | None:
 
 
 def returns_anything(graph: Graph) -> bool:
-    """Return True if the user's code is called for its result, as forward hooks are: its type may not be the expected one."""
+    """Return True if the graph uses what the user's code returns, as it does with forward hooks: the result may have another type than
+    expected.
+    """
     return next(returning(graph), None) is not None
 
 
 def may_leave(graph: Graph, user: UserCode | None) -> bool:
-    """Return True if code of the user's may return unexpected values in a run, or change the effect of nodes after it.
+    """Return True if a run may have to leave the graph.
+
+    That is so if the user's code may return a value the graph was not made for, or change what later nodes have to do.
 
     user  facts about the user's code; None if the graph runs none
     """
@@ -147,7 +155,7 @@ def is_decided(graph: Graph) -> bool:
 
 
 def returning(graph: Graph) -> Iterator[Node]:
-    """Yield the nodes at which the user's code is called for its result, as forward hooks are."""
+    """Yield the nodes that call the user's code and use its result, as forward hooks are called."""
     return (node for function in graph.module.functions.values() for node in walk(function.body)
             if _calls_user(node.op, graph) and not isinstance(graph.hosts[node.op.symbol], LibraryEffect))
 
@@ -157,9 +165,9 @@ def _calls_user(op: Op, graph: Graph) -> bool:
 
 
 def _during(graph: Graph, function: Function) -> Node | None:
-    """Return a node that calls the user's code between the forward nodes of a gradient; None if there is none.
+    """Return a node that calls the user's code during the forward part of a gradient; None if there is none.
 
-    If there is none, expanded gradients call it in the order of eager mode.
+    If there is none, a gradient that is code of the graph calls hooks in the order of eager mode.
     """
     regions = [node.regions[0] for node in walk(function.body) if isinstance(node.op, Gradient)]
     return next((inner for region in regions for inner in walk(region) if not _runs_afterwards(inner, graph)), None)
@@ -176,10 +184,11 @@ def _runs_afterwards(node: Node, graph: Graph) -> bool:
 
 
 def _attaching(function: Function) -> Node | None:
-    """Return a node that must attach its hook to a tensor when it runs, since no expanded gradient calls it; None if there is none.
+    """Return a node that must attach its hook to a tensor object when it runs, as no gradient inside of the graph calls the hook; else
+    None.
 
-    A hook on a value that takes no gradient is an error when it is reached.  A hook on a value outside of any gradient waits on the tensor
-    for later gradients.
+    This holds for a hook on a value that takes no gradient, where attaching raises an error, and for one on a value outside of any
+    gradient, where the hook waits on the tensor for later gradients.
     """
     inside = {inner for node in walk(function.body) if isinstance(node.op, Gradient) for inner in _attached(node.regions[0])}
     return next((node for node in walk(function.body) if isinstance(node.op, Attach) and node not in inside), None)
@@ -211,9 +220,10 @@ def _attached(region: Region) -> Iterator[Node]:
 
 
 def parameters_are_read_before(function: Function) -> bool:
-    """Return True if values read from Parameters are only computed with, so that they keep their values of the time of the read.
+    """Return True if the values that a function reads from Parameters are only computed with, so that later writes do not affect them.
 
-    A Parameter that is returned, or passed to Python or to control flow, is the tensor itself, whose value may change later.
+    False if such a value is returned, or passed to Python or to a branch or loop: that is the Parameter itself, whose value may change
+    later.
     """
     read = {node.result for node in walk(function.body) if isinstance(node.op, Read)}
 
