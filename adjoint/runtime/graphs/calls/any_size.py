@@ -49,11 +49,11 @@ _MOST_SIZES = 512
 
 
 class _Seen:
-    """The record of calls whose arguments differ in their sizes only.
+    """What is known of calls of one function whose arguments differ in their sizes only.
 
     last     the types of the arguments for which a graph was asked last
     graphs   the graphs for any size, the newest first
-    refused  types with named sizes for which no graph could be made
+    refused  argument types with named sizes for which no graph could be made
     """
 
     def __init__(self) -> None:
@@ -62,11 +62,12 @@ class _Seen:
         self.refused: set[tuple[TensorType, ...]] = set()
 
     def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return a function that runs a call with sizes that have not come before, without a graph of their own.
+        """Return a function that runs a call whose sizes have not come before, without a graph of their own.
 
         Return None if these sizes are to get a graph.
 
-        now  the types of the arguments
+        now      the types of the arguments
+        tensors  the arguments
         """
         for graph in self.graphs:
             if (sizes := matched(graph.types, now)) is not None and graph.lowered.guards.holds():
@@ -76,7 +77,10 @@ class _Seen:
 
 
 def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
-    """Return the graph of a function specialised from a graph for any size, with its optimised form; None if it has to be parsed instead.
+    """Return a graph for a call's sizes by specialising a graph for any size, with its optimised form; None if the function has to be
+    parsed.
+
+    A graph for any size is made when the sizes have changed for the first time.
 
     seen     what is known of earlier calls, by the template of the arguments without sizes
     subject  the function and the arguments
@@ -104,9 +108,12 @@ def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowe
 
 
 def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tuple[TensorType, ...] | None:
-    """Return types with a name in place of each size that differs; None if anything else differs, or a size is below `LEAST`.
+    """Return argument types in which each size that differs between two calls has a name.
 
-    Sizes that were equal and are equal again get the same name, such as the batch of the inputs and that of the labels.
+    Sizes that were equal and are equal again get the same name, such as the batch of the inputs and that of the labels.  Return None if
+    anything else differs, if nothing differs, or if a size is below `LEAST`.
+
+    before, now  the types of the arguments in the earlier call and in this one
     """
     names: dict[tuple[int, int], str] = {}
     found: list[TensorType] = []
@@ -126,7 +133,11 @@ def generalised(before: Sequence[TensorType], now: Sequence[TensorType]) -> tupl
 
 
 def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[str, int] | None:
-    """Return the sizes that named sizes have in the types `now`; None if the types do not match, or a size is below `LEAST`."""
+    """Return the number for each named size that makes `general` equal to `now`; None if none does, or if a number is below `LEAST`.
+
+    general  argument types with named sizes
+    now      the types of a call's arguments
+    """
     sizes: dict[str, int] = {}
     for pattern, type_ in zip(general, now, strict=True):
         if pattern.dtype is not type_.dtype or pattern.rank != type_.rank:
@@ -139,7 +150,7 @@ def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[st
 
 
 class AnySize:
-    """A graph with named sizes, and its optimised form.
+    """A graph whose arguments have named sizes, from which the graphs of calls with numbers for these sizes are made.
 
     types  the types of its arguments
     """
@@ -160,9 +171,12 @@ class AnySize:
         self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
     def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return a function that runs a call with these sizes the first time they come; None if they are to get a graph.
+        """Return a function that runs a call node by node if its sizes come for the first time; None if they are to get a graph.
 
-        That is so if the sizes have come before, or if the graph cannot run node by node.
+        They get a graph if they have come before, or if the graph cannot run node by node.
+
+        sizes    the numbers for the named sizes
+        tensors  the arguments
         """
         in_order, filled, key = self._in_order, self._filled, tuple(sizes.values())
         if in_order is None or filled is None or key in self._ran or (self._differentiates and not in_order.fits(tensors)):
@@ -175,7 +189,9 @@ class AnySize:
 
     @classmethod
     def of(cls, subject: Subject) -> AnySize | None:
-        """Return the graph of a function for arguments with named sizes; None if each size needs a graph of its own."""
+        """Return the graph of a function for arguments with named sizes; None if Python needs to know a size: each size then needs its own
+        graph.
+        """
         lowered = lowered_for_any_size(subject)
         if lowered is None:
             return None
@@ -191,7 +207,12 @@ class AnySize:
         return None if optimised is None else cls(subject.arguments.types, lowered, optimised)
 
     def specialised(self, sizes: Mapping[str, int]) -> tuple[Lowered, Alone] | None:
-        """Return the graph for these sizes, with its optimised form; None if an op does not accept them: parsing then reports where."""
+        """Return the graph for these sizes, with its optimised form, without parsing anything.
+
+        Return None if an op does not accept the sizes: parsing the function then reports where.
+
+        sizes  the numbers for the named sizes
+        """
         known = self.lowered
         try:
             alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes, self._hooked)
@@ -210,9 +231,9 @@ graph has to be made for each size.
 
 
 class SizedGraph(Graph):
-    """A graph specialised to some sizes.
+    """A graph with numbers in place of the named sizes of another graph.
 
-    Its module is specialised when it is first accessed; a run of the optimised function never accesses it.
+    Its IR is specialised when it is first accessed.  A run of the optimised function never accesses it.
 
     general  the graph for any size
     """
@@ -224,12 +245,12 @@ class SizedGraph(Graph):
 
     @property
     def module(self) -> Module:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the module with numbers in place of the named sizes."""
+        """Return the IR with numbers in place of the named sizes."""
         return self._specialised()[0]
 
     @property
     def sites(self) -> dict[Value, Any]:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the calls of cells, by the keys of their nodes in the specialised module."""
+        """Return the descriptions of the calls of cells, by the keys of their nodes in the specialised IR."""
         return self._specialised()[1]
 
     def _specialised(self) -> tuple[Module, dict[Value, Any]]:
@@ -239,7 +260,10 @@ class SizedGraph(Graph):
         return self._made
 
     def derived(self, key: Hashable, make: Callable[[Graph], Graph]) -> tuple[Graph, Function] | None:
-        """Return a graph derived from this one, and its optimised function; None if it has to be made for these sizes.
+        """Return a graph derived from this one, such as one with its gradient, and its optimised function, by specialising one for any
+        size.
+
+        Return None if it has to be made for these sizes.
 
         key   identifies the derived graph among those derived from this one
         make  derives the graph from the graph for any size; called once for all sizes.  It must run no code of the user's, as this graph
@@ -279,8 +303,11 @@ def _specialised(graph: Graph, sizes: Mapping[str, int]) -> tuple[Module, dict[V
 
 
 def _checked(function: Function, sizes: Mapping[str, int]) -> Function:
-    """Return a function specialised to some sizes; ValueError if the type of a value is not its type for any size with the numbers
-    put in.
+    """Return a function with numbers in place of its named sizes.
+
+    The types of all values are inferred again.  ValueError if one of them is not the type in the general function with the numbers put in.
+
+    sizes  the number for each named size
     """
     made = SIZED.on(function, sizes=[f"{name}:{number}" for name, number in sizes.items()])
     for old, new in zip(_values(function.body), _values(made.body), strict=True):
@@ -316,7 +343,12 @@ _DEEPEST = 12
 
 
 def _knows_sizes(x: Any, depth: int = 0) -> bool:
-    """Return True if a function or a value may hold a named size: it would then compute with a name instead of a number."""
+    """Return True if a Python object that a graph calls or returns may hold a named size.
+
+    It would then compute with a name instead of a number, so that the graph cannot be used for any size.
+
+    depth  how many objects around it have been searched
+    """
     if type(x) is GraphSize or isinstance(x, Remade) or depth > _DEEPEST:
         return True
     if isinstance(x, types.FunctionType):

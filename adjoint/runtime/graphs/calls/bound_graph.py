@@ -1,4 +1,4 @@
-"""A graph that is bound to run, with what all ways of running it have in common: arguments, results, and the reasons for a way."""
+"""A graph that is ready to run, with what all ways of running it need: how to take arguments, make the result, and explain the way."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ __all__ = ["BoundGraph"]
 
 
 class BoundGraph:
-    """A graph that is bound to run.
+    """A graph that is ready to run; the classes in `entry` that run calls ask it for facts, results and explanations.
 
     lowered    the function, lowered to a graph
     record     the record of the graph in the function's history
     plan       the bound plan, which runs it
     kind       the hash of the template of its arguments
     nodes      the number of its nodes
-    slots      the slots for tensors in the outline of the result
-    leaves     True if a run may leave the graph, because of what the user's Python code does
+    slots      the slots for tensors in the structure of the result
+    leaves     True if a run may have to leave the graph, because the user's Python code returns or changes something
     around     references to the cells in whose calls the user's code runs
     fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
-    call       the text of a call of the graph; None if its arguments or result cannot be written as text
+    call       the source text of a function for a whole call; None if its arguments or result cannot be written as text
     may_share  True if it writes a tensor from outside that is not a Parameter: the caller may pass the same tensor as an argument
     is_one_call  True if running the plan is all that a call does; `plan.call_function`, once it is compiled, then does a whole call
-    observed   the form that runs as long as forward hooks change nothing; None if there is none, or none has been asked for
+    observed   runs the graph as long as forward hooks change nothing; None if that is not possible, or nobody has asked for it
     """
 
     def __init__(self, lowered: Lowered, template: Template, record: MadeGraph, alone: Alone | None = None, count: int | None = None):
@@ -72,17 +72,17 @@ class BoundGraph:
 
     @functools.cached_property
     def is_decided(self) -> bool:
-        """True if the graph has branches or loops that depend on tensors."""
+        """True if the graph has branches or loops, which depend on values of tensors."""
         return is_decided(self.lowered.graph)
 
     @functools.cached_property
     def why_not_observed(self) -> Why:
-        """The reason why a run cannot check that the user's code in the graph changes nothing that comes after it."""
+        """The reason, for reports, why hooks of the graph cannot be checked to change nothing."""
         return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
 
     @property
     def parts(self) -> HeadAndTail | None:
-        """The graph in two parts; None if no part at its end is worth running as a graph of its own."""
+        """The graph split in two behind some of the user's code; None if no part at its end is worth running as a graph of its own."""
         if self._parts is False:
             # Two threads may both make it: the parts are equal.
             self._parts = head_and_tail(self.lowered.graph, first=self.observed is None) or True
@@ -90,7 +90,7 @@ class BoundGraph:
 
     # -- before a run ----------------------------------------------------------------------------------------------------
     def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
-        """Raise CompileError if a tensor that is written in place has two names in the graph, which would treat it as two tensors.
+        """Raise CompileError if a call writes a tensor in place that the graph knows under two names: it would treat it as two tensors.
 
         The two names may be two arguments, or an argument and a tensor from outside.
 
@@ -109,10 +109,10 @@ class BoundGraph:
                 raise errors.written_under_two_names(definition_of(named), from_outside=True)
 
     def checked(self, call: Call) -> bool:
-        """Check a call for tensors that are written in place under two names; return True if the check was needed.
+        """Check a call as `check_written` does, if the graph writes tensors; return True if it did.
 
-        It is needed if the graph writes arguments or tensors that may be arguments.  On a tape it is also needed if it writes Parameters,
-        which an argument may then refer to.
+        The check is needed if the graph writes arguments or tensors that may be arguments.  On a tape it is also needed if the graph writes
+        Parameters, which an argument may then refer to.
         """
         if self._writes or (self.lowered.rewritten and state.tracer is not None):
             self.check_written(call.named, call.tensors)
@@ -120,13 +120,16 @@ class BoundGraph:
         return False
 
     def may_be_hooked(self) -> bool:
-        """Return True if a cell that is being called may get forward hooks meanwhile, to run at the end of its call."""
+        """Return True if a cell that calls the user's code while it runs now has hooks, or has been freed.
+
+        Then forward hooks may have been added that must run at the end of its call, and for which the graph has no nodes.
+        """
         return any(cell is None or cell._hooks for cell in [reference() for reference in self.around])
 
     def alive(self) -> list[Any]:
         """Return the objects that a run must keep alive until it ends.
 
-        Hooks may replace what the graph has read; in eager mode frames keep the old objects alive.
+        Hooks may replace what the graph has read; in eager mode the running functions keep the old objects alive.
         """
         return self.lowered.guards.alive()
 
@@ -147,9 +150,9 @@ class BoundGraph:
         return filled(lowered.outline, leaves)
 
     def changed_by(self, symbol: str) -> Why:
-        """Return the reason why a run left the graph at the forward hooks of a cell.
+        """Return the reason, for reports, why a run left the graph: it names the hooks that changed something.
 
-        symbol  the symbol of the node of these hooks
+        symbol  the symbol of the node that calls these hooks
         """
         host = self.lowered.graph.hosts.get(symbol)
         cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
@@ -161,12 +164,19 @@ class BoundGraph:
         return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
 
     def not_whole(self, way: Way, why: Why) -> Exception:
-        """Return the error for a call with `fullgraph=True` that would take this way, for this reason."""
+        """Return the error for a call of a function with `fullgraph=True` that would not run entirely as a graph.
+
+        way  how it would run
+        why  the reason
+        """
         return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)
 
 
 def _number(kind: type, x: Any) -> Any:
-    """Return the number in a 0-d tensor, as an object of `kind`; return anything else unchanged, such as None for a missing result."""
+    """Return the number in a 0-d tensor as an int, float or bool; return anything else unchanged, such as None for a missing result.
+
+    kind  the class of the number
+    """
     return kind(x.item()) if isinstance(x, Tensor) else x
 
 

@@ -47,9 +47,9 @@ class _Entry(Protocol):
 
 
 class _Entries(list[Any]):
-    """The graphs for one template of arguments.
+    """The list of graphs for one template (one structure of arguments), the last used first.
 
-    used  the period of the budget in which they were last looked up
+    used  the number of the budget's period in which they were last looked up
     """
 
     __slots__ = ("__weakref__", "used")
@@ -60,7 +60,8 @@ class _Entries(list[Any]):
 
 
 class Graphs(dict[Template, _Entries]):
-    """The graphs of one function or Cell: a map from templates to lists of graphs, the last used first.
+    """The cache of the graphs of one function or Cell: a map from templates (structures of arguments) to lists of graphs, the last used
+    first.
 
     A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under `lowering_lock`, which
     must be held to add an entry.
@@ -106,14 +107,15 @@ class Graphs(dict[Template, _Entries]):
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
-        """Return the graph for positional tensors of these types and no other arguments.  If this returns None, `find` may still
-        have one.
+        """Return the `Entry` of a graph for positional tensors of these types and no other arguments.
+
+        This is a fast path that skips making a template.  If it returns None, `find` may still have a graph.
         """
         entries = self._of_tensors.get(types)
         return None if entries is None else self._holding(entries)
 
     def find(self, template: Template, plain: bool = False) -> Any:
-        """Return the cached graph for these arguments whose guards hold; None if there is none.
+        """Return the `Entry` of the cached graph for these arguments whose guards hold; None if there is none.
 
         plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
         """
@@ -134,14 +136,19 @@ class Graphs(dict[Template, _Entries]):
         return None
 
     def once(self, template: Template, tensors: Sequence[Any]) -> Callable[[], Any] | None:
-        """Return a function that runs a call with new sizes without a graph of their own; None if the sizes are to get a graph."""
+        """Return a function that runs a call whose sizes come for the first time, without making a graph for them.
+
+        Return None if the sizes have come before, or need a graph for another reason.
+
+        tensors  the tensors among the arguments
+        """
         seen = self.any_size.get(template.without_sizes()) if self.any_size and not get_context("save_graphs") else None
         return None if seen is None else seen.once(template.types, tensors)
 
     def add(self, template: Template, entry: _Entry) -> None:
-        """Add a new graph.
+        """Add a new graph for arguments of a template.
 
-        Drop graphs of the same template whose guards can never hold again, and the oldest one if there are too many.
+        Graphs of the same template whose guards can never hold again are dropped, and the one used longest ago if there are too many.
         """
         entries = self.get(template)
         if entries is None:
@@ -152,19 +159,20 @@ class Graphs(dict[Template, _Entries]):
         budget.charge(entry.nbytes)
 
     def ask(self) -> CallCounts:
-        """Count the calls from now on, and return the counts."""
+        """Begin to count how calls run, if nobody has asked before, and return the counts."""
         if self.calls is None:
             self.calls = CallCounts(self.history)
             self._forget_quick()
         return self.calls
 
     def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
-        """Make `quick` the function that is tried first.
+        """Make `quick` the function that the next calls try first; the functions of some other kinds of arguments are kept to be tried
+        after it.
 
-        kind   the hash of the template of its graph
-        quick  runs a call as that graph, or returns NOT_RUN
+        kind   the hash of the template of its graph: the kind of arguments
+        quick  runs a call as that graph, or returns NOT_RUN if the arguments or guards do not fit
         made   the record of the graph
-        way    how the function runs it
+        way    how the function runs it, for counts
         """
         if self.calls is not None:
             quick = self.calls.counting(quick, made, way)
@@ -174,17 +182,18 @@ class Graphs(dict[Template, _Entries]):
             self.others = {**dict([*others.items()][1 - _QUICK:]), kind: quick}
 
     def use_recorded(self, recorded: Callable[..., Any] | None, made: MadeGraph) -> None:
-        """Make `recorded` the function that is tried first for calls that a tape records; None for none.  `made` is the record of its
-        graph.
+        """Make `recorded` the function that calls try first while a tape records them; None to try none.
+
+        made  the record of its graph, for counts
         """
         if self.calls is not None and recorded is not None:
             recorded = self.calls.counting(recorded, made, RECORDED, Why(RECORDED_AROUND))
         self.recorded = recorded
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
-        """Return the result of a call by one of the graphs used last; NOT_RUN if another graph may be needed.
+        """Try the functions of the graphs used last, and return the result of the call; NOT_RUN if another graph may be needed.
 
-        recorded  True if a tape records the call
+        recorded  True if a tape (the recording for a gradient) records the call
         """
         last = self.recorded if recorded else self.quick
         if last is None or (self.count is not None and (kwargs or len(args) != self.count)):
@@ -199,18 +208,22 @@ class Graphs(dict[Template, _Entries]):
         return NOT_RUN
 
     def drop(self, entries: _Entries, entry: int) -> None:
-        """Drop the graph with the id `entry`, whose guards can never hold again."""
+        """Remove a graph whose guards can never hold again, since an object that it depends on has been freed.
+
+        entries  the list that holds it
+        entry    the id of its `Entry`
+        """
         self._forget_quick()
         self.any_size.clear()
         self.history.gone = next((other.lowered.guards.gone for other in entries if id(other) == entry), "")
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
-        """Return (period of the last use, bytes) for each template with its graphs."""
+        """Return a pair (number of the period of the last use, bytes) for each template with its graphs, for the budget of all caches."""
         return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
 
     def evict(self, until: int) -> None:
-        """Drop the templates last used in the period `until` or before, and templates that refer to objects which have been freed."""
+        """Drop the templates that were last used in the budget's period `until` or before, and those that refer to freed objects."""
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
@@ -220,7 +233,10 @@ class Graphs(dict[Template, _Entries]):
         self._forget_quick()
 
     def begin_period(self) -> None:
-        """Clear the fast paths, so that the next use of each graph marks its template with the new period."""
+        """Clear the fast paths when the budget of memory begins a new period.
+
+        The next use of each graph then goes through `find`, which marks it as used in this period.
+        """
         self._of_tensors = {}
         self._forget_quick()
 
@@ -231,7 +247,7 @@ class Graphs(dict[Template, _Entries]):
 
 
 class GraphsOfCells(dict[int, Graphs]):
-    """The graphs of cells, by the ids of the cells.  They do not keep the cells alive."""
+    """The caches of graphs of cells, by the ids of the cells: a jitted method has one of these.  They do not keep the cells alive."""
 
     def __init__(
         self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None, must_be_whole: bool = False
@@ -245,7 +261,7 @@ class GraphsOfCells(dict[int, Graphs]):
         self._living: dict[int, weakref.ref[Cell]] = {}
 
     def of(self, cell: Cell) -> Graphs:
-        """Return the graphs of a cell, made on the first request."""
+        """Return the cache of the graphs of a cell, made on the first request."""
         key = id(cell)
         found = self.get(key)
         if found is None:
@@ -258,7 +274,7 @@ class GraphsOfCells(dict[int, Graphs]):
 
 
     def ask(self) -> None:
-        """Count the calls from now on."""
+        """Count how the calls run from now on, for the present cells and later ones."""
         self._asked = True
         for graphs in [*self.values()]:
             graphs.ask()
@@ -272,7 +288,7 @@ def _freed(graphs: weakref.ref[GraphsOfCells], key: int, gone: object) -> None:
 
 
 class _All(Cache):
-    """The graphs of all existing functions and cells."""
+    """All caches of graphs in the process, as the budget of memory sees them."""
 
     def __init__(self) -> None:
         super().__init__("graphs")

@@ -13,10 +13,10 @@ __all__ = ["Call"]
 
 
 class Call(NamedTuple):
-    """One call, for which a graph has been found.
+    """One call, for which a graph has been found: what a way of running it needs to know.
 
-    known     the graphs of the function
-    template  the template of the arguments; None if all of them are positional tensors
+    known     the cache of the function's graphs
+    template  the structure of the arguments, with the tensors taken out; None if all of them are positional tensors
     named     the function or the Cell
     tensors   the tensors among the arguments
     args, kwargs  the arguments for `named` if the call runs eagerly

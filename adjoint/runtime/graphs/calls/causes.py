@@ -22,8 +22,10 @@ _SHOWN = 60
 
 
 def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tuple[Cause, str]:
-    """Return the cause for which a graph is to be made, and a text that says how the arguments differ from those of the nearest graph.
+    """Return why a graph has to be made for a call, and a text that says how its arguments differ from those of the nearest graph.
 
+    known       the graphs that the function has
+    template    the structure of the arguments
     parameters  the names of the arguments by position
     """
     if not known.history.graphs:
@@ -44,7 +46,7 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
 
 
 def _change(guards: Guards) -> tuple[Cause, str]:
-    """Return the cause and the text for arguments that have a graph, but one whose guards do not hold any more."""
+    """Return the cause and the text for a call whose arguments have a graph, but one whose guards do not hold any more."""
     found, loc = guards.broken_at()
     place = user_place(loc)
     where = f" (read at {place.file}:{place.line})" if place is not None and found else ""
@@ -66,7 +68,11 @@ def _said(difference: TemplateDifference, parameters: Sequence[str]) -> str:
 
 
 def _named(path: Sequence[Any], parameters: Sequence[str]) -> str:
-    """Return how the user's code would write a part of the arguments; the path begins in `(args, kwargs)`."""
+    """Return the expression by which the user's code would refer to a part of the arguments, such as `x[0]`.
+
+    path        the positions and keys that lead to the part; the first is 0 for positional arguments, 1 for keyword arguments
+    parameters  the names of the positional arguments
+    """
     kind, first, *rest = path
     name = parameters[first] if kind == 0 and first < len(parameters) else str(first)
     return f"`{name}{''.join(f'[{part!r}]' for part in rest)}`"
@@ -78,7 +84,7 @@ def _shown(node: Any) -> str:
 
 
 def _words(node: Any) -> Iterator[str]:
-    """Yield the words that describe a node of a template."""
+    """Yield the words that describe a node of a template: a type, a constant, a container or "object"."""
     if isinstance(node, TensorType):
         yield str(node)
     elif isinstance(node, tuple) and len(node) == 2 and node[0] is object:

@@ -1,13 +1,22 @@
-"""An entry of the cache: a graph, and the object that says how calls of it run.
+"""An entry of the cache: a graph, and the object that runs its calls in the right way.
 
-    AsGraph     one function, in pieces, as parsed, on a tape    no hook in it may do more than look
-    Looking     with hooks that look, left the graph           its hooks are expected to look: this is checked after each one
-    InTwoParts  in two parts                                   the same for each of two parts
-    AlongPath   along the path                                 hooks in it may do more, and tensors decide what runs
-    Eagerly     eagerly                                        hooks in it may do more
+A graph may call forward hooks of the user's, which may return other values or change what the graph was made for.  So calls do not all run
+alike.  The names of the ways are those of `reports.ways`, which reports use:
 
-`_way_of` chooses among these classes when a graph is called first.  `Looking` and `InTwoParts` turn to one of the last two when too many
-calls have left the graph, and where a run cannot begin.  On a tape there are the first and the last two.
+    class       ways of its calls                                 chosen when
+
+    AsGraph     one function, in pieces, as parsed, on a tape     no hook in the graph may replace a value or change state
+    Looking     with hooks that look, left the graph              its hooks are expected to change nothing: checked after each one
+    InTwoParts  in two parts                                      the graph can be split behind user code; each part is checked likewise
+    AlongPath   along the path                                    hooks may change values, and branches or loops depend on tensors
+    Eagerly     eagerly                                           hooks may change values, and nothing depends on tensors
+
+Along the path, the graph runs node by node and keeps every result in a log.  If a hook returns something the graph was not made for, the
+call continues in another graph, which begins by replaying the log.  Eagerly, the function itself runs instead of its graph.  On a tape, a
+gradient around the call records it.
+
+`_way_of` chooses among these classes when a graph is called first.  `Looking` and `InTwoParts` pass a call on to `AlongPath` or `Eagerly`
+when too many calls have left the graph, and where a run cannot begin.  On a tape only `AsGraph`, `AlongPath` and `Eagerly` are used.
 """
 
 from __future__ import annotations
@@ -82,22 +91,22 @@ _WhyNot = Callable[[Call], Why]
 
 
 class CallWay(Protocol):
-    """One way in which calls of a graph run."""
+    """Runs the calls of one graph in one way; `Entry` holds one for calls without a tape and one for calls on a tape."""
 
     def run(self, call: Call) -> Any:
-        """Run a call and return its result."""
+        """Run a call and return the result of the function."""
         ...
 
 
 class Entry:
-    """A graph that is ready to run, as the cache keeps it.
+    """Runs the calls for which one graph was made; the cache of graphs holds it.
 
     lowered  the function, lowered to a graph
     graph    the same graph, bound to run
     made     the record of it in the function's history
     nbytes   an estimate of its bytes
-    _way     how calls run without a tape; None before the first such call
-    _recorded  how calls run on a tape; None before the first such call
+    _way     runs calls without a tape (the recording for a gradient around them); None before the first such call
+    _recorded  runs calls on a tape; None before the first such call
     _gradients  the gradients asked for so far.  The keys hold ids of Parameters; each entry keeps these Parameters alive
     """
 
@@ -113,7 +122,7 @@ class Entry:
         self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
 
     def run(self, call: Call) -> Any:
-        """Run a call for which the guards hold, and return its result."""
+        """Run a call for which the graph's guards hold, and return the result of the function."""
         # Two threads may both choose a way: the objects are equal.
         if state.tracer is None:
             way = self._way
@@ -126,9 +135,11 @@ class Entry:
         return way.run(call)
 
     def gradient(self, template: Template, *asked: Any) -> JointGradient | str:
-        """Return the gradient of the graph for arguments of this template; if a tape is needed instead, return a text that says why.
+        """Return the function that computes the graph's result and gradient at once; if a tape is needed instead, return a text that says
+        why.
 
-        asked  the fields of `GradientOf`
+        template  the structure of the arguments
+        asked     the fields of `GradientOf`: what to differentiate, and what to return
         """
         if self.graph.may_share:
             return "a tensor from outside is written, and an argument may be the same one"
@@ -146,13 +157,14 @@ class Entry:
 
 def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, str], arguments: str, begun: float,
          alone: Alone | None = None) -> Entry:
-    """Return the cache entry of a new graph, after adding it to the cache.
+    """Add a new graph to the cache of its function, and return its entry.
 
     known      the cache of the function
+    template   the structure of the arguments, by which the cache looks graphs up
     made       the new graph
     cause      why it was made, and what differs from the graph before
     arguments  the arguments that it was made for, as text
-    begun      the time of `perf_counter` when its lowering began
+    begun      the time of `perf_counter` when its making began
     alone      its optimised form, if it was specialised from a graph for any size
     """
     record = known.history.made(*cause, arguments, perf_counter() - begun)
@@ -164,32 +176,35 @@ def kept(known: Graphs, template: Template, made: Lowered, cause: tuple[Cause, s
 
 
 def subject_for(call: Callable[..., Any], template: Template, named: Any, constant: set[Any]) -> Subject:
-    """Return the description of a function or a Cell from which a lowering makes a graph.
+    """Return the description of a function or a Cell, with its arguments, from which a graph is made.
 
-    call      runs the function on a lowering
-    template  the template of the arguments
+    call      runs the function on symbolic arguments
+    template  the structure of the arguments
     named     the function or Cell, for names in messages and in the IR
-    constant  keys of places whose numbers Python needs to know while parsing
+    constant  keys of attributes and names whose numbers Python needs to know while parsing; each such number has a graph of its own
     """
     return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
 
 
 def shown(template: Template, tensors: Sequence[Tensor]) -> str:
-    """Return the text that shows the arguments in a record."""
+    """Return the arguments of a call as text, for the history of graphs."""
     args, kwargs = template.build([template.numbers.get(i, x) for i, x in enumerate(tensors)])
     return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
 
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
-    """Return how calls of a graph run without a tape, and the graph bound for that, without running a call."""
+    """Return the object that would run calls of a graph without a tape, and the graph bound for that; no call runs."""
     template, known = flatten(((), {}))[0], Graphs(way_of)
     graph = BoundGraph(lowered, template, MadeGraph(0, FIRST, "", "", 0.0))
     return _way_of(graph, Call(known, template, way_of, (), (), {})), graph
 
 
 def _way_of(graph: BoundGraph, call: Call) -> CallWay:
-    """Return how calls of a graph run without a tape; `call` is the first one."""
+    """Return the object that runs calls of a graph without a tape.
+
+    call  the first call
+    """
     if not graph.leaves:
         return AsGraph(graph)
     looking = Looking(graph, call)
@@ -201,7 +216,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
 
 
 def _way_on_tape(graph: BoundGraph) -> CallWay:
-    """Return how calls of a graph run on a tape."""
+    """Return the object that runs calls of a graph on a tape, that is, while a gradient around them is recorded."""
     return _otherwise(graph, _why_recorded) if graph.leaves else AsGraph(graph)
 
 
@@ -218,15 +233,18 @@ def _why_users_code(call: Call) -> Why:
 
 
 def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
-    """Return how calls of a graph run if hooks in it may replace values or change state."""
+    """Return the object that runs calls of a graph in which hooks may replace values or change state.
+
+    why  returns the reason for reports, given a call
+    """
     return AlongPath(graph, why) if graph.is_decided else Eagerly(graph, why)
 
 
 # -- the ways --------------------------------------------------------------------------------------------------------------
 class AsGraph:
-    """Runs calls as the compiled graph: no hook in it may replace values or change state.
+    """Runs calls as the compiled graph, where no hook in it may replace values or change state.
 
-    A call runs another way if a hook may be added to a Cell in whose call the user's code runs.
+    It passes a call on to `AlongPath` or `Eagerly` if a Cell in whose call the user's code runs has hooks by now.
     """
 
     def __init__(self, graph: BoundGraph):
@@ -248,7 +266,12 @@ class AsGraph:
         return result
 
     def _way(self, calls: CallCounts, tape: Any, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
-        """Return the way in which a call has just run, with the reason."""
+        """Return how a call has just run, and why not in a faster way; for the counts of calls.
+
+        calls    the counts
+        tape     the tape that recorded the call; None if none did
+        tensors  the tensors among the arguments
+        """
         graph = self._graph
         if tape is not None:
             return RECORDED, calls.on_tape(Why(RECORDED_AROUND))
@@ -264,16 +287,19 @@ class AsGraph:
 
 
 def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
-    """Return why a graph does not run in its optimised form."""
+    """Return why a graph runs in the form in which it was parsed, and not in an optimised form.
+
+    tensors  the tensors among the arguments: a hook on one of them prevents the optimised form
+    """
     if any(x._hooks for x in (*tensors, *graph.lowered.graph.state.values())):
         return Why(WAITING_HOOK)
     return Why(NOT_OPTIMISED, reason(graph.lowered.graph) or "it calls Python where only a tape or a run of its own knows what for")
 
 
 class Looking:
-    """Runs calls as the graph, and checks after each forward hook that it has only looked at values.
+    """Runs calls as the compiled graph, and checks after each forward hook that it has changed nothing.
 
-    If a hook has done more, the call goes on along the path (`_followed`).
+    If a hook has changed something, the rest of the call runs node by node, in a graph made for that if need be (`_followed`).
     """
 
     def __init__(self, graph: BoundGraph, call: Call):
@@ -287,7 +313,7 @@ class Looking:
 
     @property
     def is_possible(self) -> bool:
-        """True if a run can be continued after a hook has done more than look."""
+        """True if a run of the graph can be continued after a hook that changes something; otherwise this class cannot be used for it."""
         return self._observed is not None
 
     def run(self, call: Call) -> Any:
@@ -314,8 +340,9 @@ class Looking:
             del alive
 
     def _left(self, call: Call, run: ObservedRun, deviation: Deviation | None = None) -> Any:
-        """Return the result of a call whose run has left the graph at the hooks that were called last.
+        """Do the rest of a call whose run has left the graph because a hook changed something, and return the result of the call.
 
+        run        the run, with its log of the results so far
         deviation  raised by the run, if a hook returned values of other types than the graph was made for
         """
         why = self._graph.changed_by(run.called)
@@ -348,7 +375,10 @@ class Looking:
 
 
 def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
-    """Return why a run does not begin in a graph whose hooks are expected only to look."""
+    """Return why a call does not begin in a graph whose hooks are expected to change nothing.
+
+    beginning  decided that the call may not begin there
+    """
     if beginning.any_always():
         return Why(ALWAYS_CALLED)
     if any("_shared" in x.__dict__ for x in call.tensors):
@@ -357,9 +387,10 @@ def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
 
 
 class InTwoParts:
-    """Runs calls as two graphs, one after the other.
+    """Runs calls as two graphs, one after the other, so that the second may be optimised although user code runs in the first.
 
-    Forward hooks are expected to look only, and the user's code of a first gradient to change nothing that the second graph was made for.
+    The user's code in the first graph (forward hooks, or hooks of a gradient) is expected to change nothing that the second was made for;
+    this is checked.
     """
 
     def __init__(self, graph: BoundGraph, parts: HeadAndTail, why: _WhyNot):
@@ -372,7 +403,10 @@ class InTwoParts:
 
 
 class AlongPath:
-    """Runs calls node by node: hooks may do more than look, and branches or loops depend on tensors."""
+    """Runs calls node by node: hooks may replace values, and branches or loops depend on tensors.
+
+    Each result is kept in a log, so that the call can continue in another graph after a hook that returns something unexpected.
+    """
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):
         self._graph, self._why = graph, why
@@ -382,7 +416,7 @@ class AlongPath:
 
 
 class Eagerly:
-    """Runs calls eagerly: hooks may do more than look, so the function itself runs."""
+    """Runs calls as eager mode does: hooks may replace values, so the function itself runs instead of its graph."""
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):
         self._graph, self._why = graph, why
@@ -402,9 +436,10 @@ class Eagerly:
 
 # -- along the path ----------------------------------------------------------------------------------------------------------
 def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
-    """Return the result of a call that runs along the path, or in two parts.
+    """Run a call node by node, or in two parts, from its beginning, and return its result.
 
-    why  returns the reason for this way
+    way  how it runs, for the error of a function with `fullgraph=True`, which allows neither
+    why  returns the reason, given the call
     """
     if call.known.must_be_whole:
         raise graph.not_whole(way, why(call))
@@ -420,8 +455,10 @@ def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | No
               left: Why | None = None) -> Any:
     """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for that.
 
+    Return the result of the call.
+
     why        returns the reason why the graph does not run as a whole
-    begun      the log of a run that left the graph; None if the call has not begun
+    begun      the log of a run that left the graph (the results of its nodes so far); None if the call has not begun
     deviation  raised by that run, if a hook returned values of other types than the graph was made for
     left       the reason why that run left the graph; None if the call has not begun
     """
@@ -466,9 +503,12 @@ def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | No
 
 
 def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
-    """Return the decisions with which the next graph is lowered, and the site at which the run left this graph.
+    """Return what hooks are to be assumed to return in the next graph, and the site at which the run left this graph.
 
-    The decisions say what hooks return, by site.  They are those of this graph, with what the run has observed.
+    A site is the id of one call of hooks in the graph.  The first result maps sites to the structures that hooks return: the assumptions of
+    this graph, corrected by what the run has seen.
+
+    deviation  raised where the run left the graph
     """
     lowered = graph.lowered
     decisions = dict(lowered.decisions)

@@ -41,9 +41,9 @@ _BYTES = 5000
 
 
 class NotShared(Exception):
-    """Raised, before anything runs, where a call needs its function's own graphs.
+    """Raised, before anything runs, by a call that cannot use a graph shared with other functions: the function then gets its own graphs.
 
-    is_lasting  True if all later calls of this function need them as well
+    is_lasting  True if all later calls of this function need its own graphs as well
     """
 
     def __init__(self, is_lasting: bool) -> None:
@@ -52,11 +52,11 @@ class NotShared(Exception):
 
 
 class _Code:
-    """A code object of which a program makes functions.
+    """Facts about a code object of which a program makes functions again and again, and the graphs that these functions share.
 
     pattern  a function of this code with empty enclosing variables: it represents the code in the arguments of graphs
     may_be_shared  True if enclosing variables can be passed as arguments, since none is assigned
-    shared   the graphs that functions of this code share; None if they cannot share any
+    shared   the cache of the graphs that functions of this code share; None if they cannot share any
     nbytes, used  what the budget asks of a cache entry: its estimated bytes, and the period of its last use
     """
 
@@ -75,9 +75,9 @@ class _Code:
 
 
 class SharedGraphs(Graphs):
-    """The graphs that all functions of one code share.
+    """The cache of the graphs that all functions of one code share.
 
-    It decides which functions share, too: not the first one, and none while the function before it is still alive.
+    It also decides which functions share: not the first one, and none while the function before it is still alive.
     """
 
     __slots__ = ("_is_anew", "_last", "_pattern", "_refused")
@@ -88,7 +88,7 @@ class SharedGraphs(Graphs):
         self._refused = 0
 
     def shares(self, function: types.FunctionType) -> bool:
-        """Return True if a function shares these graphs.
+        """Return True if a function is to use these graphs instead of its own.
 
         The first function of a code does not, nor does a function that is made while the one before is still alive, unless sharing has
         begun.
@@ -101,9 +101,10 @@ class SharedGraphs(Graphs):
         return self._is_anew and self._refused < _PATIENCE and function.__globals__ is self._pattern.__globals__
 
     def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the keyword arguments of a call, with the enclosing variables and the default values that the call uses.
+        """Return the keyword arguments with which a call runs a shared graph.
 
-        NotShared if this call needs the function's own graphs.
+        To those of the call they add the variables of enclosing functions and the default values that it uses.  NotShared if this call
+        needs the function's own graphs.
         """
         if self._refused >= _PATIENCE:
             raise NotShared(is_lasting=True)
@@ -115,7 +116,7 @@ class SharedGraphs(Graphs):
             raise NotShared(is_lasting=False) from None  # a variable has no value yet: parsed code says which
 
     def check(self, is_plain: bool) -> None:
-        """Raise NotShared if a new graph may not be used for all functions of this code; drop the graphs of objects that have been freed.
+        """Raise NotShared if a new graph may not be used for all functions of this code.  Drop graphs whose arguments have been freed.
 
         is_plain  True if the graph runs no code of the user's, and its result consists of tensors, numbers and text
         """
@@ -125,7 +126,7 @@ class SharedGraphs(Graphs):
             self.pop(template, None)
 
     def refused(self) -> NotShared:
-        """Return the exception for a function that needs graphs of its own; after `_PATIENCE` of them, drop the shared graphs."""
+        """Count a function that cannot share graphs, and return the exception for it; after `_PATIENCE` of them, drop the shared graphs."""
         self._refused += 1
         if self._refused >= _PATIENCE:
             self.evict(budget.period)
@@ -133,34 +134,41 @@ class SharedGraphs(Graphs):
 
 
 def _call(pattern: types.FunctionType, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function on a lowering; `kwargs` hold its enclosing variables besides its own keyword arguments."""
+    """Call a function of a code on symbolic arguments, while a shared graph is made.
+
+    pattern   a function of the code, without values of its enclosing variables
+    lowering  the lowering that makes the graph
+    kwargs    the values of the enclosing variables, besides the call's own keyword arguments
+    """
     around = {name: kwargs[name] for name in pattern.__code__.co_freevars}
     own = {name: value for name, value in kwargs.items() if name not in around}
     return lowering.call(_made(lowering, pattern, around, _names(pattern)), args, own)
 
 
 def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], names: tuple[str, str]) -> Any:
-    """Return a function of the graph with these enclosing variables; functions among the variables are made in the same way.
+    """Return a function like `pattern` with values for its enclosing variables, as an object of the graph that is being made.
 
-    names  its `__name__` and `__qualname__`
+    Functions among the values, which `_around` has taken apart, are made in the same way.
+
+    around  the values, by name
+    names   its `__name__` and `__qualname__`
     """
     found = {name: _made(lowering, *value) if _is_taken_apart(value) else value for name, value in around.items()}
     return lowering.with_around(pattern, found, names)
 
 
 def _is_taken_apart(value: Any) -> bool:
-    """Return True for the tuple that `_around` puts in place of a function; no other module makes such a tuple."""
+    """Return True for a tuple that `_around` has put in place of a function; no other module makes such a tuple."""
     return type(value) is tuple and len(value) == 3 and type(value[0]) is types.FunctionType and hasattr(value[0], _PATTERN)
 
 
 def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]) -> dict[str, Any]:
-    """Return the enclosing variables of a function, by name.
+    """Return the values of a function's enclosing variables, by name.
 
-    A function that is defined inside of another one is replaced by a tuple: its pattern, its own enclosing variables, and its names.
+    A value that is itself a function defined inside of another one is replaced by a tuple: its pattern (see `_Code`), the values of its own
+    enclosing variables, and its names.  ValueError if a variable has no value.
 
     inside  the functions whose variables led to this one; a function that leads to itself is left as it is
-
-    ValueError if a variable has no value.
     """
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -180,9 +188,10 @@ def _names(function: types.FunctionType) -> tuple[str, str]:
 
 
 def _pattern_of(function: types.FunctionType) -> types.FunctionType | None:
-    """Return the pattern of a function's code; None if the code and the enclosing variables do not identify the function.
+    """Return a function that represents the code of `function` in the arguments of graphs.
 
-    Examples are functions with default values or attributes, and functions whose enclosing variables are assigned.
+    Return None if the code and the enclosing variables do not identify the function.  Examples are functions with default values or
+    attributes, and functions whose enclosing variables are assigned.
     """
     known = _code_of(function)
     is_plain = not (function.__defaults__ or function.__kwdefaults__ or vars(function).keys() - {"__wrapped__"})
@@ -202,7 +211,7 @@ def _code_of(function: types.FunctionType) -> _Code:
 
 
 def shared_graphs(function: Any) -> SharedGraphs | None:
-    """Return the graphs that a function shares with others of its code; None if it has graphs of its own.
+    """Return the cache of graphs that a function shares with others of its code; None if it needs graphs of its own.
 
     Call this once for each function that the program makes: the call decides whether the function shares graphs.
     """
@@ -213,7 +222,7 @@ def shared_graphs(function: Any) -> SharedGraphs | None:
 
 
 def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
-    """Return True if a code, or the code of a function inside of it, assigns one of these variables of enclosing functions."""
+    """Return True if a code object, or one nested in it, assigns one of the named variables of enclosing functions."""
     if not names:
         return False
     if any(each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in names for each in dis.get_instructions(code)):
@@ -223,9 +232,9 @@ def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
 
 
 def _defaults(function: types.FunctionType, given: int, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the default values that a call uses, by parameter.
+    """Return the default values that a call uses because it does not pass these parameters, by parameter.
 
-    given   the number of its positional arguments
+    given   the number of the call's positional arguments
     kwargs  its keyword arguments
     """
     code, values = function.__code__, function.__defaults__ or ()

@@ -44,7 +44,7 @@ __all__ = ["GradientOf", "JointGradient", "joint_gradient"]
 
 
 class GradientOf(NamedTuple):
-    """The request for a gradient: what to differentiate, and what to return.
+    """A request for a gradient of a function that runs as a graph: what to differentiate by, and what to return.
 
     leaves   the arguments to differentiate by, as indices among the tensors of the call
     weights  the Parameters to differentiate by
@@ -61,9 +61,9 @@ class GradientOf(NamedTuple):
 
 
 class JointGradient:
-    """The gradient of a graph, ready to run.
+    """Computes a function's result and gradient by one graph, without a tape; `jit` calls it for `grad(f)(x)`.
 
-    plan    the bound plan; its `call_function`, once it is compiled, returns what `run` returns
+    plan    the bound plan that runs it; its `call_function`, once it is compiled, returns what `run` returns
     nbytes  an estimate of its bytes
     """
 
@@ -75,18 +75,21 @@ class JointGradient:
         self._fill = filling(result, len(optimised.body.results), objects)
 
     def run(self, tensors: Sequence[Tensor]) -> Any:
-        """Return the result, the gradients of the arguments and those of the weights; None if a hook waits for a gradient.
+        """Return three things: the result, the gradients of the arguments and those of the Parameters.  The result is None if it was not
+        asked for.
 
-        The result is None if it was not asked for.
+        Return None alone if this cannot run now, because an argument or a Parameter has a hook that waits for its gradient.
         """
         return self._fill(*self.plan.run_fitting(tensors, Run(None))) if self.plan.fits(tensors) else None
 
 
 @collector.paused(lasting=False)
 def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> JointGradient | str:
-    """Return the gradient of a graph; if a tape is needed instead, return a text that says why.
+    """Return the object that computes a graph's result and gradient at once; if a tape is needed instead, return a text that says why.
 
-    of  what the gradient is asked for
+    lowered   the function, lowered to a graph
+    template  the structure of the arguments
+    of        what to differentiate by, and what to return
     """
     graph, outline = lowered.graph, lowered.outline
     general = graph.general if isinstance(graph, SizedGraph) else graph
@@ -121,11 +124,12 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
 
 
 def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> tuple[Graph, Function] | None:
-    """Return the graph of a function with its gradient, and the optimised function; None if its sums would differ from eager mode's.
+    """Return a graph that computes a function and its gradient, with its optimised form; None if its sums would differ from eager mode's.
 
     If the graph was specialised from one for any size, so is this one, where possible.
 
-    outputs  how many of the function's results are those of the user's function
+    graph    the graph of the function
+    outputs  how many of its results are those of the user's function
     chosen   the indices of the results that are differentiated
     by       the symbols of the Parameters to differentiate by
     """
@@ -148,7 +152,12 @@ _GRADIENT, _NODE = 4000, 900
 
 
 def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list[int]:
-    """Return the indices of the values that are differentiated; an empty list if eager mode would refuse the result."""
+    """Return which results of a graph are differentiated, as indices; an empty list if eager mode would refuse the function's result.
+
+    outline  the structure of the function's result, with a slot for each tensor
+    values   the graph's results, in the order of the slots
+    has_aux  True if only the first item of the result is differentiated
+    """
     if has_aux and not (isinstance(outline, tuple) and len(outline) > 1):
         return []
     gaps = leaves(emptied(outline[0] if has_aux else outline, OutlineSlot), Gap, RESULTS)
@@ -156,9 +165,11 @@ def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list
 
 
 def _with_gradient(graph: Graph, values: Sequence[Atom], chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> Function:
-    """Return the graph's function with the gradients of the chosen values as further results.
+    """Return a graph's function with gradients of some of its results as further results.
 
-    by  the symbols of the Parameters to differentiate by
+    values  its results
+    chosen  the indices of those to differentiate
+    by      the symbols of the Parameters to differentiate by
     """
     function, body = graph.function, graph.function.body
     params = tuple([Value(p.type, p.hint) if i in of.leaves else p for i, p in enumerate(body.params)])

@@ -1,4 +1,4 @@
-"""Make graphs: for a call that has none yet, for a tool that shows the graph, and from a transformed module.
+"""Make graphs: for a call that has none yet, for a tool that shows the graph, and from IR that passes have transformed.
 
 `jit` imports this module, and with it the frontend, when the first function is parsed.
 """
@@ -47,10 +47,15 @@ __all__ = ["make", "parsed", "run_instead"]
 
 @collector.paused(lasting=False)
 def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any) -> tuple[Entry, Template, Sequence[Tensor]]:
-    """Make a graph for these arguments and cache it; return its entry with the template and the tensors to run it on.
+    """Make a graph for a call and add it to the cache; return its entry, with the template and the tensors to run it on.
 
     If only sizes are new, the graph is specialised from one for any size.  If a number among the arguments, or an attribute, keeps
-    changing, the graph takes it as an input.
+    changing, the graph takes it as an input: the returned template and tensors then differ from the given ones.
+
+    known     the cache of the function
+    template  the structure of the arguments
+    tensors   the tensors among the arguments
+    named     the function or Cell
     """
     begun = time.perf_counter()
     if not known.history.name:
@@ -73,12 +78,20 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
 
 
 def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph for a template in which numbers are inputs; None if it cannot be made."""
+    """Return a graph for arguments in which some numbers are inputs; None if it cannot be made.
+
+    named     the function or Cell
+    template  the structure of the arguments, with slots for these numbers
+    """
     return _attempted(known, named, template, functools.partial(_lowered, known))
 
 
 def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
-    """Return the graph that reads these places each time it runs; None if it cannot be made, or if its guards compare one of them."""
+    """Return a graph that reads some attributes and names each time it runs; None if it cannot be made, or if a guard compares one of them.
+
+    named   the function or Cell
+    places  the attributes and names
+    """
 
     def reading(subject: Subject) -> tuple[Lowered, None] | None:
         made = lowered_reading(subject, places)
@@ -92,7 +105,7 @@ def _made_reading(known: Graphs, named: Any, template: Template, places: Sequenc
 def _attempted(
     known: Graphs, named: Any, template: Template, lower: Callable[[Subject], tuple[Lowered, Alone | None] | None]
 ) -> tuple[Lowered, Alone | None] | None:
-    """Return a graph in which numbers are inputs; None if it cannot be made, or runs code of the user's.
+    """Try to make a graph in which numbers are inputs; return None if that fails, or if the graph runs code of the user's.
 
     Such code could make a run continue in another graph, in which Python might need to know the numbers.
 
@@ -114,9 +127,9 @@ def _attempted(
 
 
 def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
-    """Return a new graph, and its optimised form if the graph is specialised from one for any size; otherwise None in its place.
+    """Make a graph for a call, by specialising one for any size or else by parsing; return it with its optimised form, None after parsing.
 
-    NotShared if the graphs are shared and lowering fails.
+    NotShared if the function shares its graphs with others, and making one fails.
     """
     try:
         return for_these_sizes(known.any_size, subject) or (lowered(subject), None)
@@ -135,7 +148,7 @@ def _is_plain(made: Lowered) -> bool:
 
 @collector.paused(lasting=False)
 def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Return a new graph, a `Lowered`, for these arguments, without running it.
+    """Return a new graph, a `Lowered`, for these arguments, without running it; tools show such graphs.
 
     target  a function (jitted or not), a method or a Cell
 
@@ -155,7 +168,7 @@ def parsed(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
-    """Run a transformed module in place of the one that a function was lowered to, and return the function's result.
+    """Run IR that passes have made of a function's graph, and return the result of the function.
 
     lowered  the `Lowered` of the function
     module   the result of passes on `lowered.graph.module`; its function has the same parameters and results
