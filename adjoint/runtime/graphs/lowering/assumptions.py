@@ -1,6 +1,8 @@
-"""What a lowering assumes: what forward hooks return, which hook slots of cells are filled, which Python state differs between runs.
+"""What is assumed while a function is made into a graph: results of forward hooks, kinds of hooks of cells, state that differs between
+runs.
 
-A site is the key of one such assumption: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run there.
+A site is the key of an assumption about hooks: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run
+there.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ Site = tuple[int, str]
 
 
 class Assumptions:
-    """The assumptions on which one lowering relies.
+    """Holds what is assumed while a graph is made, such as what forward hooks return; runs check it, and lead to other assumptions.
 
-    known    what earlier runs have shown, by site: the outline of the hooks' result, or the cell's `Slots`
+    A site is the key of an assumption about hooks: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run
+    there.
+
+    known    what earlier runs have shown, by site: the structure of what the hooks return, or the kinds of hooks that the cell has
     asks     True if nothing is assumed about other hooks: the graph ends at them, and their result decides how it continues
     taken    what this graph was made for, by site
-    sites    the site of each `apply!` of such hooks, by its symbol
+    sites    for each node that calls such hooks, by symbol, its site
     guessed  True once a result of hooks was assumed that no run has shown
-    state    the places of Python state whose numbers and tensors differ from run to run
+    state    the attributes and variables whose numbers and tensors differ from run to run
     begun    the values of such places at the beginning of a run, if they differ from the present ones
     sizes    True if sizes of the arguments differ from run to run
     numbers  True for an attempt in which numbers among the arguments are inputs

@@ -1,4 +1,7 @@
-"""The categories of a graph's values (tensors and Python's numbers), and their slots in outlines."""
+"""The categories of a graph's values ("tensor", or a type of Python numbers), and their slots in outlines.
+
+An outline is the structure of a value, with slots in place of the values that the graph computes.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,22 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
 
 
 def categories_of(values: Sequence[Any]) -> list[str]:
-    """Return the category of each value: "tensor", or that of a run-time number."""
+    """Return the category of each value: "tensor", or for a run-time number "int", "float" or "bool"."""
     return ["tensor" if isinstance(x, Tensor) else x.category for x in values]
 
 
 def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
-    """Return tensors as Python values: a tensor that represents a number becomes that number."""
+    """Return the values that Python is to get for tensors of a run: the tensors themselves, or the numbers that they represent.
+
+    categories  for each tensor "tensor", or the Python type of the number: "int", "float" or "bool"
+    """
     return [x if category == "tensor" else NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]
 
 
 def value_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot in an outline for a value of the graph; None for other values, such as the user's own tensors, which
-    are constants.
+    """Return the slot that stands for a value of the graph in an outline; None for other values, which are constants.
+
+    The user's own tensors are such constants: each run returns the same object.
     """
     if isinstance(x, GraphTensor):
         return OutlineSlot("tensor", x.type)
@@ -41,5 +48,8 @@ def value_slot(x: Any) -> OutlineSlot | None:
 
 
 def tensor_slot(x: Any) -> OutlineSlot | None:
-    """Return a slot as `value_slot` does, and one for every tensor, Parameters included: Python sees their values at run time."""
+    """Return the slot that stands for a value in an outline, as `value_slot` does, but also for tensors from outside and Parameters.
+
+    It is used for values that Python gets when the graph runs.
+    """
     return OutlineSlot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)

@@ -1,4 +1,7 @@
-"""How a graph rebuilds the arguments and the result of a cell's call from the tensors that cross the cell's boundary."""
+"""Rebuild the arguments and the result of a cell's call in a graph from tensors.
+
+Hooks and a `bprop` need them as the user wrote them; the graph has only the tensors that enter and leave the cell, its *boundary*.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,11 @@ _TAKEN_OUT = constant(0.0, F32)
 
 def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],
                ruled: bool) -> Callable[[Sequence[Tensor]], CallArguments]:
-    """Return a function that rebuilds the arguments of a call from the tensors that represent `given`.
+    """Return a function that takes a run's tensors and returns the arguments of a cell's call, as (positional, keyword).
 
-    ruled  True if the cell has a `bprop`
+    args, kwargs  the arguments while the graph is made
+    given   the values among them that enter the cell; the function takes one tensor for each
+    ruled   True if the cell has a `bprop`: then run-time numbers enter it as well
     """
     args, kwargs = call_with(args, kwargs, [_TAKEN_OUT] * len(given), ruled, DYNAMIC)
     categories = categories_of(given)
@@ -29,11 +34,16 @@ def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[An
 
 
 def result_maker(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
-    """Return a function that rebuilds a cell's output from the tensors that represent `results`."""
+    """Return a function that takes a run's tensors and returns the output of a cell.
+
+    output   the output while the graph is made
+    results  the values in it that leave the cell; the function takes one tensor for each
+    ruled    True if the cell has a `bprop`: then run-time numbers leave it as well
+    """
     output, categories = result_with(output, [_TAKEN_OUT] * len(results), ruled, DYNAMIC), categories_of(results)
     return lambda tensors: result_with(output, as_python(tensors, categories), ruled, DYNAMIC)
 
 
 def numbers(values: Sequence[Any]) -> frozenset[int]:
-    """Return the positions of the run-time numbers among values."""
+    """Return the positions of those values that are run-time numbers and not tensors."""
     return frozenset(i for i, x in enumerate(values) if not isinstance(x, Tensor))

@@ -45,9 +45,9 @@ __all__ = ["CellCalls", "LoweredCall"]
 
 
 class CellCalls:
-    """Lowers calls of cells: each becomes a region for construct, with nodes for hooks around it.
+    """Makes calls of cells into nodes of the graph: one node with a region for construct, and nodes for hooks around it.
 
-    sites  the calls, by the `site_key` of their nodes
+    sites  for each such node, by its `site_key`, what is needed to run the call with hooks
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, guards: Guards, objects: PythonObjects,
@@ -58,7 +58,7 @@ class CellCalls:
         self._count = 0
 
     def call_cell(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Lower a call of a cell: its hooks become nodes around the cell's region."""
+        """Add the nodes for a call of a cell, and return its result in values of the graph."""
         if self.symbols.net is not None:
             return self._call(cell, (args, kwargs))
         self.symbols.net = cell
@@ -76,7 +76,9 @@ class CellCalls:
 
 
 class LoweredCall:
-    """Does the steps of a cell's call by adding nodes to the graph; `given` is (positional arguments, keyword arguments).
+    """Adds the nodes for one call of a cell: its hooks, and construct as a region.
+
+    Its methods are those that `cells.calling.call` calls in turn (`Moves`).  Their `given` is (positional arguments, keyword arguments).
 
     slots    the kinds of hooks that the cell is assumed to have
     ordinal  the index of the call among the calls of cells in the graph
@@ -99,7 +101,10 @@ class LoweredCall:
         return self._calls.hooks.run((self._ordinal, kind.slot), cell.title, text, self._reference, kind.fire, values)
 
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
-        """Do nothing: the run of a graph calls the hooks with `always_call` itself, and a graph that cannot be made is not run."""
+        """Do nothing after construct has raised.
+
+        A graph that cannot be made is not run, and a run of a graph calls the hooks with `always_call` itself.
+        """
 
     def gradients(self, kind: GradientKind, cell: Cell, output: Any) -> Any:
         tensors = top_level(output)
@@ -113,7 +118,10 @@ class LoweredCall:
 
     # -- the region -------------------------------------------------------------------------------------------------------
     def construct(self, cell: Cell, given: CallArguments) -> Any:
-        """Lower construct to a region in which arguments have new names, and so do results outside of it."""
+        """Add a node whose region holds the nodes of construct, and return the result of construct in values outside of the region.
+
+        Arguments are values of their own inside of the region, as they are tensor objects of their own in eager mode.
+        """
         self._read(cell)
         self._mark(BEFORE_CONSTRUCT)
         loc, ruled = self._regions.loc, cell.bprop is not None
@@ -144,13 +152,16 @@ class LoweredCall:
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
     def _mark(self, kinds: Sequence[ForwardKind | GradientKind]) -> None:
-        """Record that hooks of these kinds may run here, if there are none when the graph is made."""
+        """Record that hooks of these kinds may run here, for kinds of which the cell has none while the graph is made.
+
+        A run in which the cell has such hooks may leave the graph here.
+        """
         for kind in kinds:
             if not getattr(self._slots, kind.slot):
                 self._calls.guards.mark((self._ordinal, kind.slot), self._regions.on_a_path())
 
     def _read(self, cell: Cell) -> None:
-        """Record as guards what a call reads of the cell."""
+        """Record as guards what a call reads of the cell itself, such as which `construct` it has."""
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
@@ -158,7 +169,11 @@ class LoweredCall:
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
-        """Run construct in a new region whose parameters represent the values `entering`."""
+        """Run construct in a new region, and return what came of it.
+
+        entering  the arguments that get a parameter of the region
+        operands  the same as operands of the IR
+        """
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, ends, output, changed = regions.loc, False, None, False
         params, uses = regions.params_like(operands), self._symbols.uses(entering)
@@ -205,7 +220,7 @@ class LoweredCall:
         return self._calls.frontend.call(construct, args, kwargs)
 
     def _add_site(self, node: Node, given: CallArguments, entering: Sequence[Any], inside: _Inside, ruled: bool) -> None:
-        """Record the call, so that a run can rebuild its arguments and result."""
+        """Record the call, so that a run can rebuild its arguments and its result for hooks."""
         key = site_key(node)
         if key is None:
             return
@@ -217,11 +232,11 @@ class LoweredCall:
 
 
 class _Inside(NamedTuple):
-    """The outcome of running a cell's construct in its region.
+    """The result of running a cell's construct in its region, from which the cell's node is made.
 
     region   the region
     params   the arguments, as values of the region
-    output   the result of construct; `results` are the values in it that cross the boundary
+    output   the result of construct; `results` are the values in it that leave the cell
     written  the arguments that construct wrote in place, each with its new value
     changed  True if construct changed a list or dict among its arguments
     ends     True if construct does not return
@@ -242,7 +257,7 @@ def _hooks_text(cell: Cell, slot: str) -> str:
 
 
 def _hint(title: str) -> str:
-    """Return a name for a cell's result: `relu` for "block.relu", `layers_0` for "layers.0"."""
+    """Return a name in the IR for a cell's result: `relu` for "block.relu", `layers_0` for "layers.0"."""
     around, _, last = title.rpartition(".")
     if last.isdigit():
         last = f"{around.rpartition('.')[2] or 'cell'}_{last}"

@@ -1,6 +1,7 @@
 """Changes that parsed code makes to objects of the library: writes to a tensor of the graph, and method calls on a cell.
 
-Both are places that the frontend's journal records (`adjoint.frontend.changes.journal`).
+For each kind there is a class that saves and restores the state of such an object.  The frontend's journal uses it to undo changes at the
+end of a branch (`adjoint.frontend.changes.journal`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["AtomPlace", "CellsPlace"]
 
 
 class AtomPlace:
-    """The atom of a tensor of the graph, which a write in place replaces."""
+    """Saves and restores the present value of a tensor of the graph, which a write in place replaces."""
 
     def __init__(self, x: GraphTensor):
         self.tensor = x
@@ -33,9 +34,11 @@ class AtomPlace:
 
 
 class CellsPlace:
-    """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters.
+    """Saves and restores the state of a cell: attributes, parameters and sub-cells of it and of all cells below it.
 
-    changed_by_others  returns True if another thread has changed an attribute of a cell since the lowering began: such a change does
+    Of parameters it saves `requires_grad` and the name.
+
+    changed_by_others  returns True if another thread has changed an attribute of a cell since the graph was begun: such a change does
                        not count as one that the parsed code makes
     """
 

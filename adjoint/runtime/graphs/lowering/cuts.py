@@ -14,7 +14,7 @@ __all__ = ["Cuts"]
 
 
 class Cuts:
-    """Stops gradients at values that are used inside of `_no_grad`."""
+    """Replaces values that are used inside of `_no_grad`, so that no gradient flows back through what is computed there."""
 
     def __init__(self, regions: Regions):
         self._regions = regions
@@ -24,7 +24,7 @@ class Cuts:
         """For a value from outside of `_no_grad`, the region in which it was replaced, and the value that replaces it there."""
 
     def operand(self, atom: Atom) -> Atom:
-        """Return the value to use inside of `_no_grad` in place of `atom`: one through which no gradient flows."""
+        """Return what a node inside of `_no_grad` is to use in place of an operand: a value with the same numbers that stops gradients."""
         if not self._has_gradient(atom):
             return atom
         assert isinstance(atom, Value)
@@ -36,11 +36,17 @@ class Cuts:
         return found
 
     def made(self, values: Iterable[Value]) -> None:
-        """Record values that were made inside of `_no_grad`."""
+        """Note that values were computed inside of `_no_grad`: they have no gradient already."""
         self._without_gradient.update(values)
 
     def rewritten(self, atom: Atom, value: Atom) -> Atom:
-        """Return the new atom of a tensor that is written in place; inside of `_no_grad` the gradient still flows to the old atom."""
+        """Return what a tensor stands for in the IR after it is written in place.
+
+        Inside of `_no_grad` the tensor has the new numbers, but its gradient still flows to what it stood for before.
+
+        atom   what it stood for before
+        value  what is written
+        """
         if not state.no_grad or not self._has_gradient(atom) or atom.type != value.type:
             return value
         return self._regions.node(StraightThrough(), atom, value)

@@ -1,7 +1,7 @@
-"""Forward hooks in a graph: host calls whose results are assumed.
+"""Forward hooks in a graph: nodes that call Python, and whose results are assumed.
 
 Hooks are assumed to return values like those they are called with.  If no graph can be made with that assumption, the graph ends at the
-hooks, and their result decides how it continues.
+hooks, and what they return in a run decides how it continues.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ForwardHooks", "hooked_outline", "outline_of"]
 
 
 class ForwardHooks:
-    """Emits the forward pre hooks and the forward hooks of cells as nodes."""
+    """Adds nodes that call the forward pre hooks and the forward hooks of cells, with an assumption of what they return."""
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, assumptions: Assumptions, aliases: Aliases):
         self._regions, self._guards = regions, guards
@@ -37,11 +37,15 @@ class ForwardHooks:
     def run(
         self, site: Site, title: str, text: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]
     ) -> Any:
-        """Emit hooks as an `apply!` of `fire(cell(), *values)`, and return their result.
+        """Add a node that calls hooks of a cell when the graph runs, and return their result in values of the graph.
 
-        Unless earlier runs have shown otherwise, the result is assumed to be like the last of the values.
+        Unless earlier runs have shown otherwise, the result is assumed to have the structure and types of the last of the values.
 
-        title, text  the cell and its hooks, as the text of the module shows them
+        site         the key of this assumption: the index of the cell's call in the graph, with the slot of the hooks, as "forward_pre"
+        title, text  the cell and its hooks, as the text of the IR shows them
+        cell         returns the cell, or None if it has been freed
+        fire         calls the hooks: takes the cell and the values
+        values       what the hooks are called with: the arguments of the cell, and for forward hooks its result
         """
         known = self._assumptions
         self._guards.mark(site, self._regions.on_a_path())
@@ -84,11 +88,13 @@ class ForwardHooks:
         return made
 
     def _changed(self, title: str, text: str) -> Callable[[], bool]:
-        """Return a function that returns True if hooks, when they ran, have changed something that only the rest of the graph was made
+        """Return a function that a run calls after hooks: True if they have changed something that only the rest of the graph was made
         from.
 
         The rest is then lowered again.  The function raises RuntimeError if the changed value was read before the hooks, too: Python values
         computed from it in the meantime are not known any more.
+
+        title, text  the cell and its hooks, for the error
         """
         guards, clock = self._guards, self._guards.clock
         after = 0 if self._regions.on_a_path() else clock  # in a loop, what comes before the hooks is read again in the next round
@@ -108,7 +114,10 @@ class ForwardHooks:
         return changed
 
     def _end(self, site: Site, title: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]) -> NoReturn:
-        """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues.  Raise Unreachable."""
+        """Add a node that calls hooks of whose result nothing is assumed, and end the graph there, by raising Unreachable.
+
+        In a run their result decides in which graph it continues.
+        """
 
         def called(*given: Any) -> Any:
             outline, found = outlined(fire(living(cell), *given), tensor_slot)
@@ -119,14 +128,14 @@ class ForwardHooks:
         raise Unreachable
 
     def _may_be(self, made: Any, given: Any) -> None:
-        """Treat each tensor in the result of hooks as a possible alias of every tensor that they were called with."""
+        """Note that each tensor which hooks return may be the same object as any tensor of the same type that they were called with."""
         tensors = leaves(given, Tensor)
         for x in leaves(made, Tensor):
             self._aliases.may_be(x, *(t for t in tensors if t.type is x.type))
 
 
 def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
-    """Return the tensors in what hooks were called with, if they returned exactly that; None if it is anything but tuples of tensors.
+    """Return the tensors that hooks were called with, if they returned exactly these; None if not, or for anything but tuples of tensors.
 
     Fast path: most hooks change nothing.
     """
@@ -146,8 +155,10 @@ def _unchanged(returned: Any, given: Any) -> list[Tensor] | None:
 
 
 def _as_it_was(outline: Any, of_arguments: bool) -> str | None:
-    """Return the expression `HookCall.as_it_was`; None if hooks may change the values in place, as they can a list.
+    """Return Python text that is true if hooks replaced nothing (`HookCall.as_it_was`); None if they may change values in place, such as a
+    list.
 
+    outline       the structure of what the hooks return
     of_arguments  True for pre hooks: the outline is that of `(arguments, keyword arguments)`, and there must be no keyword arguments
     """
     if of_arguments:
@@ -157,15 +168,15 @@ def _as_it_was(outline: Any, of_arguments: bool) -> str | None:
 
 
 def _is_of_tuples(outline: Any) -> bool:
-    """Return True for the outline of a tensor, or of nested tuples of tensors."""
+    """Return True for the structure of a tensor, or of nested tuples of tensors."""
     return isinstance(outline, OutlineSlot) or (type(outline) is tuple and all(map(_is_of_tuples, outline)))
 
 
 def hooked_outline(value: Any) -> Any:
-    """Return the outline of the result of forward hooks."""
+    """Return the structure of what forward hooks return, with a slot for each tensor and number."""
     return outlined(value, tensor_slot)[0]
 
 
 def outline_of(tensors: Sequence[Tensor]) -> Any:
-    """Return the outline of the result of forward hooks that returned these tensors."""
+    """Return the structure of what forward hooks have returned, given the tensors: one tensor, or a tuple of several."""
     return hooked_outline(tensors[0] if len(tensors) == 1 else tuple(tensors))

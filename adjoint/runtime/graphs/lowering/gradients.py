@@ -1,4 +1,7 @@
-"""Gradients taken inside of a function being lowered: `gradient`, `record` and `pull` regions."""
+"""Gradients that a function takes while it is made into a graph: nodes `gradient`, `record` and `pull`.
+
+The differentiated code is a region of the node.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ __all__ = ["Gradients"]
 
 
 class Gradients:
-    """Lowers `grad`, `vjp` and related functions to nodes with regions."""
+    """Adds nodes to the graph for `grad`, `vjp` and related functions; the function to differentiate becomes a region of the node."""
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols, values: Values, guards: Guards, frontend: Lowerer):
         self._owner, self._regions, self._symbols, self._values = owner, regions, symbols, values
@@ -43,7 +46,11 @@ class Gradients:
     def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
                       sens: Any = None, has_aux: bool = False,
                       sens_of: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], list[Tensor]]:
-        """Emit a gradient; see `adjoint.runtime.gradients.grad.differentiate`."""
+        """Add a node that runs a function and its gradient.
+
+        Arguments and results are those of `adjoint.runtime.gradients.grad.differentiate`: the function's result, the gradients of
+        arguments, and those of the weights.
+        """
         inner = self._differentiated(fn, args, kwargs, positions, weights, has_aux)
         outputs = inner.outputs
         if inner.ends:
@@ -58,9 +65,14 @@ class Gradients:
 
     def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
                has_aux: bool) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
-        """Emit a function whose adjoint is emitted later, when the pullback is called.
+        """Add a node that runs a function and records it, so that gradients can be taken later, as `vjp` does.
 
-        Return the function's result, its differentiated tensors, and the pullback.
+        Return the function's result, its differentiated tensors, and the pullback: called with their cotangents it returns gradients.
+
+        fn         the function
+        positions  the arguments to differentiate by
+        weights    the Parameters to differentiate by
+        has_aux    True if only the first item of the result is differentiated
         """
         inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
         result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
@@ -83,7 +95,12 @@ class Gradients:
 
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
-        """Call a function in a new region whose parameters are the tensors to differentiate by."""
+        """Call a function in a new region whose parameters are the tensors to differentiate by, and return what came of it.
+
+        positions  the arguments to differentiate by
+        weights    the Parameters to differentiate by
+        has_aux    True if only the first item of the result is differentiated
+        """
         loc, ends = self._regions.loc, False
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
@@ -143,9 +160,10 @@ class Gradients:
                                tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
-        """Emit the node of a function that was called in its own region; return the function's result and the node's other results.
+        """Add the node for a function that was called in its own region; return the function's result and the node's further results.
 
-        more  further operands, such as cotangents
+        op     the op of the node: it takes a gradient or records
+        more   further operands, such as cotangents
         """
         node = self._regions.add(op, [*inner.operands, *more], [inner.region], writes=True)
         self._regions.user_code += 1  # backward hooks
@@ -162,7 +180,10 @@ class Gradients:
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
-        """Return the gradients of the arguments, each in the structure of its argument, and those of the weights."""
+        """Return the gradients of the arguments, each in the structure of its argument, and those of the weights; zeros for frozen weights.
+
+        values  the gradients, as results of a node
+        """
         gradients = self._values.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
@@ -175,12 +196,12 @@ _NOTHING = Literal(0.0, scalar(F32))
 
 
 class _Differentiated(NamedTuple):
-    """A function that was called in its own region, to be differentiated.
+    """The result of calling a function in its own region, from which the node that differentiates it is made.
 
     operands  the tensors to differentiate by; `region` is the function's body
     result    the function's result, in values of the region; `outputs` are the tensors in it that are differentiated
-    order     the values that the region yields; the first `of` are differentiated
-    outline   the outline of the result; `found` are the values in its slots
+    order     the values that the region returns; the first `of` are differentiated
+    outline   the structure of the result with slots for its tensors; `found` are the values in the slots
     written   the arguments that the function wrote in place, each with its new value inside the region
     trained   the weights that require a gradient; `symbols` are their symbols
     ends      True if the function does not return
@@ -206,5 +227,5 @@ class _Differentiated(NamedTuple):
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
-        """Return the attributes of the node."""
+        """Return the attributes of the op that differentiates: how many results, and the symbols and types of the weights."""
         return self.of, self.symbols, tuple(w.type for w in self.trained)

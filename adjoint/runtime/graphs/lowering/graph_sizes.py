@@ -27,7 +27,11 @@ def _unknown(*_: Any) -> NoReturn:
 
 
 class GraphSize(Poly):
-    """A size that is a polynomial over named sizes; `isinstance` takes it for an int."""
+    """A size of a tensor that differs between calls of a graph, as parsed code sees it: an int that is not known.
+
+    It is a polynomial over named sizes.  `isinstance` takes it for an int.  A question that depends on the size raises CompileError, and
+    each size then gets its own graph.
+    """
 
     __slots__ = ()
 
@@ -134,7 +138,7 @@ def _computed(compute: Callable[..., Dim], size: GraphSize, other: Any) -> Any:
 
 
 def _bounds(size: GraphSize, other: Any) -> tuple[float, float]:
-    """Return a lower and an upper bound of `size - other` over all sizes."""
+    """Return a lower and an upper bound of `size - other`, over all values that the named sizes can have."""
     if not isinstance(other, (int, Poly)):
         _unknown()
     difference = Poly.__sub__(size, int(other) if type(other) is bool else other)
@@ -152,12 +156,12 @@ def _bounds(size: GraphSize, other: Any) -> tuple[float, float]:
 
 
 def shape_of(type_: TensorType) -> tuple[Any, ...]:
-    """Return the shape of a tensor of the graph as Python sees it."""
+    """Return the shape of a tensor of the graph as parsed code sees it: ints, with a `GraphSize` for each size that is not known."""
     return type_.shape if type_.is_static else tuple(map(_sized, type_.shape))
 
 
 def size_of(type_: TensorType) -> Any:
-    """Return the number of elements of a tensor of the graph as Python sees it."""
+    """Return the number of elements of a tensor of the graph as parsed code sees it: an int, or a `GraphSize` if it is not known."""
     if type_.is_static:
         return type_.count
     count: Any = 1

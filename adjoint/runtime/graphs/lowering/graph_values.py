@@ -1,4 +1,6 @@
-"""Tensors and numbers of a graph that is being made: they have a type and an atom of the IR, but no value yet."""
+"""Tensors and numbers of a graph that is being made: they have a type and stand for a value or literal of the IR, but have no numbers
+yet.
+"""
 
 from __future__ import annotations
 
@@ -42,21 +44,21 @@ _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float
 
 
 class Owner:
-    """The graph that is being made, as its own tensors and numbers refer to it.
+    """What the tensors and numbers of a graph call to add nodes to it; it stands for the graph that is being made.
 
     The parts of a lowering make tensors and numbers, and these in turn call the parts.  So the owner is made before all parts, and gets its
     attributes when they exist.  `end` removes the attributes: using a value afterwards raises CompileError.
 
-    regions      the open regions
+    regions      the open regions, to which nodes are added
     made         objects that parsed code has made
     aliases      which tensors may be the same
-    atom         returns the atom of a value in the open region
+    atom         returns the value or literal of the IR for a tensor or number, for use in the open region
     number       returns a value as a run-time number of a category
-    host_number  emits a call of a Python function of numbers, and returns its result
-    rewritten    returns the new atom of a tensor that is written in place
+    host_number  adds a call of a Python function of numbers, and returns its result
+    rewritten    returns what a tensor stands for after it is written in place
     attach       registers a hook on a tensor
-    either       emits an `if` between two functions
-    check        emits a check of values
+    either       adds an `if` between two functions
+    check        adds a check of values
     tries        True in an attempt that is given up, for a graph with constants, where a number may differ from eager mode's
     """
 
@@ -73,7 +75,7 @@ class Owner:
     tries: bool
 
     def end(self) -> None:
-        """Drop the parts, once the graph is made."""
+        """Drop the attributes, once the graph is made; a later use of one of the graph's values raises CompileError."""
         vars(self).clear()
 
     @property
@@ -85,13 +87,13 @@ class Owner:
     def unknown(self, what: str) -> CompileError:
         """Return the error for code that needs a value while parsing, or that uses a symbolic value after the graph is made.
 
-        what  describes the need
+        what  says what is needed
         """
         return errors.VALUE_NEEDED.at(self.regions.loc, what, help="use operations on the tensor, or pass the number as an argument") \
             if self.is_traced else _is_over()
 
     def node(self, op: Op, *atoms: Atom) -> Any:
-        """Emit a node; return its result or results."""
+        """Add a node for an op to the graph; return its result or results."""
         return self.regions.node(op, *atoms)
 
     def __getattr__(self, name: str) -> Any:
@@ -107,15 +109,19 @@ def _is_over() -> CompileError:
 
 
 def place_of_use() -> Loc:
-    """Return the line that runs now: in the source of the graph that this thread is making, or in Python."""
+    """Return the line of the user's program that runs now, for an error.
+
+    It is a line in the source of the graph that this thread is making, or else in Python.
+    """
     graph = emitter()
     return graph.loc if graph is not None else user_location()
 
 
 class GraphTensor(Tensor):
-    """A tensor of the graph that `owner` is making.
+    """A tensor as parsed code sees it while a graph is made: it has a type, but no numbers, and operations on it become nodes.
 
-    atom    its present value or literal in the IR; a write in place replaces it
+    owner   the graph that is being made
+    atom    what it stands for in the IR at present, a value or literal; a write in place replaces it
     home    the region in which the atom was made
     hooked  the atom at the time when a hook was last registered; None if none was
     """
@@ -132,7 +138,9 @@ class GraphTensor(Tensor):
 
     @property
     def memory(self) -> Memory:
-        """Raise CompileError while parsing, except for a tensor that parsed code has made from known numbers."""
+        """The numbers of a tensor that parsed code has made from known numbers; CompileError for any other, whose numbers are not known
+        yet.
+        """
         known = self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
@@ -147,7 +155,10 @@ class GraphTensor(Tensor):
         return size_of(self.type)
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a read-only array: a write to it while parsing would not reach the tensor of each run."""
+        """Return the numbers, if they are known, as a read-only array.
+
+        A write to it while parsing would not reach the tensor of each run.
+        """
         array = super().asnumpy()
         array.flags.writeable = False
         return array
@@ -155,7 +166,10 @@ class GraphTensor(Tensor):
     numpy = asnumpy
 
     def item(self, index: int | tuple[int, ...] | None = None) -> Any:
-        """Return the element as a run-time number."""
+        """Return an element as a Python number that is known when the graph runs.
+
+        index  of the element; None for the only one
+        """
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]
@@ -179,7 +193,7 @@ class GraphTensor(Tensor):
         return self.owner.attach(self, hook)
 
     def _may_be_differentiated(self) -> bool:
-        """Return True: the caller of the graph may take its gradient."""
+        """Return True: whoever calls the graph may take its gradient."""
         return True
 
     def hooks(self) -> list[Any]:
@@ -234,7 +248,7 @@ GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 
 
 class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompatibleVariableOverride] - as in Parameter
-    """A Parameter that parsed code makes as a copy of another one: each run makes a new one."""
+    """A Parameter that parsed code makes as a copy of another one, while a graph is made; each run makes a new Parameter."""
 
     __slots__ = ()
 
@@ -247,16 +261,16 @@ class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompati
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     def plain(self) -> GraphTensor:
-        """Return a tensor with the present values of the Parameter."""
+        """Return an ordinary tensor of the graph with the Parameter's present value."""
         return GraphTensor(self.owner, self.owner.atom(self), self.type)
 
     def renamed(self, atom: Atom) -> GraphParameter:
-        """Return the same Parameter for another atom, such as the result of the cell that has made it."""
+        """Return the same Parameter, standing for another value of the IR, such as the result of the cell that has made it."""
         options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
         return GraphParameter(self.owner, atom, self.type, *options)
 
     def maker(self) -> Callable[[Tensor], Parameter]:
-        """Return the function with which a run makes the Parameter from its values."""
+        """Return the function that a run calls with a tensor of values to make the Parameter."""
         options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
         return lambda values: Parameter(values, *options)
 
@@ -309,28 +323,35 @@ class GraphNumber:
         return GraphTensor(self.owner, atom, scalar(dtype))
 
     def tensor(self) -> GraphTensor:
-        """Return the 0-d tensor that `Tensor(number)` makes."""
+        """Return the 0-d tensor that `Tensor(number)` makes of this number."""
         return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
 
     def always_fits(self, dtype: DType) -> bool:
-        """Return True if a dtype can hold every value that the number can have (`promotion.holds`)."""
+        """Return True if a tensor of this dtype can hold every value that the number can have in a run."""
         if self.category == "float":
             return dtype is F64
         most = 2**63 if self.bound is None else self.bound
         return self.category == "bool" or dtype is I64 or (holds(dtype, most) and holds(dtype, -most))
 
     def nearest_in(self, dtype: DType) -> Tensor:
-        """Return the int as a 0-d tensor of an integer dtype, clamped to its range."""
+        """Return the int as a 0-d tensor of an integer dtype; a value out of the dtype's range becomes the nearest one in it."""
         return nearest_in(dtype, self)
 
     def beside(self, op: Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Return `compute(x, self)` in the dtype that `op` is computed in."""
+        """Return `compute(x, self)` for a tensor `x`, with the number converted to the dtype in which `op` is computed.
+
+        op       the elementwise op
+        compute  takes two tensors and computes the op on them
+        """
         if not self.owner.is_traced:
             raise self.owner.unknown("the number is used")
         return beside(op, x, self, compute)
 
     def converted(self, category: str) -> GraphNumber:
-        """Return `int(x)`, `float(x)` or `bool(x)`."""
+        """Return `int(x)`, `float(x)` or `bool(x)` of this number, known when the graph runs.
+
+        category  "int", "float" or "bool"
+        """
         if category == self.category:
             return self
         if category == "bool":
@@ -364,13 +385,20 @@ class GraphNumber:
         return self._emitted(op, category, a, b, bound)
 
     def _perhaps_large(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Return the result of an int operation that may exceed 64 bits; Python computes it when the graph runs."""
+        """Return the result of an int operation that may exceed 64 bits: a node calls Python, which reports an overflow, when the graph
+        runs.
+        """
         if self.owner.tries:
             raise self.owner.unknown("whether an int has more than 64 bits")
         return self.owner.host_number("int", python, a, b)
 
     def _divided(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
-        """Return a quotient or remainder, after a check for a zero divisor if the divisor is a run-time number."""
+        """Return a quotient or remainder; if the divisor is a run-time number, a check that it is not 0 comes first.
+
+        op       the op of the kernel
+        python   the operator of Python
+        other    the other operand; the dividend if `swapped`
+        """
         category = self._wider(other)
         if category is None:
             return NotImplemented
@@ -515,7 +543,7 @@ class GraphNumber:
         return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
 
     def rounded(self, digits: int | None = None) -> Any:
-        """Return `round(x)` or `round(x, digits)`."""
+        """Return `round(x)`, or `round(x, digits)` if `digits` is given, of this number."""
         if digits is None and self.category != "float":
             return +self
         return self.owner.host_number("int" if digits is None else self.category, round, self, *(() if digits is None else (digits,)))
@@ -561,19 +589,19 @@ class GraphNumber:
     __hash__ = object.__hash__
 
     def negated(self) -> GraphNumber:
-        """Return `not x`."""
+        """Return `not x` of this number, as a bool that is known when the graph runs."""
         return GraphNumber(self.owner, "bool", self.owner.node(LogicalNot(), self.owner.atom(self.converted("bool"))))
 
     def either(self, other: GraphNumber) -> GraphNumber:
-        """Return `self or other` as a bool."""
+        """Return a run-time bool that is true if one of two numbers is true."""
         return self.converted("bool") | other.converted("bool")
 
     def both(self, other: GraphNumber) -> GraphNumber:
-        """Return `self and other` as a bool."""
+        """Return a run-time bool that is true if both of two numbers are true."""
         return self.converted("bool") & other.converted("bool")
 
     def kept_if(self, condition: GraphNumber) -> GraphNumber:
-        """Return the int if the condition is true, else 0."""
+        """Return this int where the condition is true in a run, else 0."""
         atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
         return GraphNumber(self.owner, "int", self.owner.node(Mul(), *atoms), self.bound)
 

@@ -1,4 +1,4 @@
-"""Host calls of a graph that is being made: calls of Python functions when the graph runs."""
+"""Calls of Python functions from a graph that is being made; the functions run when the graph runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Hosts"]
 
 
 class Hosts:
-    """Emits host calls as nodes.
+    """Adds nodes that call Python functions when the graph runs: hooks, prints, checks, and arithmetic that only Python can do.
 
     user_code_inside  True once user's code is called in a branch or a loop that a tensor decides
     always            how many of the cells that are being called have forward hooks that run even if construct raises
@@ -45,8 +45,9 @@ class Hosts:
         self.always = 0
 
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any], *, shows: bool = False) -> None:
-        """Emit a call `function(*values)` for its effect, such as a print.
+        """Add a node that calls `function(*values)` for its effect, such as a print.
 
+        name   a name for the call in the IR
         shows  True if the function only shows the values: it then runs no code of the user's for tensors, numbers and text
         """
         outline = outlined(tuple(values), tensor_slot)[0]
@@ -59,11 +60,11 @@ class Hosts:
         self._symbols.hosts[symbol] = LibraryEffect(self._symbols.hosts[symbol])
 
     def check(self, check: Callable[..., Any], values: Sequence[Any], conditions: Iterable[tuple[Any, Range]] = ()) -> None:
-        """Emit a check of values that the library makes when the graph runs.
+        """Add nodes that check values when the graph runs, and raise an exception for bad ones.
 
-        If the check fails exactly where one of the conditions fails, kernels make it.
+        A kernel tests the conditions; Python is called only if one fails.  So the check must fail exactly where a condition does.
 
-        check       raises the exception for bad values
+        check       takes the values and raises the exception for bad ones
         conditions  pairs of a tensor and the range that its numbers must be in; a RangeCheck brings its own
         """
         name = f"check_{getattr(check, '__name__', 'values')}"
@@ -81,7 +82,7 @@ class Hosts:
 
     @property
     def raises_late(self) -> bool:
-        """True if an exception that Python raises now must be raised by the graph instead.
+        """True if an exception that Python raises while the graph is made must be raised by runs of the graph instead.
 
         That is so if the line may not be reached in a run, or if effects come before it or after it.
         """
@@ -94,9 +95,13 @@ class Hosts:
 
     def call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType],
              text: str = "") -> tuple[str, tuple[Value, ...]]:
-        """Emit a call `function(*values)` that returns None or tensors of the types `results`; return its symbol and results.
+        """Add a node that calls `function(*values)`, which may run code of the user's; return the node's symbol and results.
 
-        text  describes the call in the text of the module; its name by default
+        The function returns None or tensors.
+
+        name     a name for the call in the IR
+        results  the types of these tensors
+        text     describes the call in the text of the IR; its name by default
         """
         self._regions.user_code += 1
         self.user_code_inside = self.user_code_inside or self._journal.is_open
@@ -104,9 +109,13 @@ class Hosts:
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
 
     def written_out(self, symbol: str, values: Any, host: Callable[[Callable[..., Any], Callable[..., Any]], Any]) -> None:
-        """Replace the host of a `call` by a more specific one, unless gradients are off or its values cannot be written as an expression.
+        """Replace the Python object that a node of `call` calls by one with more details, from which source text can be made.
 
-        host  makes the new host from the old one, and from a function that makes the values from tensors
+        Do nothing if gradients are off or the values cannot be written as an expression.
+
+        symbol  the symbol of the node
+        values  the values of the call
+        host    makes the new object from the old one, and from a function that makes the values from tensors
         """
         outline, leaves = outlined(values, tensor_slot)
         expression = expression_of(outline)
@@ -115,10 +124,14 @@ class Hosts:
 
     def library_call(self, kind: Callable[..., LibraryCall] | None, name: str, function: Callable[..., Any], leaves: Sequence[Any],
                      results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:
-        """Emit a call of a function of tensors that runs no code of the user's, and return its results.
+        """Add a node that calls a function of tensors, which runs no code of the user's; return the node's results.
 
-        kind    the class of the host; None if gradients may flow through the function along a tape, so that the graph must run as parsed
-        leaves  tensors and run-time numbers
+        kind    the class for the function in the graph; None if gradients may flow through the function along a tape, so that the graph
+                must run as parsed
+        name    a name for the call in the IR
+        leaves  the tensors and run-time numbers that the function takes
+        results  the types of its results
+        text    describes the call in the text of the IR; its name by default
         """
         symbol, made = self._emit(name, function, leaves, results, text, writes=False, op=op)
         if kind is not None:
@@ -136,7 +149,10 @@ class Hosts:
         return self._symbols.host(name, no_grad()(function) if state.no_grad else function, text)
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
-        """Emit a call of a Python function of numbers, and return its result as a run-time number."""
+        """Add a node that calls a Python function of numbers when the graph runs; return its result as a run-time number.
+
+        category  the Python type of the result: "int", "float" or "bool"
+        """
         type_ = NUMBERS[category][1]
         python = python_number(category, function, self._regions.loc)
         name = getattr(function, "__name__", "number")
@@ -150,7 +166,10 @@ class Hosts:
 
 
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return a function of tensors that calls `function(*values)`, and the tensors and run-time numbers in `values` that it takes."""
+    """Return a function that a node can call, and what it takes: the tensors and run-time numbers in a structure of values.
+
+    The function rebuilds the values from these as `function(*values)` needs them.
+    """
     outline, leaves = outlined(values, tensor_slot)
     expression = expression_of(outline)
     if expression is not None:
@@ -161,7 +180,10 @@ def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[...
 
 
 def _is_plain(outline: Any) -> bool:
-    """Return True if showing the values of an outline runs no code of the user's."""
+    """Return True if showing values, as a print does, runs no code of the user's.
+
+    outline  the structure of the values, with slots for those that the graph computes
+    """
     if isinstance(outline, RunTimeText):
         return all(_is_plain(part) for piece in outline.pieces for part in (piece if isinstance(piece, tuple) else (piece,)))
     if type(outline) in (tuple, list):
@@ -175,7 +197,7 @@ _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 def _shown(outline: Any) -> str:
-    """Return an outline as one line of text: constants as they are, and types in place of run-time values."""
+    """Return the structure of values as one line of text for the IR: constants as they are, and types in place of run-time values."""
     if isinstance(outline, OutlineSlot):
         return str(outline.type) if outline.category == "tensor" else outline.category
     if isinstance(outline, RunTimeText):
@@ -188,7 +210,7 @@ def _shown(outline: Any) -> str:
 
 
 class _Shown:
-    """Shows a run-time value within a text, whatever the format."""
+    """Shows the type of a run-time value within a text, whatever the format; used for the text of the IR."""
 
     def __init__(self, outline: Any):
         self.text = "{" + _shown(outline) + "}"

@@ -37,7 +37,10 @@ __all__ = ["LibraryInstances"]
 
 
 class LibraryInstances:
-    """Makes instances of the library's classes for parsed code, and stores attributes."""
+    """Makes tensors, Parameters, cells and other objects of the library for parsed code, and stores attributes of cells.
+
+    The user's parsed code calls their classes while its source is run on symbolic values.
+    """
 
     def __init__(self, owner: Owner, regions: Regions, values: Values, hosts: Hosts, operations: Operations, made: Made, reads: Reads,
                  frontend: Lowerer):
@@ -45,7 +48,7 @@ class LibraryInstances:
         self._made, self._reads, self._frontend = made, reads, frontend
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return `cls(*args, **kwargs)` for a class of the library, such as `Tensor([x, y])` of run-time values."""
+        """Call a class of the library, such as `Tensor([x, y])` of run-time values, and return the new object."""
         if issubclass(cls, Cell):
             made = self.new_cell(cls)
             self.initialise(made, cls.__init__, args, kwargs)
@@ -68,7 +71,7 @@ class LibraryInstances:
         return made
 
     def _tensor(self, data: Any, dtype: DType | None, shape: Any) -> Tensor:
-        """Return `Tensor(data, dtype, shape)` for data with run-time values."""
+        """Return what `Tensor(data, dtype, shape)` makes of data that contain values of the graph."""
         if isinstance(data, Tensor):
             source = data if dtype is None else data.astype(dtype, copy=False)
             if isinstance(source, GraphTensor):
@@ -91,7 +94,10 @@ class LibraryInstances:
         return made
 
     def drawn(self, init: Initializer, shape: tuple[int, ...], dtype: DType) -> Tensor:
-        """Return initial values of a tensor, which each run draws, as eager mode does in each call."""
+        """Return the random initial values of a tensor that parsed code makes: each run draws them, as eager mode does in each call.
+
+        init  the initialiser
+        """
         def first_values(key: Tensor) -> Tensor:
             return Tensor(init.array(shape, dtype, np.random.default_rng(key.tolist())), dtype)
 
@@ -105,15 +111,19 @@ class LibraryInstances:
         return made
 
     def first_value(self, parameter: Parameter, source: Tensor) -> Tensor:
-        """Return the tensor whose memory a Parameter that is being made begins with; each run draws its value if `source` is drawn."""
+        """Return the tensor whose memory a Parameter that is being made begins with.
+
+        If each run draws the value of `source`, that is a tensor of zeros, and the Parameter stands for `source`; otherwise it is `source`.
+        """
         if not self._made.is_drawn(source):
             return source
         self._made.drawn[id(parameter)] = source
         return Tensor(np.zeros(source.shape, source.dtype.compute.array), source.dtype)
 
     def of_each_run(self, found: Any) -> Any:
-        """Return the result of unparsed code, in which each tensor that the code has made from numbers is replaced by a value of
-        the graph.
+        """Return the result of unparsed code with new values of the graph in place of tensors that the code has made from numbers.
+
+        Without this all runs would share these tensors.
         """
         made = self._made.unparsed
         if not made or not any(id(x) in made for x in leaves(found, Tensor)):
@@ -130,8 +140,8 @@ class LibraryInstances:
         return parameter
 
     def _constant(self, made: Tensor) -> Tensor:
-        """Return a tensor of known numbers as a value of the graph: each run gets a new one, which it may write in place, hook
-        and return.
+        """Return a value of the graph for a tensor of known numbers: each run gets a new tensor, which it may write in place, hook and
+        return.
         """
         atom = self._values.atom(made)
         if not isinstance(atom, Literal):
@@ -141,15 +151,15 @@ class LibraryInstances:
 
     # -- objects and cells ------------------------------------------------------------------------------------------------
     def new_object(self, x: object) -> None:
-        """Record that parsed code has made the object `x`."""
+        """Record that parsed code has made an object: it belongs to the graph, and changes of it are no changes of the program."""
         self._frontend.journal.born(ObjectPlace(x))
 
     def keep_attribute(self, holder: object, name: str, value: Any) -> None:
-        """Perform `holder.name = value` on the path that is being parsed."""
+        """Do `holder.name = value` such that the change is undone at the end of the branch that is being parsed."""
         self._frontend.journal.write(AttributePlace(holder, name), value)
 
     def new_cell(self, cls: type[Cell]) -> Cell:
-        """Return a new cell, before its `__init__`."""
+        """Return a new cell of a class, on which `__init__` has not been called."""
         cell = cls.__new__(cls)
         self.add_cell(cell)
         return cell
@@ -160,25 +170,35 @@ class LibraryInstances:
         self._made.cells.append(cell)
 
     def part_of_cells(self, cells: Any, part: slice) -> Cell:
-        """Return a slice of a cell that is a sequence: a new cell that holds some of the same cells."""
+        """Return a slice of a cell that is a sequence of cells: a new cell that holds some of the same cells.
+
+        cells  the sequence
+        part   the slice
+        """
         made = cells[part]
         self.add_cell(made)
         return made
 
     def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call an `__init__` of the library on a new cell."""
+        """Call an `__init__` of the library on a new cell, after checking that the graph can make the cell."""
         self._check_first_values(args, kwargs)
         self.check_parts(args, kwargs)
         init(cell, *args, **kwargs)
         self._made.add_parameters(cell)
 
     def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: naming its parts would change these."""
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: adding these to the new cell would rename them.
+
+        args, kwargs  the arguments of the cell's `__init__`
+        """
         for part in leaves((args, kwargs), (Cell, Parameter)):
             self._check_made(part)
 
     def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Record the initial values of Parameters made while parsing as guards; CompileError if they are known only at run time."""
+        """Check the initial values of Parameters that a new cell makes, given by the arguments of its `__init__`.
+
+        Those from outside become guards.  CompileError if they are known only at run time.
+        """
         for x in leaves((args, kwargs), DYNAMIC):
             if self._made.is_drawn(x):
                 continue
@@ -190,7 +210,7 @@ class LibraryInstances:
                 self._reads.read_numbers(x)
 
     def _check_made(self, held: Cell | Parameter) -> None:
-        """Raise CompileError if a cell made by parsed code would hold, and so rename, Parameters from outside."""
+        """Raise CompileError unless parsed code has made all Parameters of `held`: a cell of the graph is to hold and rename them."""
         parameters = held.get_parameters() if isinstance(held, Cell) else [held]
         if not all(map(self._made.has_parameter, parameters)):
             kind = errors.with_article(type(held).__name__)
@@ -198,7 +218,7 @@ class LibraryInstances:
                                         help="make it outside, once: in `__init__`")
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
-        """Perform `holder.name = value` and return True if the attribute is a Parameter; return False if Python may do it.
+        """Do `holder.name = value` if Python cannot do it: if the attribute of a cell is a Parameter.  Return True if it was done.
 
         The Parameter is written when the graph runs.
         """
@@ -226,7 +246,7 @@ class LibraryInstances:
 
     # -- tensors of dynamic values ----------------------------------------------------------------------------------------
     def _stacked(self, data: Any) -> Tensor:
-        """Return nested lists of run-time values as one tensor."""
+        """Return nested lists of numbers, some of which are run-time numbers, as one tensor."""
         if isinstance(data, GraphNumber):
             return data.tensor()
         if isinstance(data, (list, tuple)):
@@ -234,7 +254,7 @@ class LibraryInstances:
         return as_tensor(data)
 
     def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
-        """Return tensors of one shape, stacked as the rows of one tensor."""
+        """Return tensors of one shape as the rows of one tensor; ValueError if their shapes differ."""
         dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
         rows: list[Atom] = []
         for x in parts:

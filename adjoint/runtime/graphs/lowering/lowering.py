@@ -1,8 +1,8 @@
-"""Lowering: the tracer that emits ops as nodes while a function is made into a graph.
+"""Lowering: make a function into a graph, by running its source on symbolic tensors, so that each op becomes a node.
 
-The frontend runs the function's syntax tree on symbolic tensors.  All computation on them, in the user's code or the library's, goes
-through `apply` or a related function, which looks for the thread's tracer.  If that is a tape, the op runs and is recorded; if it is a
-`Lowering`, the op becomes a node instead.
+The frontend runs the function's syntax tree.  All computation on the symbolic tensors, in the user's code or the library's, goes through
+`apply` or a related function, which looks for the thread's *tracer*.  If that is a tape (the recording for a gradient), the op runs and is
+recorded; if it is a `Lowering`, the op becomes a node instead.
 """
 
 from __future__ import annotations
@@ -60,15 +60,16 @@ _DEPTH = 10_000
 
 
 class Lowered:
-    """A function that has been made into a graph.
+    """The result of making a function into a graph: the graph, and what is needed to run it in place of the function.
 
     graph      the graph, ready to be bound
-    guards     the conditions that it was made for, in addition to the types of its arguments
-    outline    the outline of its result; its slots hold the graph's first results
+    guards     the conditions under which it may run, in addition to the types of its arguments
+    outline    the nested structure of the function's result, with a slot for each tensor; the graph's first results fill the slots
     written    the indices of the arguments that the function writes in place; their new values are the graph's last results
-    decisions  the assumed results of forward hooks, by site
-    sites      the site of each `apply!` of such hooks, by its symbol
-    begun      the Python state that it writes, as it is at the beginning of a run
+    decisions  what forward hooks are assumed to return, and which hooks cells are assumed to have.  The keys are sites: the index of a
+               cell's call in the graph, with the kind of hooks
+    sites      for each node that calls such hooks, by symbol, its site
+    begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a run
     rewritten  the tensors from outside that it writes
     """
 
@@ -82,14 +83,14 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Subject:
-    """A function with the arguments for which it is made into a graph.
+    """A function with the arguments for which it is to be made into a graph.
 
     call       runs the function on the lowering, with the symbolic arguments
-    arguments  (args, kwargs) as a template, without their tensors
-    symbol     the name of the graph's function
-    loc        the place of the function's definition
+    arguments  the template of (args, kwargs): their structure with the tensors taken out
+    symbol     the name of the graph's function in the IR
+    loc        the line of the function's definition
     names      names of the tensors among the arguments
-    constant   keys of places of Python state whose numbers Python needs to know; lowering adds those that it finds
+    constant   keys of attributes and variables whose numbers Python needs to know; lowering adds those that it finds
     tries_numbers  True in an attempt with numbers as inputs: where Python fails on one, a graph with constants is made instead
     """
 
@@ -103,11 +104,11 @@ class Subject:
 
 
 def lowered(subject: Subject) -> Lowered:
-    """Make a graph and return it.
+    """Make a function into a graph and return it.
 
-    Which Python state differs from run to run is found by trying.  If the function writes an attribute or a name that it reads, the number
-    or tensor there becomes a value of the graph.  If Python then needs the number while parsing, the number is a constant, and each number
-    has its own graph.
+    Which attributes and variables differ from run to run is found by trying.  If the function writes one that it reads, the number or
+    tensor there becomes a value of the graph, which each run reads.  If Python then needs the number while parsing, the number is a
+    constant, and each number has its own graph.
     """
     first = _Attempt(subject)
     places = first.found
@@ -126,7 +127,11 @@ def lowered(subject: Subject) -> Lowered:
 
 
 def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered | None:
-    """Return a graph that reads these places when it runs, besides the places that it writes; None if it cannot be made."""
+    """Return a graph that reads some attributes and variables in each run, besides those that the function writes; None if it cannot be
+    made.
+
+    places  the attributes and variables
+    """
     while True:
         attempt = _Attempt(subject, state=places)
         if attempt.made is None or not attempt.found:
@@ -135,7 +140,10 @@ def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered
 
 
 def lowered_for_any_size(subject: Subject) -> Lowered | None:
-    """Return a graph for arguments with named sizes; None if Python needs to know a size, or if the function writes Python state."""
+    """Return a graph for arguments with named sizes.
+
+    Return None if Python needs to know a size, or if the function writes attributes or variables from outside.
+    """
     attempt = _Attempt(subject)
     made = attempt.made
     return made if made is not None and made.begun.is_empty else None
@@ -143,20 +151,23 @@ def lowered_for_any_size(subject: Subject) -> Lowered | None:
 
 @collector.paused(lasting=False)
 def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
-    """Return a graph in which a run continues that has left the graph `before`.  The caller holds `lowering_lock`.
+    """Return a graph in which a run can continue that has left another graph because of what forward hooks returned.
 
-    decisions  the known results of forward hooks, by site
+    The caller holds `lowering_lock`.
+
+    before     the graph that the run has left
+    decisions  what forward hooks return, as runs have shown, by site: the index of a cell's call in the graph, with the kind of hooks
     """
     return _Attempt(subject, decisions, [living() for living in before.begun.loaded], before.begun).result()
 
 
 class _Attempt:
-    """One attempt to make a graph.
+    """One attempt to make a graph, with some attributes and variables read in each run; `lowered` makes several with different ones.
 
     made     the graph; None if an exception was raised
     raised   the exception
-    found    places of Python state that differ from run to run, but were taken for constants
-    numbers  the keys of those places of `state` that hold numbers
+    found    attributes and variables that differ from run to run, but were taken for constants
+    numbers  the keys of those that were read in each run and hold numbers
     """
 
     def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),
@@ -172,7 +183,7 @@ class _Attempt:
             self.raised = raised
 
     def result(self) -> Lowered:
-        """Return the graph, or raise the exception of the attempt."""
+        """Return the graph, or raise the exception that the attempt has ended with."""
         if self.made is not None:
             return self.made
         raised, self.raised = self.raised, None
@@ -224,11 +235,13 @@ class _Attempt:
 
 
 class Lowering:
-    """The tracer of one function that is made into a graph; it puts the parts of a lowering together.
+    """Makes one function into a graph: the thread's tracer while the function's source runs on symbolic tensors.
 
-    Each part takes the parts that it uses as arguments, so they are made in the order below.
+    It only puts parts together; each part does one kind of work.  A part takes the parts that it uses as arguments, so they are made in the
+    order below.
 
         part              does                                                    owns
+
         Regions           nodes and regions                                       open regions, the place in the user's program
         Made              cells, Parameters and tensors made by parsed code       these
         Owner             what the graph's tensors and numbers call
@@ -297,7 +310,7 @@ class Lowering:
 
     @property
     def loc(self) -> Loc:
-        """The place in the user's program that is being lowered."""
+        """The line of the user's program that is being made into nodes."""
         return self._regions.loc
 
     def run(self) -> Lowered:
@@ -315,11 +328,14 @@ class Lowering:
 
     @property
     def is_disturbed(self) -> bool:
-        """True if another thread has changed what was read or written: the graph may then mix two states of the program."""
+        """True if another thread has changed what was read or written.
+
+        The graph may then mix two states of the program, and is made again.
+        """
         return self.guards.is_disturbed or self.frontend.workspace.is_disturbed
 
     def may_be_disturbed(self, raised: Exception) -> bool:
-        """Return True if a change by another thread may have caused an exception."""
+        """Return True if an exception may come from a change by another thread rather than from the user's code."""
         if not self.frontend.workspace.is_shared or not isinstance(raised, CompileError):
             return False
         return self.is_disturbed or self.guards.others_changed or raised.diagnostic.code == errors.CHANGED_OUTSIDE.code
@@ -353,10 +369,10 @@ class Lowering:
                        symbols.rewritten())
 
     def end(self) -> None:
-        """Drop the parts, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.
+        """Drop the parts when the graph is made, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.
 
-        Tensors of the graph that have escaped still refer to their `Owner`.  Functions that parsed code has defined and that are still used
-        elsewhere keep the parts.
+        Tensors of the graph that have escaped still refer to their `Owner`, which then raises an error.  Functions that parsed code has
+        defined and that are still used elsewhere keep the parts.
         """
         in_use = self.frontend.end()
         self.owner.end()

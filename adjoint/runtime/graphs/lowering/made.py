@@ -1,4 +1,4 @@
-"""Objects of the runtime that parsed code has made: the graph owns them, and they did not exist before."""
+"""Objects of the runtime that parsed code (the user's code of a graph) has made: the graph owns them, and they did not exist before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Made"]
 
 
 class Made:
-    """The objects that parsed code has made during one lowering.
+    """Records the cells, Parameters and tensors that parsed code has made during one lowering, so that they can be told from those outside.
 
     cells       cells, which the graph keeps alive
     parameters  the Parameters of these cells, by id
@@ -31,26 +31,26 @@ class Made:
         return any(cell is made for made in self.cells)
 
     def add_tensor(self, x: Tensor) -> None:
-        """Record a tensor that unparsed code has made."""
+        """Record a tensor that unparsed code (code of the library, run as it is) has made."""
         self.unparsed[id(x)] = x
 
     def add_drawn(self, value: Tensor) -> None:
-        """Record a value that each run draws: it may be the first one of a Parameter."""
+        """Record a tensor of random initial values that each run draws: a Parameter may begin with it."""
         self.drawn[id(value)] = value
 
     def is_drawn(self, x: object) -> bool:
-        """Return True for a value that each run draws, and for a Parameter that has one."""
+        """Return True for a tensor of values that each run draws, and for a Parameter that begins with one."""
         return id(x) in self.drawn
 
     def has_parameter(self, x: Tensor) -> bool:
         return id(x) in self.parameters
 
     def has_tensor(self, x: Tensor) -> bool:
-        """Return True for a tensor or Parameter whose numbers only this graph can change."""
+        """Return True for a tensor or Parameter that was made during this lowering, so that only the graph can change its numbers."""
         return id(x) in self.unparsed or id(x) in self.parameters
 
     def holds(self, x: object) -> bool:
-        """Return True for a cell or a Parameter that parsed code has made."""
+        """Return True for a cell or a Parameter that parsed code has made: the graph cannot return it, since all calls would share it."""
         return any(x is made for made in self.cells) or (isinstance(x, Parameter) and self.has_tensor(x))
 
     def add_parameters(self, cell: Cell) -> None:

@@ -24,7 +24,7 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """Emits ops, writes to tensors from outside, and random draws as nodes."""
+    """Adds nodes for ops, for writes to tensors from outside, and for random draws to the graph that is being made."""
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
@@ -33,7 +33,9 @@ class Operations:
         self._assumptions, self._aliases = assumptions, aliases
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
-        """Emit an op; `apply` calls this while a graph is being made."""
+        """Add a node for an op, and return its result or results as tensors.  While a graph is made, `apply` calls this instead of running
+        the op.
+        """
         if op.effect is Effect.HOST:
             self._regions.has_effect = True
         if self._assumptions.sizes:
@@ -48,10 +50,13 @@ class Operations:
         return results[0] if len(results) == 1 else tuple(results)
 
     def write(self, target: Tensor, value: Tensor) -> None:
-        """Emit a write to a tensor from outside.
+        """Add a node that writes to a tensor from outside, such as a Parameter.
 
         CompileError for a tensor that unparsed code has made, and if another name in the graph may refer to this tensor and would have to
         have the new value, too.
+
+        target  the tensor
+        value   its new value
         """
         self._aliases.write(target)
         if self._made.has_tensor(target):
@@ -66,20 +71,24 @@ class Operations:
         self._regions.add(Write(symbol), [new], writes=True)
 
     def draw(self, seed: int | None) -> Tensor:
-        """Emit a random draw, and return its key."""
+        """Add a node that draws from the random stream, and return the key from which the random numbers are computed.
+
+        seed  the seed of the stream; None or 0 for that of the process
+        """
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
     def undrawn(self) -> Any:
-        """Return a generator for the initial values of a cell that parsed code makes: each run counts a draw, but drawing
-        numbers raises.
+        """Return a stand-in for a generator of random numbers, for the initial values of a cell that parsed code makes.
+
+        Each run counts a draw, as eager mode does.  Drawing numbers from the stand-in raises CompileError.
         """
         self.draw(None)
         return _Undrawn(self._regions)
 
 
 class _Undrawn:
-    """Replaces a generator of random numbers while a graph is made: any use raises CompileError."""
+    """Takes the place of a generator of random numbers while a graph is made: any use raises CompileError."""
 
     def __init__(self, regions: Regions):
         self._regions = regions

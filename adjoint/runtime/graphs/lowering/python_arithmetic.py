@@ -1,4 +1,7 @@
-"""Python's arithmetic on run-time numbers: bounds for 64 bits, the cases that kernels compute as Python does, and Python's errors."""
+"""Python's arithmetic on run-time numbers (Python numbers that are known only when the graph runs).
+
+It knows bounds for 64 bits, the cases in which kernels compute as Python does, and the errors that Python raises.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _STEP = 2**32
 
 # -- bounds ----------------------------------------------------------------------------------------------------------------
 def bound_of(x: Any) -> int | None:
-    """Return an upper bound of the absolute value of the int `x`; None if none is known."""
+    """Return an upper bound of the absolute value of `x` if it is an int or a bool; None if none is known; 0 for other numbers."""
     if is_run_time_number(x):
         return x.bound if x.category != "float" else 0
     return abs(x) if isinstance(x, int) else 0
@@ -57,9 +60,10 @@ def is_int64(x: int) -> bool:
 
 # -- where kernels do what Python does -----------------------------------------------------------------------------------------
 def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> bool:
-    """Return True if the kernel of a division returns what Python returns for any divisor other than 0.
+    """Return True if the kernel of a division returns what Python returns for any divisor other than 0; if not, Python must be called.
 
-    python  the operator
+    python  the operator: truediv, floordiv or mod
+    a, b    dividend and divisor, as Python numbers or run-time numbers
     whole   True if both operands are ints
     """
     if is_large(a) or is_large(b) or (not is_run_time_number(b) and not b):
@@ -72,7 +76,7 @@ def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> b
 
 
 def is_real(a: Any, b: Any) -> bool:
-    """Return True if a ** b cannot be a complex number, whatever values the run-time numbers among the two have."""
+    """Return True if a ** b cannot be a complex number, whatever values a and b have in a run if they are run-time numbers."""
     if not is_run_time_number(b):
         return not math.isfinite(b) or b == int(b)
     return not is_run_time_number(a) and a >= 0
@@ -80,12 +84,12 @@ def is_real(a: Any, b: Any) -> bool:
 
 # -- what Python computes ----------------------------------------------------------------------------------------------------
 def python_number(category: str, function: Callable[..., Any], loc: Loc) -> Callable[..., Any]:
-    """Return a function of numbers that calls `function` and checks that the graph can represent its result.
+    """Return a function of numbers that a run calls: it calls `function` and checks that the graph can represent the result.
 
     It raises what Python raises; CompileError if the result is complex, or an int of more than 64 bits.
 
-    category  the category of the result in the graph
-    loc       the place for errors
+    category  the type of the result in the graph: "int", "float" or "bool"
+    loc       the line of the user's program for errors
     """
     name = getattr(function, "__name__", "number")
 

@@ -26,7 +26,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class PythonObjects:
-    """Answers the frontend's questions about Python objects."""
+    """Answers the frontend's questions about Python objects, such as whether one is a cell or belongs to this package."""
 
     def __init__(self, regions: Regions, made: Made, guards: Guards):
         self._regions, self._made, self._guards = regions, made, guards
@@ -38,11 +38,11 @@ class PythonObjects:
         return issubclass(cls, Cell)
 
     def is_cells(self, x: object) -> bool:
-        """Return True for a cell that holds other cells by position, indexed by the library's own `__getitem__`."""
+        """Return True for a cell that is a sequence of other cells, indexed by the library's own `__getitem__`."""
         return isinstance(x, Cell) and self.is_library(getattr(type(x), "__getitem__", None)) and hasattr(type(x), "__iter__")
 
     def is_region(self, x: object) -> bool:
-        """Return True for a `_no_grad()` object; the lowering enters it while its statements are lowered."""
+        """Return True for a `_no_grad()` object: the frontend enters it, as a context manager, while it runs the statements inside."""
         return isinstance(x, no_grad)
 
     def is_library(self, function: object) -> bool:
@@ -58,7 +58,7 @@ class PythonObjects:
         return isinstance(module, str) and _of_package(module)
 
     def parsed_function(self, function: Any) -> Any:
-        """Return the function that `jit` has wrapped; return any other object unchanged."""
+        """Return the function that `jit` has wrapped, whose source is to be parsed; return any other object unchanged."""
         return jitted.parsed_function(function)
 
     def check_call(self, function: object) -> None:
@@ -69,17 +69,22 @@ class PythonObjects:
                                         help="call it outside")
 
     def place(self, x: object) -> Any:
-        """Return the place to record when a tensor of the graph, or a cell, is changed; None for other objects."""
+        """Return an object that can save and restore the state of a tensor of the graph or of a cell, to undo changes; None for other
+        objects.
+        """
         if isinstance(x, GraphTensor):
             return AtomPlace(x)
         return CellsPlace(x, self._guards.changed_by_others) if isinstance(x, Cell) else None
 
     def is_outside(self, place: Any) -> bool:
-        """Return True if a place that `place` has returned belongs to the program outside of the graph."""
+        """Return True if a change belongs to a cell that existed before the graph.
+
+        place  the cell's or tensor's state, as the method `place` returned it
+        """
         return isinstance(place, CellsPlace) and not self._made.has_cell(place.holder)
 
     def call_depth(self) -> int:
-        """Return the limit of nested calls."""
+        """Return the maximum depth of nested calls of parsed functions."""
         return context.call_depth()
 
 

@@ -4,8 +4,8 @@
                     a: i64 = add(n, 1_i64)
                     apply! @Net.n.write(a)
 
-While the code is parsed, the workspace holds the values that it writes to a place (an attribute, a global name, a variable of an enclosing
-function), which may contain symbols of the graph.  The place itself is not changed.
+A *place* is an attribute, a global variable or a variable of an enclosing function.  While the code is parsed, the workspace holds the
+values that it writes to a place, which may contain symbols of the graph.  The place itself is not changed.
 
     loaded    places that a graph reads when it begins: their numbers and tensors are values of the graph
     written   all other places that it writes: parsed code reads in them the value found while parsing, which guards compare
@@ -62,7 +62,9 @@ __all__ = ["Begun", "PythonState", "guarded"]
 
 
 class PythonState:
-    """The Python state that one lowering reads and writes.
+    """Adds nodes that read and write attributes and variables from outside when the graph runs.
+
+    Such an attribute or variable is a *place*.
 
     loaded  the places whose numbers and tensors are values of the graph
     begun   the contents of places at the beginning of a run, if these differ from the present ones
@@ -86,7 +88,7 @@ class PythonState:
         """By key, the value that a place is known to have in a run, with the number `Regions.user_code` when it was read or written."""
 
     def begin(self) -> None:
-        """Emit reads of the loaded places."""
+        """Add nodes that read the places which the graph reads at its beginning."""
         for living, held in () if self._begun is None else self._begun.held:
             self._workspace.begin(living(), held.value, held.is_own)
         for place in self.loaded.values():
@@ -96,7 +98,7 @@ class PythonState:
 
     # -- writing ----------------------------------------------------------------------------------------------------------
     def can_write(self, value: Any) -> bool:
-        """Return True for a value that a run can write to a place: tensors, numbers and constants, alone or in tuples."""
+        """Return True if a run can write this value to an attribute or variable: tensors, numbers and constants, alone or in tuples."""
         if isinstance(value, tuple):
             return all(map(self.can_write, value))
         if isinstance(value, (*DYNAMIC, RunTimeText)):
@@ -104,16 +106,28 @@ class PythonState:
         return is_rooted(value)
 
     def can_keep(self, place: OutsidePlace, value: Any) -> bool:
-        """Return True if a write of a place can stay in the workspace: see `frontend.world.World`."""
+        """Return True if a write to an attribute or variable can stay in the workspace, the record of writes that only parsed code sees.
+
+        The write must run no code of the user's, and have no other effect than that the value is there afterwards.
+
+        place  the attribute or variable
+        value  what is written
+        """
         return is_plain(place) and can_hold(place, value)
 
     def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
-        """Let the library's code find these attributes in `holder`: see `frontend.world.World`."""
+        """Let unparsed code of the library find in `holder` the values that parsed code has written to its attributes.
+
+        See `frontend.world.World`.
+        """
         if isinstance(holder, Cell):
             self._kept.add(holder, values)
 
     def write(self, place: OutsidePlace, value: Any) -> bool:
-        """Emit the write of a place that parsed code is about to make.  Return False if a graph cannot make this write."""
+        """Add a node for a write to an attribute or variable, which parsed code is about to make.
+
+        Return False if a run cannot repeat this write.
+        """
         if place.key in self._refused or place.workspace is None or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
             return False
@@ -134,19 +148,18 @@ class PythonState:
         return True
 
     def refuse(self, place: OutsidePlace) -> None:
-        """Record that parsed code changes a place in a way that a run cannot repeat."""
+        """Note that parsed code changes an attribute or variable in a way that a run cannot repeat."""
         self._refused.add(place.key)
 
     def is_written(self, place: OutsidePlace) -> bool:
-        """Return True if the graph makes all changes of a place itself."""
+        """Return True if runs of the graph make all changes of an attribute or variable themselves."""
         return place.key in self._written and place.key not in self._refused
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def read(self, key: tuple[Any, ...]) -> bool:
-        """Prepare the read of a place, given by its key.  Return True if the value that parsed code finds there is not a constant of the
-        graph.
+        """Prepare for parsed code to read an attribute or variable, given by its key; call it before the read.
 
-        Must be called before the place is read.
+        Return True if the value found there is not a constant of the graph, so that no guard is needed.
         """
         place = self.loaded.get(key) or self._written.get(key)
         if place is None:
@@ -159,7 +172,10 @@ class PythonState:
         return False
 
     def _refresh(self, place: OutsidePlace) -> None:
-        """Emit another read of a place if user's code may have written it, or if its value belongs to a region that is closed."""
+        """Add a node that reads an attribute or variable again, if the value known so far cannot be used any more.
+
+        That is so if user's code may have written it, or if the value belongs to a region (a branch or loop) that has ended.
+        """
         held = place.get()
         pattern, found = outlined(held, _symbolic)
         if not found or not _is_of_tuples(held):
@@ -172,10 +188,10 @@ class PythonState:
         self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
 
     def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
-        """Emit a read of a place, and put the symbols in it.
+        """Add a node that reads an attribute or variable, and let parsed code find the node's results there.
 
-        pattern  the pattern of its value
-        put      writes the place
+        pattern  the structure of its value, with slots for tensors and numbers
+        put      writes the place for parsed code
         again    True if the graph itself may have written the value: then a gradient may flow through it, along the tape of the run
         """
         slots = slots_of(pattern)
@@ -203,44 +219,50 @@ class PythonState:
 
     # -- the end ----------------------------------------------------------------------------------------------------------
     def _remember(self, place: OutsidePlace) -> Any:
-        """Return the contents of a place at the beginning of a run."""
+        """Return what an attribute or variable contained at the beginning of a run, and remember it."""
         known = self._before.get(place.key)
         if known is None:
             known = self._before[place.key] = place, _Held(place.get(), self._workspace.is_own(place))
         return known[1].value
 
     def end(self) -> None:
-        """Take back the values that were put into objects for unparsed code."""
+        """Take back the values that were put into the user's objects for unparsed code."""
         self._kept.end()
         self._workspace.withdraw()
         lowering_lock.hide()
 
     @property
     def found(self) -> list[OutsidePlace]:
-        """Return the places that were read and written but not loaded, and hold numbers or tensors."""
+        """Return the places that parsed code read and wrote as constants, although they hold numbers or tensors: the next attempt loads
+        them.
+        """
         return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
 
     @property
     def numbers(self) -> frozenset[Any]:
-        """Return the keys of loaded places that hold numbers: if parsing failed for lack of a number, it may be one of these."""
+        """Return the keys of places with numbers that the graph reads: if parsing failed for lack of a number, it may be one of these."""
         return frozenset(key for key in self.loaded if any(
             isinstance(slot, NumberSlot) for slot in slots_of(pattern_of(self._before[key][1].value)[0])))
 
     @property
     def needs_care(self) -> bool:
-        """True if user's code runs in a branch or a loop, where it may write a place between two reads of it."""
+        """True if user's code runs in a branch or a loop, where it may write an attribute or variable between two reads of it.
+
+        The graph is then made again, with more reads.
+        """
         return bool(self.loaded or self._written) and self._hosts.user_code_inside and not self._regions.restless
 
     def begun(self) -> Begun:
-        """Return the Python state at the beginning of a run, for a run that continues in another graph."""
+        """Return what the attributes and variables contained at the beginning of a run, for a graph in which such a run continues."""
         held = [(_lasting(place), before.as_pattern() if key in self.loaded else before) for key, (place, before) in self._before.items()]
         return Begun(held, [_lasting(place) for place in self.loaded.values()])
 
 
 class _Held(NamedTuple):
-    """The contents of a place.
+    """What an attribute or variable contains at the beginning of a run.
 
+    value   its value
     is_own  False for an attribute that the object has from its class
     """
 
@@ -248,15 +270,17 @@ class _Held(NamedTuple):
     is_own: bool
 
     def as_pattern(self) -> _Held:
-        """Return the same contents with zeros in place of numbers and tensors."""
+        """Return the same with zeros in place of numbers and tensors, which differ from run to run."""
         return self._replace(value=stand_in(pattern_of(self.value)[0]))
 
 
 class Begun:
-    """The Python state at the beginning of the runs of one graph.
+    """What attributes and variables contain at the beginning of the runs of one graph.
 
-    held    functions that return the places that the graph reads and writes, each with the place's contents
-    loaded  functions that return the places whose numbers and tensors the graph reads; it was made for the values of the others
+    A run may leave the graph and continue in another one, for which the function is parsed again from these values.
+
+    held    functions that return the places (attributes, variables) that the graph reads and writes, each with the place's contents
+    loaded  functions that return the places whose numbers and tensors each run reads; the graph was made for the values of the others
     """
 
     def __init__(self, held: Sequence[tuple[Callable[[], OutsidePlace], _Held]], loaded: Sequence[Callable[[], OutsidePlace]]):
@@ -268,12 +292,15 @@ class Begun:
         return not self.held
 
     def addresses(self) -> set[Any]:
-        """Return the addresses of the places, as guards know them: what a run has written there is not a change by others."""
+        """Return the addresses by which guards know these attributes and variables: what a run has written there is no change by others."""
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 
 
 def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
-    """Return the op for a read or a write of these slots: NumberAccess if all are numbers, whose identity does not matter."""
+    """Return the op for a node that reads or writes values with these slots.
+
+    It is NumberAccess if all are numbers, whose identity does not matter, else Apply.
+    """
     return Apply if any(slot.category == "tensor" for slot in slots) else NumberAccess
 
 
@@ -284,12 +311,12 @@ def _symbolic(x: Any) -> OutlineSlot | None:
 
 
 def _is_of_tuples(x: Any) -> bool:
-    """Return False if the value contains run-time text, since a str cannot be taken apart into its pieces."""
+    """Return False if a value contains text with run-time numbers: when it runs, that is a str, which cannot be taken apart."""
     return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
 
 
 def guarded(place: OutsidePlace) -> Place:
-    """Return the place in the form in which guards record it."""
+    """Return an attribute or variable, as the frontend knows it, in the form in which guards record and compare it."""
     match place:
         case AttributePlace(holder=ModuleType() as module, name=name):
             return Global(vars(module), name)
@@ -313,8 +340,9 @@ def _label(place: OutsidePlace) -> str:
 
 
 def _lasting(place: OutsidePlace) -> Callable[[], OutsidePlace]:
-    """Return a function that returns the place without keeping a cell alive; it raises RuntimeError once the place's object has
-    been freed.
+    """Return a function that returns an attribute or variable, as the frontend knows it, without keeping a cell alive.
+
+    It raises RuntimeError once the object with the attribute has been freed.
     """
     if not isinstance(place, AttributePlace):
         bare = place.over(None)

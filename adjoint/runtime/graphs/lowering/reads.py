@@ -1,4 +1,7 @@
-"""Reads that parsed code makes in the program around it: each read becomes a guard."""
+"""Reads of the program around: each variable, attribute or object that parsed code reads from outside becomes a guard.
+
+A guard is a condition under which the graph may be used again.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,13 @@ _WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.v
 
 
 class Reads:
-    """Records the reads of one lowering as guards.
+    """Records what parsed code reads from outside as guards of the graph (conditions under which it may run again).
+
+    The frontend calls its methods before each read.
 
     symbols  knows which tensors from outside the graph writes
     journal  knows the objects that parsed code has made: no other code changes these
-    python   knows the places that parsed code writes: values read there need not be constant
+    python   knows the attributes and variables that parsed code writes: values read there need not be constant
     """
 
     def __init__(self, guards: Guards, symbols: Symbols, journal: Journal, python: PythonState):
@@ -75,11 +80,17 @@ class Reads:
             self._guards.of_attribute(type(holder), name)
 
     def saw(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Record the value that the first read of an attribute or a name found; `is_own` is False if the object has it from its class."""
+        """Record the value that the first read of an attribute or a variable found: the guards compare later values with it.
+
+        is_own  False if an attribute was found in the object's class, not in the object itself
+        """
         self._guards.saw(guarded(place), value, is_own)
 
     def read_object(self, x: object) -> None:
-        """Record that Python itself is about to use `x`: an object of the user's, a tensor from outside, a cell that is a sequence."""
+        """Record that Python's own code is about to use an object, which may read anything in it: all of the object becomes a guard.
+
+        x  an object of the user's, a tensor from outside, a cell that is a sequence, or a container of these
+        """
         if isinstance(x, GraphTensor) or id(x) in self._visiting:
             return
         if isinstance(x, Tensor):
@@ -124,20 +135,22 @@ class Reads:
                 self._guards.of_attribute(parameter, "name")
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record the result of a Python function for objects that parsed code has not made."""
+        """Record what a Python function returns for some objects, unless parsed code has made them."""
         if not any(map(self._journal.has_made, arguments)):
             self._guards.of_outcome(function, arguments)
 
     def read_identity(self, x: object) -> None:
-        """Record that the graph returns the object `x` itself, so that another object with the same contents would be wrong."""
+        """Record that the graph returns the object `x` itself: it must not be replaced by another one with the same contents."""
         self._guards.of_identity(x)
 
     def read_contents(self, container: object) -> None:
-        """Record that parsed code reads the items of a container from outside: hooks may have changed it since it was found."""
+        """Record that parsed code reads the items of a container from outside at this point: hooks may have changed them since it was
+        found.
+        """
         self._guards.look_into(container)
 
     def read_numbers(self, x: Tensor) -> None:
-        """Record that Python reads the numbers of a tensor while parsing: for a tensor from outside they become a guard."""
+        """Record that Python reads the numbers of a tensor while parsing: if the tensor is from outside, its numbers become a guard."""
         if not isinstance(x, GraphTensor):
             self._symbols.show_numbers(x)
 
@@ -146,11 +159,11 @@ class Reads:
         self._guards.of_setting(read, name)
 
     def count(self) -> int:
-        """Return how many reads have been recorded."""
+        """Return how many different reads have been recorded; see `forget`."""
         return self._guards.count()
 
     def forget(self, since: int, until: int) -> None:
-        """Drop the reads recorded between two values of `count`, since the graph does not depend on them."""
+        """Drop the reads that were recorded between two results of `count`, since the graph does not depend on them after all."""
         self._guards.forget(since, until)
 
 

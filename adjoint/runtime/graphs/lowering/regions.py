@@ -1,4 +1,7 @@
-"""The open regions of a graph that is being made, and the line of the user's program that new nodes come from."""
+"""The open regions of a graph that is being made, and the line of the user's program that new nodes come from.
+
+A region is a list of nodes: the body of the function, of a branch, of a loop or of a cell.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ __all__ = ["Regions"]
 
 
 class Regions:
-    """The open regions of one lowering.
+    """Adds nodes to the graph that is being made, in the region that is open: the body of the function, or of a branch, loop or cell.
 
-    loc         the place in the user's program that is being lowered; new nodes get it
+    loc         the line of the user's program that is being lowered; new nodes get it
     builder     the builder of the innermost open region, to which nodes are added
     outermost   the region of the function or cell that is lowered
     named       values named after a variable of the user's; a later variable does not rename them
@@ -41,12 +44,13 @@ class Regions:
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
-        """Add a node; return its result or results."""
+        """Add a node for an op to the open region; return its result, or results if it has several."""
         return self.builder.emit(op, *atoms, loc=self.loc)
 
     def add(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region] = (), hint: str = "", writes: bool = False) -> Node:
-        """Add a node and return it.
+        """Add a node for an op to the open region, and return the node.
 
+        regions  the finished regions of the node, such as the branches of an `if`
         hint    a name for its results
         writes  True if the node may write tensors from outside
         """
@@ -55,7 +59,10 @@ class Regions:
         return node
 
     def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]:
-        """Add a node with regions, which may write tensors from outside; return its results, named by `hints`."""
+        """Add a node with regions, such as a branch or loop, which may write tensors from outside; return its results.
+
+        hints  names for the results
+        """
         results = self.add(op, operands, regions, writes=True).results
         for value, hint in zip(results, hints, strict=False):
             value.hint = hint if hint.isidentifier() else "y"
@@ -64,47 +71,47 @@ class Regions:
 
     # -- regions ----------------------------------------------------------------------------------------------------------
     def open(self) -> Builder:
-        """Open a region inside of the innermost one."""
+        """Open a region inside of the innermost one, and return its builder: nodes are added to it until `close`."""
         self.reopen(Builder(self.loc))
         return self.builder
 
     def open_path(self) -> Builder:
-        """Open the region of a branch, or of a loop, inside of the innermost one."""
+        """Open the region of a branch or of a loop, and return its builder."""
         builder = self.open()
         self._of_paths.add(builder)
         return builder
 
     def reopen(self, builder: Builder) -> None:
-        """Open a region again that was closed, to add nodes to it."""
+        """Reopen a region that was closed, to add more nodes to it."""
         self.user_code += self.restless
         self.builder = builder
         self._open.append(builder)
 
     def close(self) -> Builder:
-        """Close the innermost region."""
+        """Close the innermost open region, and return its builder."""
         closed = self._open.pop()
         self.builder = self._open[-1]
         return closed
 
     def close_cell(self) -> Builder:
-        """Close the innermost region, which is that of a cell: its values may still be used outside."""
+        """Close the innermost open region, that of a cell, and return its builder; its values may still be used outside."""
         closed = self.close()
         self._of_cells.add(closed)
         return closed
 
     def at_boundary(self) -> None:
-        """Note that a cell is entered or left here, where hooks may run that the user's code has added in the meantime."""
+        """Note that a cell is entered or left here: hooks may run here that user code has added in the run."""
         self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:
         return builder in self._open
 
     def is_of_cell(self, builder: Builder) -> bool:
-        """Return True if a closed region is the region of a cell."""
+        """Return True if a closed region is that of a cell, so that its values may be used outside."""
         return builder in self._of_cells
 
     def on_a_path(self) -> bool:
-        """Return True inside of a branch or a loop that a tensor decides."""
+        """Return True if nodes are being added to a branch or a loop, which a run may skip or repeat."""
         return not self._of_paths.isdisjoint(self._open)
 
     def is_outermost(self) -> bool:
@@ -112,11 +119,11 @@ class Regions:
 
     @property
     def depth(self) -> int:
-        """The number of open regions."""
+        """The number of regions that are open."""
         return len(self._open)
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
-        """Return parameters for a region whose arguments are these atoms, with the same types and names."""
+        """Return new parameters for a region that takes these atoms (values or literals) as arguments, with their types and names."""
         params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
         self.named.update(params)
         return params

@@ -1,7 +1,8 @@
 """The result of parsed code, in a form from which each run of the graph rebuilds it.
 
-Parsed code runs once, its graph many times.  An object that it made and returns is therefore a pattern: each call returns a new object of
-the same type with the values of that call.  An object that existed before the function ran is returned as it is.
+Parsed code runs once, while the graph is made; the graph runs many times.  An object that this code made and returns is therefore a
+pattern: each call returns a new object of the same type with the values of that call.  An object that existed before the function ran is
+returned as it is.
 
     zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a new iterator for each call
     Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a new object
@@ -103,7 +104,10 @@ _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
 class Returned:
-    """Turns the result of one lowering into its pattern."""
+    """Turns the result of a function that is made into a graph into a pattern, from which each run makes its own result.
+
+    frontend, objects, made, reads  the parts of the lowering that it asks about objects
+    """
 
     def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
         self._on, self._objects, self._made, self._reads = frontend, objects, made, reads
@@ -113,7 +117,9 @@ class Returned:
         """By id, how often each container occurs in the result."""
 
     def _check_own(self, x: Any) -> None:
-        """Raise CompileError for a cell or Parameter that the graph makes: each call would return the same object."""
+        """Raise CompileError for a cell or Parameter that parsed code has made: each call would return the same object instead of a new
+        one.
+        """
         if self._made.holds(x):
             raise errors.UNSUPPORTED.at(
                 self._on.returned_at,
@@ -121,7 +127,8 @@ class Returned:
                 help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
 
     def taken(self, x: Any) -> Any:
-        """Return the pattern for a value: itself, a structure of patterns, or a `Remade`.
+        """Return the pattern from which runs make a value: the value itself, a structure of patterns, or a `Remade` for an object made
+        anew.
 
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """
@@ -163,12 +170,18 @@ class Returned:
         return like(x, [self.taken(part) for part in parts])
 
     def _goes_out(self, x: Any) -> bool:
-        """Return True for an object that existed before and is returned as it is.  Containers among the arguments are rebuilt instead."""
+        """Return True for an object that existed before the function ran, and that each call returns as it is.
+
+        Containers among the arguments are rebuilt instead.
+        """
         outside = self._on.outside
         return not isinstance(x, (tuple, slice)) and outside.holds(x) and not (isinstance(x, _BY_CONTENTS) and outside.is_given(x))
 
     def _meet(self, x: Any) -> None:
-        """Count how often each container occurs in the result, and in the attributes of objects in it."""
+        """Count how often each container occurs in the result, so that one that occurs twice is made once in each call.
+
+        Containers in the attributes of objects count, too.
+        """
         pending = [x]
         while pending:
             part = pending.pop()
@@ -183,7 +196,10 @@ class Returned:
                     pending += parts
 
     def _container(self, x: Any, parts: Sequence[Any]) -> Remade:
-        """Return the pattern of a container that occurs several times or has attributes: each call makes one object for all occurrences."""
+        """Return the pattern of a container that occurs several times or has attributes: each call makes one object for all occurrences.
+
+        parts  its items
+        """
         kind: Any = next(kind for kind in _CHANGED if isinstance(x, kind))
         empty = copy.copy(x)
         kind.clear(empty)
@@ -244,7 +260,9 @@ class Returned:
         return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
 
     def _iterator(self, x: Iterator[Any]) -> Remade:
-        """Return the pattern of an iterator that parsed code has made; its remaining items are taken out."""
+        """Return the pattern of an iterator that parsed code has made: each call makes one over the remaining items, which are taken out
+        here.
+        """
         make = _ITERATORS.get(type(x))
         if make is None:
             raise self._refused(x)
@@ -255,7 +273,7 @@ class Returned:
         return self._of_items(left, make)
 
     def _is_plain(self, x: Any) -> bool:
-        """Return True if an object can be made again from its attributes alone."""
+        """Return True if a new object with the same attributes is as good as this one, so that calls can make it."""
         kind = type(x)
         if self._objects.is_cell(x) or self._objects.is_library(kind) or isinstance(x, BaseException):
             return False
@@ -282,8 +300,9 @@ class Returned:
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, function: Closure) -> Remade:
-        """Return the pattern of a function that parsed code defines: each call makes a Python function with the enclosing values of that
-        call.
+        """Return the pattern of a function that parsed code defines.
+
+        Each call makes a Python function whose variables of enclosing functions have the values of that call.
         """
         names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
                  if value is not UNBOUND and not isinstance(value, Unusable)}
@@ -312,7 +331,7 @@ class Returned:
 
     # -- errors --------------------------------------------------------------------------------------------------------
     def _holds_late(self, x: Any) -> bool:
-        """Return True if an object leads to a value of the graph, or to a function that parsed code defines."""
+        """Return True if an object leads to a value that only a run knows, or to a function that parsed code defines."""
         outside, pending, seen = self._on.outside, [x], set[int]()
         while pending:
             part = pending.pop()
@@ -337,7 +356,7 @@ class Returned:
 
 
 def _attributes(x: Any) -> dict[str, Any]:
-    """Return the attributes of a container of a subclass, in addition to its items."""
+    """Return the attributes that a container has besides its items, as an instance of a user's subclass of list may have."""
     made_of = {"default_factory": x.default_factory} if isinstance(x, collections.defaultdict) else {}
     return made_of | getattr(x, "__dict__", {})
 
@@ -353,7 +372,7 @@ def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _array(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Return an array of objects."""
+    """Return a NumPy array of Python objects with this shape."""
     made = np.empty(len(parts), object)
     for i, part in enumerate(parts):
         made[i] = part

@@ -33,13 +33,19 @@ __all__ = ["RunTimeNumbers"]
 
 
 class RunTimeNumbers:
-    """Makes and uses the run-time numbers of one lowering."""
+    """Makes and uses Python numbers that are known only when the graph runs, such as `int(x)` of a tensor.
+
+    They can be conditions of branches and loops, and indices.
+    """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, branching: Branching):
         self._regions, self._values, self._hosts, self._branching = regions, values, hosts, branching
 
     def number(self, category: str, x: Any) -> Any:
-        """Return `int(x)`, `float(x)` or `bool(x)`, as `category` says, for a tensor or number."""
+        """Return `int(x)`, `float(x)` or `bool(x)` of a tensor or number; a run-time number if the value is not known while parsing.
+
+        category  "int", "float" or "bool"
+        """
         if isinstance(x, GraphNumber):
             return x.converted(category)
         if not isinstance(x, Tensor):
@@ -63,7 +69,7 @@ class RunTimeNumbers:
         return self._values.number(own, atom, 2 ** (8 * x.dtype.size)).converted(category)
 
     def truth(self, x: Any) -> bool | Atom:
-        """Return whether `x` is true: a Python bool if that is known now, else a bool of the graph."""
+        """Return whether `x` is true: a Python bool if that is known while parsing, else a bool that the graph computes."""
         if isinstance(x, GraphNumber):
             truth = x.converted("bool").atom
             return bool(truth.value) if isinstance(truth, Literal) else truth
@@ -76,7 +82,10 @@ class RunTimeNumbers:
         return self.number("bool", x).atom
 
     def either(self, condition: GraphNumber, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        """Emit an `if` between two functions whose results have the same types; return its result."""
+        """Add a branch to the graph that calls one of two functions as `condition` decides; return its result.
+
+        The results of the two must have the same types.
+        """
         truth = self.truth(condition)
         if isinstance(truth, bool):
             return first() if truth else second()
@@ -84,10 +93,13 @@ class RunTimeNumbers:
         return branching.merged(truth, branching.branch(first), branching.branch(second), lambda branch: False)
 
     def position(self, container: Any, index: Any) -> Any:
-        """Return a run-time index of a list, tuple or cell as a run-time number in range(len(container)).
+        """Return an index that is known only when the graph runs as a run-time number from 0 up to the length of a container.
 
         An index of a wrong type, or any index of an empty container, raises now as in eager mode.  An index out of range raises when the
         graph runs.
+
+        container  a list, tuple or cell
+        index      a tensor or a number; it may be negative
         """
         if isinstance(index, Tensor) and (index.dtype.is_float or index.size != 1):
             operator.index(index)
@@ -105,13 +117,17 @@ class RunTimeNumbers:
         return self._values.number("int", atom, count)
 
     def joins(self, number: Any, type_: TensorType) -> bool:
-        """Return True if arithmetic between a Python number and tensors of a type keeps the tensors' dtype."""
+        """Return True if arithmetic between a Python number and tensors of this type gives tensors of the same dtype."""
         if isinstance(number, GraphNumber):
             return scalar_dtype(type_.dtype, number.python_type()) is type_.dtype
         return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype and holds(type_.dtype, number)
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the atom of a tensor or number as the given kind; a number becomes a tensor if the kind is one."""
+        """Return a tensor or number as an atom (a value or literal of the IR) of a given kind; a number becomes a tensor if the kind is
+        one.
+
+        Where branches of an `if`, or rounds of a loop, give values of different kinds, all become one kind in this way.
+        """
         if kind.category != "tensor" or isinstance(x, Tensor):
             return self._values.atom(x)
         if isinstance(x, GraphNumber):
@@ -128,14 +144,17 @@ class RunTimeNumbers:
 
 
 def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
-    """Raise CompileError for a number on one path if the other path has a tensor whose dtype cannot hold it."""
+    """Raise CompileError if a number of one branch cannot be converted to the dtype of the tensor that the other branch has."""
     if not holds(dtype, number.item()):
         raise errors.NUMBER_RANGE.at(loc, f"{number.item()!r} meets a tensor of {dtype} here, which has no such number",
                                      help="make it a tensor of a wider dtype on both paths")
 
 
 def _check_position(container: Callable[[], Any], index: int) -> None:
-    """Raise the error of a list, tuple or cell for an index that is out of range."""
+    """Raise the error of a list, tuple or cell for an index that is out of range.
+
+    container  returns it, or None if it has been freed
+    """
     held = container()
     if held is None:
         raise RuntimeError("this graph belongs to a cell that is gone")

@@ -1,4 +1,4 @@
-"""Symbols of a graph that is being made: of tensors from outside, which are its state, and of Python objects of its host nodes."""
+"""Symbols of a graph that is being made: names for tensors from outside, and for Python objects that its nodes call."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["Symbols"]
 
 
 class Symbols:
-    """Names the tensors from outside and the Python objects of one lowering.
+    """Names the tensors from outside and the Python objects that one graph uses, and checks how its code reads and writes these tensors.
 
     tensors   the tensors from outside, by symbol
-    hosts     the objects of host nodes, by symbol
+    hosts     the Python objects that nodes call, by symbol
     declared  how the module declares these objects, by symbol
     net       the outermost cell that is being called
     """
@@ -48,7 +48,9 @@ class Symbols:
         """For each symbol the last read: `Regions.version` at that time, the region, and the value."""
 
     def read(self, x: Tensor) -> Atom:
-        """Return the value of a tensor from outside: a literal, or a read of its symbol at this point of the run."""
+        """Return the value of a tensor from outside at this point of the run, as a literal or as the result of a node that reads the
+        tensor.
+        """
         literal = getattr(x, "literal", None)
         if literal is not None:
             return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
@@ -65,7 +67,7 @@ class Symbols:
         return value
 
     def of(self, x: Tensor) -> str:
-        """Return the symbol of a tensor from outside."""
+        """Return the symbol that names a tensor from outside in the IR, made on first use."""
         symbol = self._by_id.get(id(x))
         if symbol is None:
             symbol = self._by_id[id(x)] = self._fresh(self._name_of(x) if isinstance(x, Parameter) else "constant")
@@ -74,7 +76,7 @@ class Symbols:
         return symbol
 
     def written(self, x: Tensor) -> str:
-        """Return the symbol of a tensor from outside that the graph is about to write.
+        """Note that the graph is about to write a tensor from outside, and return its symbol.
 
         CompileError if Python has read its numbers in the same loop: the next round would need other numbers.
         """
@@ -92,14 +94,15 @@ class Symbols:
         return self._uses.get(id(x), (0, 0))[1] > 0
 
     def uses(self, given: Sequence[Any]) -> list[tuple[int, int]]:
-        """Return how often the graph has read and written each tensor so far, as tensors from outside."""
+        """Return for each tensor how often the graph has read it and written it so far, by its symbol as a tensor from outside."""
         return [self._uses.get(id(x), (0, 0)) for x in given]
 
     def check_names(self, given: Sequence[Any], written: Sequence[Any], before: Sequence[tuple[int, int]], loc: Loc) -> None:
-        """Raise CompileError if a function writes a tensor that has two names in it, since the graph would treat them as two tensors.
+        """Raise CompileError if a function writes a tensor that it knows under two names: the graph would treat them as two tensors.
 
         given    the function's arguments, as the caller knows them; `written` are those that the function has written
         before   the result of `uses` for the arguments before the call
+        loc      the line of the call
         """
         for x, uses, now in zip(given, before, self.uses(given), strict=True):
             is_written = any(x is other for other in written)
@@ -109,7 +112,7 @@ class Symbols:
                 raise errors.written_under_two_names(loc, from_outside=True)
 
     def show_numbers(self, x: Tensor) -> None:
-        """Record that Python reads the numbers of a tensor from outside while parsing, as they are before a run.
+        """Note that Python reads the numbers of a tensor from outside while parsing: they become a guard, as they are before a run.
 
         CompileError if the graph has written the tensor: then its numbers are known only when the graph runs.
         """
@@ -129,18 +132,23 @@ class Symbols:
                                       help="use operations on the tensor, `p.value()` for a copy of it, or read them outside of the graph")
 
     def host(self, name: str, host: Any, reference: str) -> str:
-        """Return a new symbol for a Python object; `reference` describes the object in the text of the module."""
+        """Return a new symbol by which nodes call a Python object.
+
+        name       a name, from which the symbol is made
+        host       the object
+        reference  describes the object in the text of the IR
+        """
         symbol = self._fresh(name)
         self.hosts[symbol] = host
         self.declared[symbol] = Host(reference, self._regions.loc)
         return symbol
 
     def end(self) -> None:
-        """Drop the tensors and objects."""
+        """Drop the tensors and objects, so that they can be freed."""
         self.tensors, self.hosts, self.declared, self._by_id, self._parameters, self._reads, self._shown = {}, {}, {}, {}, {}, {}, {}
 
     def _name_of(self, x: Parameter) -> str:
-        """Return a name for the symbol of a Parameter; CompileError if the net has read another Parameter of the same name."""
+        """Return the name from which a Parameter's symbol is made; CompileError if the net has read another Parameter of the same name."""
         if has_generated_name(x):
             return "Parameter"
         net = self.net
@@ -152,7 +160,7 @@ class Symbols:
         return x.name
 
     def _fresh(self, name: str) -> str:
-        """Return an unused symbol like `name`."""
+        """Return a symbol made from `name` that is not used yet."""
         base = symbol_like(name, "x")
         symbol, version = base, 0
         while symbol in self.tensors or symbol in self.declared:

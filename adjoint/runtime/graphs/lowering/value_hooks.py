@@ -25,7 +25,7 @@ __all__ = ["ValueHooks"]
 
 
 class ValueHooks:
-    """Emits hooks on values of the graph.
+    """Adds nodes for hooks on tensors of the graph: for `HookBackward`, `InsertGradientOf` and `Tensor.register_hook`.
 
     as_python  turns a function of the parsed code into one that Python can call when the graph runs
     """
@@ -34,10 +34,12 @@ class ValueHooks:
         self._regions, self._symbols, self._values, self._hosts, self._as_python = regions, symbols, values, hosts, as_python
 
     def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Emit a `HookBackward` or `InsertGradientOf`; return new values for its tensors.
+        """Add a node for `HookBackward` or `InsertGradientOf`; return new tensors, on whose gradients the hook runs.
 
-        kind   "value" or "gradient"
-        title  a description of the hook function, from which a tape makes the hook's name in the IR
+        kind      "value" or "gradient", for the two operators (`hooks.firing.OPERATORS`)
+        function  the hook
+        operands  its tensors
+        title     a description of the hook function, from which a tape makes the hook's name in the IR
         """
         if state.no_grad:
             return tuple(self._values.tensors([self._regions.node(NoGrad(), atom) for atom in self._values.atoms(operands)]))
@@ -46,7 +48,10 @@ class ValueHooks:
         return tuple(self._values.tensors(self._regions.add(Hook(symbol, kind=kind), self._values.atoms(operands)).results))
 
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
-        """Emit `x.register_hook(hook_fn)`; return the handle."""
+        """Add a node that does `x.register_hook(hook_fn)` when the graph runs.
+
+        Return a handle by which parsed code can remove the hook.
+        """
         check_hook(hook_fn)
         hook_fn = self._as_python(hook_fn)
         loc = self._regions.loc
@@ -62,14 +67,14 @@ class ValueHooks:
         return _LateHandle(self._hosts, registration)
 
     def registered_inside(self) -> CompileError:
-        """Return the error for registering or removing, in a graph, a hook of an object that outlives the graph."""
+        """Return the error for code of a graph that registers or removes a hook of an object that exists longer than the graph's run."""
         return errors.REGISTERED_INSIDE.at(
             self._regions.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
             help="do it outside; a hook may also do it when it runs")
 
 
 class _LateHandle:
-    """The handle of a hook that a graph registers when it runs."""
+    """The handle that parsed code gets for a hook which each run of the graph registers."""
 
     __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
 
@@ -77,5 +82,5 @@ class _LateHandle:
         self._hosts, self._registration = hosts, registration
 
     def remove(self) -> None:
-        """Emit the removal of the hook."""
+        """Add a node that removes the hook when the graph runs."""
         self._hosts.effect("remove", self._registration.remove, ())

@@ -1,4 +1,7 @@
-"""Values of a graph that is being made: Python's objects as atoms of the IR, and atoms as tensors and numbers."""
+"""Values of a graph that is being made: Python's objects as atoms of the IR, and atoms as tensors and numbers.
+
+An atom is what a node takes as an operand: the result of another node, a parameter, or a literal.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,20 @@ __all__ = ["Values"]
 
 
 class Values:
-    """Turns Python objects into atoms of the IR, and atoms into the tensors and numbers that parsed code sees."""
+    """Translates between what parsed code sees and what the IR has.
+
+    Tensors and numbers become atoms (values or literals of the IR), and the reverse.
+    """
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols):
         self._owner, self._regions, self._symbols = owner, regions, symbols
 
     # -- from Python to the graph -----------------------------------------------------------------------------------------
     def kind(self, x: object) -> Kind | None:
-        """Return the kind of a tensor or number; None for other objects, and for an int of more than 64 bits."""
+        """Return the kind of a tensor or number: its category and its type in the IR.
+
+        Return None for other objects, and for an int of more than 64 bits.
+        """
         if isinstance(x, Tensor):
             return Kind("tensor", x.type)
         if isinstance(x, GraphNumber):
@@ -51,7 +60,10 @@ class Values:
         return [int if isinstance(x, GraphSize) else type(x)]
 
     def atom(self, x: Any) -> Atom:
-        """Return the atom of a tensor or number, for use in the open region; a tensor from outside is read."""
+        """Return the operand of the IR that stands for a tensor or number in the open region; a tensor from outside is read by a node.
+
+        CompileError for a value of another graph, or of a branch or loop that has ended.
+        """
         if isinstance(x, (GraphTensor, GraphNumber)):
             if x.owner is not self._owner:
                 raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this tensor belongs to another graph", help="pass it as an argument")
@@ -73,7 +85,7 @@ class Values:
         return [self.atom(x) for x in values]
 
     def _check_leaves(self, x: GraphTensor | GraphNumber) -> None:
-        """Raise CompileError if a value belongs to a closed branch or loop; values of a closed cell may be used."""
+        """Raise CompileError if a value was made in a branch or loop that has ended; values of a cell that has ended may be used."""
         if not self._regions.is_of_cell(x.home):
             raise errors.NOT_IN_GRAPH.at(
                 self._regions.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
@@ -81,28 +93,29 @@ class Values:
 
     # -- from the graph to Python -----------------------------------------------------------------------------------------
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return a value of the graph as an object for Python: a tensor or a number."""
+        """Return the object by which parsed code sees a value of the IR: a tensor or a number."""
         if kind.category == "tensor":
             return GraphTensor(self._owner, value, kind.type)
         return GraphNumber(self._owner, kind.category, value)
 
     def tensor(self, atom: Atom) -> GraphTensor:
-        """Return an atom of a tensor type as a tensor."""
+        """Return the tensor by which parsed code sees a value or literal of the IR."""
         return GraphTensor(self._owner, atom, tensor_type(atom))
 
     def tensors(self, values: Iterable[Value]) -> list[GraphTensor]:
-        """Return values of tensor types as tensors."""
+        """Return the tensors by which parsed code sees values of the IR."""
         return [self.tensor(value) for value in values]
 
     def like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
-        """Return values of the graph as tensors or numbers, of the same kinds as the objects in `given`."""
+        """Return the tensors and numbers by which parsed code sees values of the IR, of the same kinds as the objects in `given`."""
         kinds = [self.kind(x) for x in given]
         return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
 
     def number(self, category: str, atom: Atom, bound: int | None = None) -> GraphNumber:
-        """Return an atom as a run-time number.
+        """Return the number by which parsed code sees a value or literal of the IR.
 
-        bound  an upper bound of its absolute value; None if none is known
+        category  its Python type: "int", "float" or "bool"
+        bound     an upper bound of its absolute value; None if none is known
         """
         return GraphNumber(self._owner, category, atom, bound)
 
@@ -115,11 +128,11 @@ class Values:
         return made
 
     def is_here(self, x: Any) -> bool:
-        """Return True for a tensor of the graph whose value can be used in the open region."""
+        """Return True if `x` is a tensor of the graph that nodes of the open region can use."""
         return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or self._regions.is_open(x.home))
 
     def hint(self, x: Any, name: str) -> None:
-        """Name a value after the first variable that it is assigned to, unless its name is longer than a letter already."""
+        """Give a value of the IR the name of the first variable that it is assigned to, unless its name is longer than a letter already."""
         atom = getattr(x, "atom", None)
         if isinstance(atom, Value) and atom not in self._regions.named:
             self._regions.named.add(atom)
@@ -128,21 +141,21 @@ class Values:
 
     # -- parts of tensors -------------------------------------------------------------------------------------------------
     def index(self, key: Any) -> Any:
-        """Return an index of a tensor, in which run-time numbers have become tensors."""
+        """Return an index of a tensor with run-time numbers replaced by tensors, as the operators take it."""
         if isinstance(key, GraphNumber):
             return key.as_tensor(I64)
         return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
 
     @staticmethod
     def rows(x: Any) -> Sequence[Any]:
-        """Return the slices of a tensor along its first axis."""
+        """Return the slices of a tensor along its first axis, as a sequence; TypeError for a 0-d tensor."""
         if not x.ndim:
             raise TypeError("iteration over a 0-d tensor")
         return _Rows(x)
 
 
 class _Rows(Sequence[Any]):
-    """The slices of a tensor along its first axis; each is made when it is accessed."""
+    """The slices of a tensor along its first axis, for iteration; each is made when it is accessed."""
 
     def __init__(self, x: Any):
         self._x = x

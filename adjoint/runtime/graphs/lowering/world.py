@@ -1,4 +1,4 @@
-"""The runtime as the frontend sees it: each method of `frontend.world.World` is a method of one part of the lowering."""
+"""The runtime as the frontend sees it: each method of `frontend.world.World` is a method of one of the objects that make a graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["GraphWorld"]
 
 
 class GraphWorld:
-    """The `World` of one lowering: the interface through which the frontend uses the runtime.
+    """The interface through which the frontend uses the runtime while one function is made into a graph.
 
-    The frontend needs it to be made, and most parts need the frontend; `connect` adds their methods when they exist.
+    The frontend needs it to be made, and most of the objects that do the work need the frontend; so `connect` adds their methods later.
     """
 
     def __init__(self, regions: Regions):
@@ -31,7 +31,7 @@ class GraphWorld:
 
     def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,
                 objects: PythonObjects, instances: LibraryInstances, cells: CellCalls) -> None:
-        """Take over the methods of the parts."""
+        """Take over the methods of the objects that do the work."""
         self._hosts = hosts
         self.kind, self.is_dynamic, self.is_tensor = values.kind, values.is_dynamic, values.is_tensor
         self.python_types = values.python_types
@@ -76,5 +76,5 @@ class GraphWorld:
         return self._hosts.raises_late
 
     def end(self) -> None:
-        """Drop the parts, which refer to the frontend and through it to this object."""
+        """Drop the methods, which refer to the frontend and through it to this object, so that all are freed at once."""
         vars(self).clear()
