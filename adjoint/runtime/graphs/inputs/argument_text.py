@@ -1,4 +1,6 @@
-"""The code of a call: statements that take arguments apart as `templates.flatten` does, but for one template only.
+"""The source text of a call: statements that take arguments apart as `templates.flatten` does, but for one template only.
+
+A template is the structure of a call's arguments with the tensors taken out.
 
     f(x, (y, 2))    if kwargs or len(args) != 2: return NOT_RUN
                     a0, a1, = args
@@ -35,9 +37,11 @@ _ITERATED = (tuple, list)
 
 
 class ArgumentText(PythonText):
-    """Python statements that check the arguments of a call against a template, and take them apart.
+    """Writes the Python statements that check the arguments of a call against a template, and take their tensors out.
 
-    header      the name and the parameters of the function that will contain the statements
+    They become the beginning of the compiled function that does a whole call of a graph.
+
+    header      the name and the parameters of that function
     given       an expression for the arguments as `(args, kwargs)`
     statements  the statements; they return NOT_RUN if the arguments do not fit the template
     tensors     the variables that hold the tensors afterwards, in order
@@ -52,7 +56,12 @@ class ArgumentText(PythonText):
         self._count = 0
 
     def call(self, result: str, objects: Mapping[str, Any], conditions: RunConditions) -> CallText:
-        """Return the text of a function that takes these arguments; the parameters are those of `CallText`."""
+        """Return the source text of a function that does a whole call with these arguments.
+
+        result      the expression for the result
+        objects     the values of other names in the text
+        conditions  further conditions for running the function
+        """
         return CallText(self.header, self.given, self.statements, self.tensors, result, {**self.objects, **objects}, conditions)
 
     def variables(self, count: int) -> list[str]:
@@ -61,14 +70,16 @@ class ArgumentText(PythonText):
         return [f"a{i}" for i in range(first, self._count)]
 
     def unless(self, condition: str) -> None:
-        """Append a condition: the function returns NOT_RUN unless it is true."""
+        """Append a check: the function returns NOT_RUN unless the expression `condition` is true."""
         self.statements.append(f"if not ({condition}): return NOT_RUN")
 
     def parts(self, value: str, nodes: Sequence[Any]) -> bool:
-        """Append statements that take a tuple or list of known length apart; return False if a part cannot be compared.
+        """Append statements that take a tuple or list of known length apart and check its items.
+
+        Return False if an item cannot be compared by a statement.
 
         value  the expression for the container
-        nodes  the template's nodes of its items
+        nodes  what the template says of its items
         """
         names = self.variables(len(nodes))
         if names:
@@ -76,8 +87,13 @@ class ArgumentText(PythonText):
         return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
 
     def named_parts(self, value: str, keys: Sequence[Any], nodes: Sequence[Any]) -> bool:
-        """Append statements that take a dict apart whose keys must be in this order; return False if a key is not text or a part cannot be
-        compared.
+        """Append statements that take a dict apart, whose keys must be in this order, and check its values.
+
+        Return False if a key is not text or a value cannot be compared by a statement.
+
+        value  the expression for the dict
+        keys   the keys in the template, as (class, key)
+        nodes  what the template says of its values
         """
         next(self._leaves)
         if not all(kind is str for kind, _ in keys):
@@ -89,10 +105,10 @@ class ArgumentText(PythonText):
         return all(self.part(name, node) for name, node in zip(names, nodes, strict=True))
 
     def part(self, value: str, node: Any) -> bool:
-        """Append the conditions for one part of the arguments; return False if it cannot be compared.
+        """Append the statements that check one part of the arguments; return False if it cannot be compared by a statement.
 
         value  the expression for the part
-        node   its node in the template
+        node   what the template says of it
         """
         if isinstance(node, TensorType):
             self.unless(f"type({value}) is Tensor and {value}.type is {self.object(node)}")
@@ -147,7 +163,10 @@ class ArgumentText(PythonText):
 
 
 def _input(dtype: DType, number: Any, packed: struct.Struct) -> Tensor:
-    """Return a number as the 0-d tensor that a graph takes; quicker than through NumPy."""
+    """Return a number as the 0-d tensor that a graph takes as input; quicker than through NumPy.
+
+    packed  the binary format of the number
+    """
     memory = machine().allocate(packed.size)
     ffi.memmove(memory, packed.pack(number), packed.size)
     return wrap(scalar(dtype), memory)
@@ -159,7 +178,9 @@ _INPUTS: dict[type, Callable[[Any], Tensor]] = {
 
 
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:
-    """Return the statements for a template; None if it has constants that are compared neither by value nor by identity.
+    """Return the statements that check and take apart the arguments of a template.
+
+    Return None if it has constants that are compared neither by value nor by identity.
 
     count  None if the function takes `args` and `kwargs`; otherwise the number of arguments that it takes one by one.  Return None, too, if
            the template does not have exactly these
@@ -179,8 +200,10 @@ def argument_text(template: Template, count: int | None = None) -> ArgumentText 
 
 
 def filling(result: str, count: int, objects: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., Any]:
-    """Return a function of `count` tensors that evaluates the expression `result`, in which they are named `leaf0`, `leaf1`, ...
+    """Return a function that makes the result of a call from tensors, by evaluating an expression.
 
+    result   the expression, in which the tensors are named `leaf0`, `leaf1`, ...
+    count    the number of the tensors
     objects  the values of the other names in the expression
     """
     return function_of(f"fill({', '.join(f'leaf{i}' for i in range(count))})", [f"return {result}"], dict(objects), __file__)

@@ -36,7 +36,7 @@ def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any
 
 # -- names --------------------------------------------------------------------------------------------------------------
 def definition_of(named: Any) -> Loc:
-    """Return the location of the definition of the function or of the Cell's construct."""
+    """Return the location in the user's source of the definition of a function, or of a Cell's construct."""
     return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
 
 
@@ -61,7 +61,11 @@ def parameters_of(named: Any) -> list[str]:
 
 
 def names_of(named: Any, template: Template) -> list[str]:
-    """Return a name for each tensor among the arguments, made from the function's parameters."""
+    """Return a name for each tensor among the arguments of a call, made from the function's parameters, for the text of the IR.
+
+    named     the function or Cell
+    template  the structure of the arguments
+    """
     function = named.construct if isinstance(named, Cell) else named
     try:
         code = inspect.unwrap(getattr(function, "__func__", function)).__code__

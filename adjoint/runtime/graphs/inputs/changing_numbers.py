@@ -24,12 +24,18 @@ _ALL = range(2**62)
 
 
 class ChangingNumbers(dict[Template, Changing]):
-    """The numbers among the arguments of one function, by the template in which all of them are inputs."""
+    """Decides which numbers among the arguments of one function are inputs of its graphs: those that keep changing.
+
+    It maps templates (structures of arguments), in which all numbers are inputs, to the history of these numbers.
+    """
 
     __slots__ = ()
 
     def given(self, template: Template, tensors: Sequence[Tensor]) -> tuple[Template, list[Tensor]] | None:
-        """Return a call's template and tensors, with the numbers that have become inputs among the tensors; None if there are none."""
+        """Return a call's template and tensors as its graph takes them: numbers that have become inputs are among the tensors.
+
+        Return None if there are no such numbers.
+        """
         if not self:
             return None
         seen = self.get(with_numbers(template, tensors, _ALL)[0])
@@ -37,10 +43,11 @@ class ChangingNumbers(dict[Template, Changing]):
 
     def tried(self, template: Template, tensors: Sequence[Tensor],
               make: Callable[[Template], Any]) -> tuple[Any, Template, Sequence[Tensor]] | None:
-        """Return a new graph that takes numbers as inputs, with its template and tensors; None if all numbers are constants.
+        """Make a graph that takes numbers as inputs, and return it with its template and tensors; None if all numbers are constants.
 
         The caller holds the lock of lowering.
 
+        template, tensors  the structure of the call's arguments, and the tensors among them
         make  returns the graph for a template, or None if that graph cannot be made
         """
         general, _, numbers = with_numbers(template, tensors, _ALL)

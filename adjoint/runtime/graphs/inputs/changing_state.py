@@ -1,4 +1,4 @@
-"""Attributes and names that a function reads and others change from call to call: after three values each run reads them.
+"""Attributes and variables that a function reads and others change from call to call: after three values each run reads them.
 
     cell.rate = 0.1     a graph with the constant 0.1
     cell.rate = 0.2     another one
@@ -27,7 +27,10 @@ __all__ = ["ChangingState"]
 
 
 class ChangingState:
-    """The attributes and names that the graphs of one function depend on, if they held a number or a tensor."""
+    """Decides which attributes and variables from outside the graphs of one function read in each run: those that keep changing.
+
+    It remembers those that held a number or a tensor when a graph was made.
+    """
 
     __slots__ = ("_changing", "_places")
 
@@ -36,7 +39,7 @@ class ChangingState:
         self._changing = Changing()
 
     def tried(self, make: Callable[[Sequence[OutsidePlace]], Any]) -> Any:
-        """Return a new graph that reads some of these places in each run; None if all of them stay constants.
+        """Make a graph that reads some of the changing attributes and variables in each run, and return it; None if all stay constants.
 
         The caller holds the lock of lowering.
 
@@ -53,11 +56,14 @@ class ChangingState:
         return self._changing.tried(lambda chosen: make([place for address, place in now.items() if address in chosen]))
 
     def clear(self) -> None:
-        """Forget all places."""
+        """Forget all attributes and variables, and their values."""
         self._places, self._changing = {}, Changing()
 
     def saw(self, guards: Guards) -> None:
-        """Remember the attributes and names that a new graph depends on."""
+        """Note the present values of the attributes and variables that a new graph depends on.
+
+        guards  the guards of the graph: they know these places
+        """
         for place in guards.variables():
             address = place.address()
             if address not in self._places and (value := _key(place.read())) is not None:
@@ -66,14 +72,17 @@ class ChangingState:
 
 
 def _key(value: Any) -> Hashable:
-    """Return a key that differs for two values of a place; None if a value of this kind always stays a constant."""
+    """Return a key that differs for two different values; None for a value that always stays a constant, such as a string."""
     if type(value) is float or (type(value) is int and abs(value) <= BOUND):
         return key(value, ignore)
     return id(value) if type(value) is Tensor else None
 
 
 def _mutable(place: Place) -> OutsidePlace | None:
-    """Return a place in the form that parsing can change; None if it now holds neither number nor tensor, or if reading it runs code."""
+    """Return an attribute or variable, known from a guard, in the form in which a graph reads it in each run.
+
+    Return None if it now holds neither number nor tensor, or if reading it runs code.
+    """
     found: OutsidePlace | None = None
     match place:
         case Attribute(name=name) | OwnAttribute(name=name):

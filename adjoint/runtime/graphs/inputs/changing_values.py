@@ -12,7 +12,9 @@ _VALUES = 3
 
 
 class Changing:
-    """The history of things of one kind that may change from call to call, such as numbers among the arguments, by their keys.
+    """Decides which things that change from call to call (numbers among the arguments, or attributes) become inputs of a function's graphs.
+
+    A thing becomes an input after several different values, if the graph can be made that way.  Things are given by hashable keys.
 
     values   for each thing, the keys of the values that it had when graphs were made, up to the number that makes it an input
     chosen   the things that are inputs
@@ -27,7 +29,7 @@ class Changing:
         self.refused: frozenset[Hashable] = frozenset()
 
     def saw(self, thing: Hashable, value: Hashable) -> None:
-        """Add a value that a thing had when a graph was made."""
+        """Note a value that a thing had when a graph was made."""
         values = self.values.setdefault(thing, set())
         if len(values) < _VALUES:
             values.add(value)
@@ -38,7 +40,7 @@ class Changing:
         self.chosen -= {thing}
 
     def tried(self, make: Callable[[frozenset[Hashable]], Any]) -> Any:
-        """Return a new graph with inputs; None if everything is a constant.
+        """Make a graph in which things that change are inputs, and return it; None if none can be made, so that all are constants.
 
         make  returns the graph with the given inputs, or None if it cannot be made.  It is tried with the present inputs and one more; with
               the present inputs alone only if no further one is possible

@@ -81,7 +81,12 @@ def _names(signature: inspect.Signature) -> list[str]:
 
 
 def check_declared(function: Any, arguments: Template) -> None:
-    """Check the arguments of a call against what a function declares; TypeError or ValueError if they do not fit."""
+    """Check the arguments of a call against the declaration that `enable_dynamic` made for a function, if there is one.
+
+    TypeError or ValueError if they do not fit.
+
+    arguments  the template of the arguments: their structure with the types of the tensors
+    """
     function = parsed_function(function)
     said = getattr(function, _DECLARED, None)
     if said is None:
@@ -99,7 +104,11 @@ def check_declared(function: Any, arguments: Template) -> None:
 
 
 def _check(name: str, expected: Any, got: Any) -> None:
-    """Check one argument; `got` has the types of tensors in place of the tensors."""
+    """Check one argument against its declaration; raise TypeError or ValueError if it does not fit.
+
+    expected  the declaration: a Tensor with its shape, or a tuple or list of these
+    got       the argument, with the types of tensors in place of the tensors
+    """
     if isinstance(expected, (tuple, list)):
         if type(got) is not type(expected) or len(got) != len(expected):
             raise TypeError(f"For 'enable_dynamic', the argument '{name}' must be a {type(expected).__name__} of {len(expected)} tensors, "

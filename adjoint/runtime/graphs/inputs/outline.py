@@ -1,6 +1,8 @@
-"""The outline of a value: its structure, with a slot in place of each tensor and run-time number.
+"""The outline of a value: its nested structure, with a slot in place of each tensor and run-time number.
 
     outlined((x, {"rate": 0.1}))  ->  (OutlineSlot(f32[3]), {"rate": 0.1}),  [x]
+
+A graph returns tensors; filling them into the slots of its result's outline gives the result of the function.
 
 Outlines are compared by `outline_key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
 constant, compared by identity.  An object that each run makes new is a `Remade`: its parts, and how to build it from them.
@@ -25,7 +27,11 @@ __all__ = ["Remade", "OutlineSlot", "expression_of", "filled", "outline_key", "o
 
 @dataclass(frozen=True)
 class OutlineSlot:
-    """The slot of a tensor, or of a run-time number of a Python type ("int", "float", "bool"), with its type in the IR."""
+    """The slot in an outline (a structure without its tensors) where each run puts a tensor or a number.
+
+    category  "tensor", or the Python type of a number: "int", "float" or "bool"
+    type      the type in the IR
+    """
 
     category: str
     type: TensorType
@@ -33,11 +39,11 @@ class OutlineSlot:
 
 @dataclass(eq=False)
 class Remade:
-    """An object that each run makes new, once for all its occurrences in an outline.
+    """Makes an object of a graph's result anew in each run, such as an iterator: one object, wherever it occurs in the result.
 
-    parts  its contents, a structure
+    parts  its contents, a structure with slots
     begin  makes the object without its parts, if these may refer to it; otherwise returns None
-    end    takes the result of `begin` and the parts, and returns the object
+    end    takes the result of `begin` and the filled parts, and returns the object
     """
 
     parts: Any = ()
@@ -45,10 +51,10 @@ class Remade:
     end: Callable[[Any, Any], Any] = lambda made, parts: made
 
     def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
-        """Return the object, made at its first occurrence.
+        """Return the object of this run, made where it occurs first.
 
         walked  fills the slots of the parts
-        made    the objects made so far, by the id of their Remade
+        made    the objects made so far in this run, by the id of their Remade
         """
         if id(self) not in made:
             made[id(self)] = begun = self.begin()
@@ -60,7 +66,10 @@ _SlotOf = Callable[[Any], OutlineSlot | None]
 
 
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
-    """Return the outline of a value and the contents of its slots, in order; `slot_of` returns the slot of a leaf, None for a constant."""
+    """Return the outline of a value (its structure with slots in place of tensors), and the contents of its slots, in order.
+
+    slot_of  returns the slot for a leaf of the structure; None for a leaf that is a constant
+    """
     found: list[Any] = []
     return mapped(value, partial(_slotted, slot_of, found, {})), found
 
@@ -81,7 +90,7 @@ def _slotted(slot_of: _SlotOf, found: list[Any], remade: dict[int, Remade], leaf
 
 
 def filled(outline: Any, leaves: Sequence[Any]) -> Any:
-    """Return the value of an outline with `leaves` in its slots, in order; run-time text becomes a str."""
+    """Return the value with the structure of an outline and with `leaves` in its slots, in order; run-time text becomes a str."""
     return mapped(outline, partial(_next_of, iter(leaves), {}))
 
 
@@ -95,9 +104,9 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
 
 
 def expression_of(outline: Any, *, converts: bool = False, objects: dict[str, Any] | None = None) -> str | None:
-    """Return a Python expression for an outline, in terms of `leaf0`, `leaf1`, ...
+    """Return a Python expression that builds a value with the structure of an outline from variables `leaf0`, `leaf1`, ...
 
-    Return None unless it consists of tuples, lists, dicts, tensors, numbers and text.
+    Return None unless the outline consists of tuples, lists, dicts, tensors, numbers and text.
 
     converts  True: the outline may also have slots of numbers, written `int_of(leaf0)`
     objects   receives the other objects that the expression names; if None, the outline may not contain named tuples
@@ -139,16 +148,16 @@ _WRITTEN = frozenset({bool, str, type(None)})
 
 
 def slots_of(outline: Any) -> list[OutlineSlot]:
-    """Return the slots of an outline, in order."""
+    """Return the slots of an outline, in the order in which its tensors and numbers are filled in."""
     return outlined(outline, lambda x: x if isinstance(x, OutlineSlot) else None)[1]
 
 
 class _SlotKey(tuple[str]):
-    """The text of a slot within the key of an outline; no value of the user's has this class."""
+    """Stands for a slot within the key of an outline; a class of its own, so that no value of the user's equals it."""
 
 
 def outline_key(outline: Any) -> Hashable:
-    """Return a key that is equal for equal outlines."""
+    """Return a hashable key that is equal for two outlines exactly if structure, slot types and constants are equal."""
     return constants.key(mapped(outline, _keyed))
 
 

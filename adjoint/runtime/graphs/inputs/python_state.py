@@ -1,4 +1,4 @@
-"""Python state that a graph reads and writes when it runs: an attribute, a global name, a variable of an enclosing function.
+"""Python state that a graph reads and writes when it runs: an attribute, a global variable, a variable of an enclosing function.
 
 The graph is made for the *pattern* of the value in such a place: slots for plain tensors, ints and floats, alone or in tuples, and
 constants for the rest.  A run fills the slots with the contents of the present value.
@@ -45,7 +45,7 @@ _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
 
 @dataclass(frozen=True)
 class NumberSlot(OutlineSlot):
-    """The slot of a Python number.
+    """The slot, in the pattern of a value, where each run takes or puts a Python number.
 
     bound  the largest absolute value of an int; 0 for other numbers
     """
@@ -55,12 +55,15 @@ class NumberSlot(OutlineSlot):
 
 @functools.cache
 def number_slot(category: str, bound: int = _LARGE) -> NumberSlot:
-    """Return the slot for an "int", "float" or "bool"."""
+    """Return the slot for a number of category "int", "float" or "bool".
+
+    bound  the largest absolute value of an int
+    """
     return NumberSlot(category, scalar(_DTYPES[category]), bound if category == "int" else 0)
 
 
 def pattern_of(value: Any) -> tuple[Any, list[Any]]:
-    """Return the pattern of a value, and the contents of its slots in order."""
+    """Return the pattern of a value (its structure with slots for tensors and numbers), and the contents of the slots, in order."""
     return outlined(value, _slot) if _is_of_tuples(value) else (value, [])
 
 
@@ -79,11 +82,11 @@ def _slot(leaf: Any) -> OutlineSlot | None:
 
 
 class _SlotKey(tuple[Hashable, ...]):
-    """The key of a slot; no value of the user's has this class."""
+    """Stands for a slot within the key of a pattern; a class of its own, so that no value of the user's equals it."""
 
 
 def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
-    """Return a key that is equal for values of one pattern.
+    """Return a key that is equal for two values exactly if one graph can read both: they have the same structure, types and constants.
 
     hold  called with each object that the key identifies by its id
     """
@@ -95,7 +98,7 @@ def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
 
 
 def number_pattern(pattern: Any) -> NumberPattern | None:
-    """Return the pattern of a single int or float as a NumberPattern; None for any other pattern."""
+    """Return the pattern of a single int or float in the form that guards compare; None for any other pattern."""
     if not isinstance(pattern, NumberSlot) or pattern.category == "bool":
         return None
     return NumberPattern(int, pattern.bound) if pattern.category == "int" else _FLOAT
@@ -109,11 +112,12 @@ def _keyed(leaf: Any) -> Any:
 
 
 def reader(pattern: Any, label: str) -> Callable[[Any], Sequence[Tensor]]:
-    """Return a function that takes a value and returns the contents of its slots, with numbers as 0-d tensors.
+    """Return a function that takes a value and returns the contents of its slots as tensors, numbers as 0-d tensors.
 
     The function raises TypeError if the value does not have the pattern, since it was changed while the graph ran.
 
-    label  the text by which the user's code refers to the place
+    pattern  the structure of the value, with slots
+    label    the text by which the user's code refers to the place
     """
 
     def read(value: Any) -> Sequence[Tensor]:
@@ -144,7 +148,11 @@ def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
 
 
 def writer(outline: Any, put: Callable[[Any], None]) -> Callable[..., None]:
-    """Return a function that takes the tensors of an outline's slots, and calls `put` with the filled value."""
+    """Return a function that takes the tensors a run has computed for a value, builds the value, and calls `put` with it.
+
+    outline  the structure of the value, with a slot for each tensor or number
+    put      writes the value to its attribute or variable
+    """
     slots = slots_of(outline)
     if isinstance(outline, OutlineSlot):
         category = outline.category
@@ -174,7 +182,7 @@ def _as_number(x: Tensor, category: str) -> Any:
 
 
 def stand_in(pattern: Any) -> Any:
-    """Return a value of a pattern, with zeros in its slots."""
+    """Return a value with the structure of a pattern, and with zeros in its slots."""
     if isinstance(pattern, NumberSlot):
         return {"int": 0, "float": 0.0, "bool": False}[pattern.category]
     if isinstance(pattern, OutlineSlot):
@@ -189,7 +197,10 @@ _SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, type
 
 
 def is_plain(place: OutsidePlace) -> bool:
-    """Return True if writing a place runs no code of the user's, and the place holds no part of a cell."""
+    """Return True if a run can write an attribute or variable: that runs no code of the user's, and replaces no part of a cell.
+
+    A part of a cell is a sub-cell or a Parameter.
+    """
     if not isinstance(place, AttributePlace):
         return isinstance(place, (ItemPlace, CellPlace))
     holder, kind = place.holder, type(place.holder)
@@ -202,7 +213,7 @@ def is_plain(place: OutsidePlace) -> bool:
 
 
 def can_hold(place: OutsidePlace, value: Any) -> bool:
-    """Return True if a value can be written to a place with no other effect than that the place holds it."""
+    """Return True if writing this value to an attribute or variable has no other effect than that the value is there afterwards."""
     if not isinstance(place, AttributePlace):
         return True
     holder, name = place.holder, place.name
@@ -216,7 +227,7 @@ def can_hold(place: OutsidePlace, value: Any) -> bool:
 
 
 def living_holder(held: Callable[[], Any]) -> Any:
-    """Return the object of a reference; RuntimeError if it has been freed."""
+    """Return the object of a weak reference; RuntimeError if it has been freed."""
     holder = held()
     if holder is None:
         raise RuntimeError("this graph belongs to an object that is gone")
@@ -224,7 +235,10 @@ def living_holder(held: Callable[[], Any]) -> Any:
 
 
 def get_of(place: OutsidePlace) -> Callable[[], Any]:
-    """Return the function with which runs read a place for which `is_plain` is True; it does not keep a cell alive."""
+    """Return the function with which runs read an attribute or variable; it does not keep a cell alive.
+
+    The place must be one for which `is_plain` is True.
+    """
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
@@ -246,7 +260,7 @@ def get_of(place: OutsidePlace) -> Callable[[], Any]:
 
 
 def put_of(place: OutsidePlace) -> Callable[[Any], None]:
-    """Return the function with which runs write such a place."""
+    """Return the function with which runs write an attribute or variable for which `is_plain` is True."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
@@ -276,8 +290,10 @@ def put_of(place: OutsidePlace) -> Callable[[Any], None]:
 # In eager mode Python only reads or writes the number. These functions take the lock of lowering only while a lowering has put values into
 # objects. CPython lets no other thread run between the comparison and the end of the write, since no Python function is called there.
 def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
-    """Return the function with which runs read a number of a pattern.
+    """Return the function with which runs read a number from an attribute or variable; it avoids the lock where possible.
 
+    place    the attribute or variable
+    pattern  the type and bound of the number
     get      reads the place under the lock
     raising  called with a value that does not fit the pattern; raises an exception
     """
@@ -321,10 +337,11 @@ def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[],
 
 
 def number_putter(place: OutsidePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the function with which runs write a number.
+    """Return the function with which runs write a number to an attribute or variable; it avoids the lock where possible.
 
-    guards  the guards of the graph: they still hold after a number of the same pattern is written
-    slow    writes under the lock
+    place   the attribute or variable
+    guards  the guards of the graph: they still hold after a number of the same type and bound is written
+    slow    writes the place under the lock
     """
     match place:
         case ItemPlace(holder=namespace) if type(namespace) is dict:

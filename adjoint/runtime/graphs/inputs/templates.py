@@ -1,9 +1,9 @@
 """Templates: nested Python structures with their tensors taken out.
 
-`flatten` takes apart a tuple, list, dict, named tuple or slice: into its tensors, in order, and a template that holds
-their positions and types and all other leaves.  The template of a function's arguments is the key of a graph: two
-templates are equal if their structures, the types of their tensors, and their other leaves as constants are equal
-(`adjoint.runtime.graphs.guards.constants`).
+`flatten` takes apart a tuple, list, dict, named tuple or slice into its tensors, in order, and a template, which holds
+the positions and types of the tensors and all other leaves.  The template of a function's arguments is the key under
+which its graph is cached: two templates are equal if their structures, the types of their tensors, and their other
+leaves as constants are equal (`adjoint.runtime.graphs.guards.constants`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
 def with_numbers(template: Template, tensors: Sequence[Tensor], chosen: Container[int]) -> tuple[Template, list[Tensor], list[Hashable]]:
     """Return a template and its tensors after some plain numbers have become inputs, as if `mutable` marked them.
 
-    Plain numbers are floats, and ints up to BOUND.  The third value has the keys of all of them.
+    Plain numbers are floats, and ints up to BOUND.  The third value has one key for each of them, which is equal for equal numbers.
 
     chosen  the indices, in the order of the structure, of the plain numbers that become inputs
     """
@@ -65,7 +65,9 @@ def with_numbers(template: Template, tensors: Sequence[Tensor], chosen: Containe
 
 
 class Template:
-    """A nested structure whose tensors have been taken out.  Two templates are equal if their structures, tensor types and constants are.
+    """The structure of a call's arguments with the tensors taken out; the key under which a graph is cached.
+
+    Two templates are equal if their structures, tensor types and constants are.
 
     node     what is hashed and compared: a type for a tensor, `(kind, items)` for a structure, the key of a constant for other leaves
     types    the types of the tensors, in order
@@ -90,39 +92,40 @@ class Template:
 
     @property
     def leaves(self) -> Sequence[Any]:
-        """Return the leaves that are not tensors, and for each dict its keys as a tuple, in the order of `node`."""
+        """Return the values in the structure that are not tensors, in order, and for each dict its keys as a tuple."""
         if self._leaves is None:
             raise ValueError("a lasting template has let go of its leaves: it cannot be built")
         return self._leaves
 
     @property
     def held(self) -> Sequence[Any]:
-        """Return the objects that the template compares by identity."""
+        """Return the objects that comparing two templates identifies by their ids; `lasting` templates hold them weakly."""
         return self._held
 
     @property
     def is_alive(self) -> bool:
-        """True if every object that the template compares by identity still exists; see `lasting`."""
+        """True if every object that the template compares by identity still exists; if not, it equals no other template."""
         return not any(isinstance(held, _Weak) and held.gone for held in self._held)
 
     def lasting(self) -> Template:
-        """Return an equal template that holds weak references where possible, as the key of a cache.
+        """Return an equal template that can be the key of a cache: it does not keep the user's objects alive where Python allows that.
 
         `build` raises ValueError for it.  Once an object that it refers to is freed, it equals no other template.
         """
         return Template(self.node, None, [_weak(held) for held in self._held], self.types, self.numbers)
 
     def with_types(self, types: Sequence[TensorType]) -> Template:
-        """Return the same template with other types of its tensors."""
+        """Return the same template with these types for its tensors, in order."""
         return Template(_retyped(self.node, iter(types)), self._leaves, self._held, tuple(types), self.numbers)
 
     def without_sizes(self) -> Template:
-        """Return the same template with a placeholder for each size of its tensors."""
+        """Return the same template with a placeholder for each size of its tensors; it is equal for arguments that differ in sizes only."""
         return self.with_types([tensor(t.dtype, [symbol("_")] * t.rank) for t in self.types])
 
     def places(self) -> list[int | None]:
-        """Return for each argument its index among the tensors if it is a tensor itself, otherwise None; for a template of `(args,
-        kwargs)`.
+        """Return for each argument, positional ones first, its index among the tensors; None for an argument that is not a tensor itself.
+
+        The template must be that of `(args, kwargs)`.
         """
         found: list[int | None] = []
         before = 0
@@ -134,15 +137,15 @@ class Template:
         return found
 
     def differences(self, other: Template) -> Iterator[TemplateDifference]:
-        """Yield the smallest parts in which another template differs."""
+        """Yield the smallest parts in which this template differs from another one, for messages."""
         return _differences(other.node, self.node, ())
 
     def bounds(self) -> dict[int, int]:
-        """Return, by index among the inputs, the limit of the ints that became inputs because they change."""
+        """Return the largest absolute value of each int that is an input because it changes, by its index among the inputs."""
         return {i: node[2] for i, node in enumerate(_inputs(self.node)) if isinstance(node, tuple) and len(node) > 2}
 
     def build(self, tensors: Sequence[Any]) -> Any:
-        """Return the structure with `tensors` at their positions; ValueError if their number differs."""
+        """Return the structure with `tensors` where its tensors were, in order; ValueError if their number differs."""
         if len(tensors) != len(self.types):
             raise ValueError(f"{self!r} has places for {len(self.types)} tensors, but got {len(tensors)}")
         return _built(self.node, iter(tensors), iter(self.leaves))
@@ -161,7 +164,9 @@ class _Written(str):
 
 
 class _Weak:
-    """A weak reference of a template, distinct from one in the user's structure."""
+    """Refers weakly to an object that a lasting template compares; a class of its own, as the user's arguments may hold weak references
+    too.
+    """
 
     __slots__ = ("reference",)
 
@@ -181,11 +186,11 @@ def _weak(value: Any) -> Any:
 
 
 class _Input:
-    """Marks the node of a number that is an input."""
+    """Marks, in a template's `node`, a Python number that is an input of the graph."""
 
 
 class _Taken:
-    """Takes a structure apart, and collects its parts.
+    """Takes a structure apart for `flatten`, and collects its parts.
 
     leaves   all leaves but the tensors
     held     all objects that are compared by identity
@@ -202,7 +207,7 @@ class _Taken:
         self.numbers: dict[int, type] = {}
 
     def node(self, value: Any, marked: bool) -> Hashable:
-        """Return the node of `value`: a type for a tensor, (kind, items) for a structure, a constant's key for others.
+        """Return what the template compares for a value: a type for a tensor, (kind, items) for a structure, a constant's key for others.
 
         marked  True if numbers are inputs, since `mutable` marked their container
         """
@@ -242,9 +247,10 @@ class _Taken:
 
 
 class _WithNumbers(_Taken):
-    """Takes a template apart again, and makes inputs of some of its numbers.
+    """Makes a new template from an existing one, in which some numbers that were constants are inputs; `with_numbers` uses it.
 
-    plain  the keys of all floats, and ints up to BOUND, that were not inputs
+    chosen  the indices of these numbers among all floats, and ints up to BOUND, that were constants
+    plain   the keys of all these numbers
     """
 
     __slots__ = ("_chosen", "_given", "_left", "plain")
@@ -255,7 +261,7 @@ class _WithNumbers(_Taken):
         self.plain: list[Hashable] = []
 
     def again(self, node: Any) -> Hashable:
-        """Return the new node for a node of the template."""
+        """Return what the new template compares for a part, given what the old one compares for it."""
         if isinstance(node, TensorType):
             self.tensors.append(next(self._given))
             return node
@@ -280,10 +286,10 @@ class _WithNumbers(_Taken):
 
 
 class TemplateDifference(NamedTuple):
-    """One difference between two templates.
+    """One difference between two templates, from which a message says why a new graph is made.
 
     path    the positions and keys that lead to it, starting in `(args, kwargs)`
-    before, after  the differing nodes: a type for a tensor, the key of a constant, (kind, items) for a structure
+    before, after  what the templates compare there: a type for a tensor, the key of a constant, (kind, items) for a structure
     """
 
     path: tuple[Any, ...]
@@ -292,7 +298,7 @@ class TemplateDifference(NamedTuple):
 
     @property
     def is_structure(self) -> bool:
-        """Return True if the structures differ, and not only types or constants in them."""
+        """Return True if the structures differ, for instance a list and a tuple, and not only types or constants in them."""
         return any(isinstance(node, tuple) and is_taken_apart(node[0]) for node in (self.before, self.after))
 
 
@@ -313,12 +319,15 @@ def _differences(before: Any, after: Any, path: tuple[Any, ...]) -> Iterator[Tem
 
 
 def input_number(node: Any) -> type | None:
-    """Return the type of a number that became an input because it changes, given by its node; None for any other node."""
+    """Return int or float if a part of a template is a number that became an input because it changes; None for any other part.
+
+    node  what the template compares for the part
+    """
     return node[1] if node in ((_Input, float), (_Input, int, BOUND)) else None
 
 
 def is_taken_apart(kind: Any) -> bool:
-    """Return True for the kind of a node whose parts are nodes, or of an input; False for the kind of a constant."""
+    """Return True if a template looks into values of this class (such as tuples), or for the mark of an input; False for constants."""
     return kind is _Input or kind in _WALKED or is_named(kind)
 
 
@@ -336,7 +345,7 @@ def _retyped(node: Any, types: Iterator[TensorType]) -> Any:
 
 
 def _inputs(node: Any) -> Iterator[Any]:
-    """Yield the nodes of all inputs below a node, in order."""
+    """Yield what a template compares for each input (tensor or number) in a part of it, in order."""
     if isinstance(node, TensorType) or node[0] is _Input:
         yield node
     else:
@@ -345,7 +354,7 @@ def _inputs(node: Any) -> Iterator[Any]:
 
 
 def _parts(node: Any) -> Sequence[Any]:
-    """Return the nodes of the items of a container; none for a constant."""
+    """Return what a template compares for the items of a container, in order; nothing for a constant."""
     kind = node[0]
     if not is_taken_apart(kind):
         return ()
