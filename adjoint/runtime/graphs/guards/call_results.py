@@ -14,7 +14,7 @@ __all__ = ["CallResult"]
 
 
 class CallResult(Place):
-    """The result of a Python function for some arguments; each comparison calls the function again.
+    """Guards what a Python function such as `isinstance` returned for some objects; each comparison calls the function again.
 
     The class of an object, and the classes that it is an instance of, depend on more than the object: on `ABC.register`, on the bases of
     its class, on an `__instancecheck__` of the user's.  So the function itself is asked.

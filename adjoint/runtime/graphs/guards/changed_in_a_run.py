@@ -1,7 +1,7 @@
 """Detect what hooks and other user code change, during a run, of what the graph was made from.
 
-A graph has one value of each place that parsed code reads.  If a hook changes the place, eager mode has two: the one read before the hook,
-and the one read after it.  So the order of reads is recorded.
+A graph has one value of each place (a variable, an attribute) that parsed code reads.  If a hook changes the place, eager mode has two
+values: the one read before the hook, and the one read after it.  So the order of reads is recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ReadPlace", "difference", "difference_before", "is_held", "last_look
 
 
 def may_be_changed(place: Place) -> bool:
-    """Return True if runs have to check whether hooks change what a place contains.
+    """Return True if runs have to check whether hooks change what a place (a variable, an attribute) contains.
 
     False for what is read when the graph runs; for hook slots, since hooks that are added run when their turn comes; and for a user's cell
     as a whole, since hooks keep things in its attributes and the run itself may write them.
@@ -34,7 +34,7 @@ def may_be_changed(place: Place) -> bool:
 
 
 def is_held(holder: Any) -> bool:
-    """Return True if runs must keep this object, which holds places, alive.
+    """Return True if runs must keep alive an object in which they read variables or attributes.
 
     Classes, modules and functions need not be kept alive: the program that calls them does so.
     """
@@ -42,7 +42,7 @@ def is_held(holder: Any) -> bool:
 
 
 class ReadPlace:
-    """A place, and the numbers of the first and the last read of it (-1 before any)."""
+    """A place (a variable, an attribute) with the numbers of the first and the last read of it; both are -1 before any read."""
 
     __slots__ = ("first", "last", "place")
 
@@ -50,14 +50,14 @@ class ReadPlace:
         self.place, self.first, self.last = place, -1, -1
 
     def at(self, first: int, last: int) -> None:
-        """Add reads numbered from `first` to `last`."""
+        """Add reads with the numbers `first` to `last`."""
         self.first, self.last = first if self.first < 0 else min(self.first, first), max(self.last, last)
 
 
 def last_look(value: Any, looked: Mapping[int, int]) -> int:
-    """Return the number of the last look into a container of a value; -1 if there was none.
+    """Return the number of the last read of items of any container inside a value; -1 if there was none.
 
-    looked  the number of the last look into each container, by the container's id
+    looked  the number of the last such read of each container, by the container's id
     """
     pending, seen, last = [value], set[int](), -1
     while pending:
@@ -70,9 +70,10 @@ def last_look(value: Any, looked: Mapping[int, int]) -> int:
 
 
 def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watched: Watched) -> Callable[[], bool]:
-    """Return a function that returns True if none of these places has changed.
+    """Return a function that returns True if none of these places contains another value than when the graph was made.
 
-    kinds  by the id of a place, "identity" if it is compared by identity, "epoch" if each change of it moves the epoch
+    kinds    how each place is compared, by its id: "identity", or "epoch" if each change of it is reported; by value if neither
+    watched  weak references to the objects compared by identity
     """
     conditions, by_epoch, by_value = GuardConditions(), list[Place](), list[Place]()
     for place in [each.place for each in reads]:
@@ -94,7 +95,7 @@ _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, t
 
 
 def _is_of_program(place: Place) -> bool:
-    """Return True for a name that hooks are trusted not to change.
+    """Return True for a name that hooks are trusted not to change, so that runs need not compare it.
 
     Such names are attributes of functions, names of modules and built-in functions, and names of functions and
     classes in installed packages.
@@ -112,7 +113,10 @@ def _is_of_program(place: Place) -> bool:
 
 
 def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str, bool]:
-    """Describe a changed place that is read after `after`; the bool is True if it is also read up to `before`: see `Guards.changed`."""
+    """Describe a changed place that the graph reads after the read number `after`; "" if there is none.
+
+    The bool is True if the place is also read up to the read number `before`: see `Guards.changed`.
+    """
     for each in reads:
         if each.last > after and _is_steady(each.place) and (found := each.place.difference()):
             return found, each.first <= before
@@ -120,7 +124,7 @@ def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str
 
 
 def difference_before(reads: Sequence[ReadPlace], before: float) -> str:
-    """Describe a changed place that is read up to `before`; "" if there is none."""
+    """Describe a changed place that the graph reads up to the read number `before`; "" if there is none."""
     return next((found for each in reads if each.first <= before and _is_steady(each.place) and (found := each.place.difference())), "")
 
 

@@ -1,6 +1,7 @@
 """Compile the check of a graph: one function without arguments that returns True if the guards hold.
 
-Each place that is compared by identity contributes one condition, an expression such as `x3[x4] is x5`.
+Each place (a variable or attribute that the graph was made from) that is compared by identity contributes one condition, an expression such
+as `x3[x4] is x5`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ __all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
 
 class Guarded(Protocol):
-    """A place, or a group of places, that a check compares: `holds` returns True if it contains what the graph was made with."""
+    """A place, or a group of places, that the check of a graph compares with what the graph was made from.
+
+    `holds` returns True if it contains that.
+    """
 
     def holds(self, watched: Watched) -> bool: ...
 
 
 class GuardConditions(PythonText):
-    """The conditions of one graph: texts of Python expressions over the variables `x0`, `x1`, ... and `h0`, `h1`, ..."""
+    """Collects the conditions of one graph as source text, from which `compiled_check` makes the check.
+
+    The conditions are Python expressions over the variables `x0`, `x1`, ... (objects) and `h0`, `h1`, ... (objects behind weak references).
+    """
 
     def __init__(self) -> None:
         super().__init__("x")
@@ -34,7 +41,9 @@ class GuardConditions(PythonText):
         self._locals: dict[int, str] = {}
 
     def holder(self, held: Reference) -> str:
-        """Return the name of the variable for the object of a reference; at run time it is None once the object has been freed."""
+        """Return the name of the variable that holds the object of a reference; at run time its value is None once the object has been
+        freed.
+        """
         if isinstance(held, Strong):
             return self.object(held.value)
         name = self._locals.get(id(held))
@@ -51,9 +60,10 @@ def compiled_check(
     """Return a function that returns True if the guards of a graph hold.
 
     conditions  must be true at every call
-    life        its epoch is the last one for which `by_epoch` was found to hold
-    watched     the weak references of the snapshot
-    by_epoch    compared when the epoch has moved since
+    life        its `epoch` is the last epoch for which `by_epoch` was found to hold.  The epoch is a number that rises with each change of
+                a cell, a hook slot, a tensor's type or a setting
+    watched     weak references to the objects that the snapshot (the contents of all places when the graph was made) identifies
+    by_epoch    compared only when the epoch has risen since
     by_value    compared at every call, if everything else holds
     renew       called if a condition is false; returns True if all places of the conditions contain equal values nevertheless
     """
@@ -69,9 +79,10 @@ def compiled_check(
 
 
 def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict[str, Any]]:
-    """Return statements that return NOT_RUN if the guards do not hold, and the values of their variables except `guards`.
+    """Return the check as source text, to become a part of the function that does a whole call, and the values of its variables.
 
-    The statements call `guards.holds` only if a condition is false or the epoch has moved; they compare nothing by value.
+    The statements return NOT_RUN from that function if the guards do not hold.  They call `guards.holds`, a variable that the caller adds,
+    only if a condition is false or the epoch has risen; they compare nothing by value.
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
     objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life, **conditions.objects}

@@ -1,10 +1,17 @@
 """Defines when two Python values are the same constant of a graph.
 
-Numbers, strings and None are the same if type and value are: `1`, `True` and `1.0` are three constants, `0.0` and `-0.0` two, all
-NaNs one.  Containers are the same if their class and their items are, whichever object they are; a container that contains
-itself is identified by the level at which it begins.  NumPy arrays are compared bit by bit.  A bound method is the same if its
-function and its object are.  Everything else, cells, tensors, functions, modules, objects of the user's classes, is the same
-only if it is the same object.
+The graph of a function contains values that the function has read.  It is used again only if they are the same:
+
+    value                            the same if
+
+    number, string, None             type and value are: `1`, `True` and `1.0` are three constants, `0.0` and `-0.0` two, all NaNs one
+    container                        its class and its items are, whichever object it is; a container that contains itself is identified
+                                     by the level at which it begins
+    NumPy array                      its dtype, shape and bits are
+    bound method                     its function and its object are
+    everything else (cells,          it is the same object
+    tensors, functions, modules,
+    objects of the user's classes)
 """
 
 from __future__ import annotations
@@ -38,7 +45,7 @@ _STRUCTURED = (
 
 
 def ignore(value: object) -> None:
-    """Do nothing with an object that a key identifies: for keys that are compared at once and not kept."""
+    """Do nothing; passed as `hold` for keys that are compared at once, so that no object need be kept alive for them."""
 
 
 def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, ...] = ()) -> Hashable:
@@ -83,9 +90,10 @@ _MANY = 16
 
 
 def _keys(items: list[Any], hold: Callable[[object], None], inside: tuple[int, ...]) -> Hashable:
-    """Return the keys of many items; if all items have one class, in a form that is quick to make and to compare.
+    """Return a key for many items: equal exactly if all items are the same constants in the same order.
 
-    The form depends only on the classes of the items and on whether they are NaN, so equal items have keys of the same form.
+    If all items have one class, it is in a form that is quick to make and to compare.  The form depends only on the classes of the items
+    and on whether they are NaN, so equal items have keys of the same form.
     """
     kinds = set(map(type, items))
     kind = kinds.pop()
@@ -133,7 +141,7 @@ def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside
 
 
 def _bytes(value: Any) -> tuple[Hashable, ...]:
-    """Return the contents of an object whose memory others may write, with its format and shape; ("released",) for a released view."""
+    """Return the format, shape and contents of an object whose memory others may write; ("released",) for a released view."""
     try:
         with memoryview(value) as seen:
             return seen.format, seen.shape, seen.tobytes()
@@ -148,7 +156,10 @@ def _number(value: float) -> Hashable:
 
 
 def is_still(value: Any, around: tuple[int, ...] = ()) -> bool:
-    """Return True if the key of `value` cannot change while it is the same object."""
+    """Return True if a value cannot change while it is the same object; a list can, for instance.
+
+    around  ids of the containers that contain it
+    """
     kind = type(value)
     if kind in _PLAIN or not issubclass(kind, _STRUCTURED):
         return True
@@ -163,7 +174,7 @@ _ATOMS = (float, tuple, frozenset, range, np.dtype)
 
 
 def is_light(value: Any) -> bool:
-    """Return True if `value` can be compared by identity, and remembering it keeps no other object alive."""
+    """Return True if guards can compare a value by identity: it cannot change, and remembering it keeps no other object alive."""
     kind = type(value)
     if kind in _PLAIN or kind is float or not issubclass(kind, _STRUCTURED):
         return True
@@ -177,7 +188,7 @@ _ROOTED = (types.ModuleType, type, types.BuiltinFunctionType, types.CodeType)
 
 
 def is_rooted(value: Any) -> bool:
-    """Return True if a strong reference to `value` cannot keep a Cell alive: it is a number or text, or is defined in a module."""
+    """Return True if keeping a value alive cannot keep a Cell alive: it is a number or text, or is defined in a module."""
     kind = type(value)
     if not is_light(value):
         return False

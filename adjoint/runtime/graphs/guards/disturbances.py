@@ -1,6 +1,7 @@
 """Detect what other threads change while a graph is made.
 
-A graph depends on what its lowering has read. The snapshot of the guards is taken later, and another thread may have written in between:
+A graph depends on what was read while it was made.  The snapshot of the guards is taken later, and another thread may have written in
+between:
 
     reads of parsed code   the value found by the first read is recorded, and becomes the snapshot
     reads of the library   `Disturbances` reports whether another thread has changed the object since; if so, the graph is made again
@@ -28,7 +29,10 @@ __all__ = ["Disturbances", "seen_parts"]
 
 
 class Disturbances:
-    """Changes that other threads make from `begin` until `end`; one thread calls both."""
+    """Detects what other threads change between `begin` and `end`, while a graph is made; one thread calls both.
+
+    If they changed what the graph was made from, the graph is made again.
+    """
 
     def __init__(self) -> None:
         self._changed: dict[int, tuple[object, set[str | None]]] = {}
@@ -42,7 +46,7 @@ class Disturbances:
         self._thread, self._outer = get_ident(), epoch.log
 
     def begin(self) -> None:
-        """Record changes from now on."""
+        """Record from now on which objects are changed, by this thread and by others."""
         self._outer, epoch.log = epoch.log, self._log
 
     def _log(self, changed: object, name: str | None) -> None:
@@ -53,20 +57,20 @@ class Disturbances:
 
     @property
     def any(self) -> bool:
-        """True if another thread has changed anything."""
+        """True if another thread has changed an object since `begin`."""
         return bool(self._changed)
 
     def before(self, place: Place) -> None:
-        """Note what a place contains before it is read for the first time, if the library reads it.
+        """Note what a place (a variable or attribute) contains just before the library first reads it, so that `concern` can compare later.
 
-        From now on each change of a cell moves the epoch.
+        From now on each change of a cell there moves the epoch.
         """
         for part in place.parts():
             if isinstance(part, _READ_BY_THE_LIBRARY):
                 self._keys[part.address()] = part.key_of(part.read(), ignore)
 
     def concern(self, place: Place) -> bool:
-        """Return True if another thread may have changed a place since `begin`."""
+        """Return True if another thread may have changed what a place contains, since `begin`."""
         if self._changed and isinstance(place, Held) and self._has_changed(place):
             return True
         known = self._keys.get(place.address(), ignore)
@@ -92,7 +96,7 @@ class Disturbances:
         return None in names or name in names or not any(id(x) in self._own for x in _reported(cell))
 
     def _names(self, holder: Any) -> set[str | None]:
-        """Return the names of the attributes of an object that have changed; None among them means all."""
+        """Return the names of those attributes of an object that other threads have changed; None among them stands for all attributes."""
         return {name for x in _reported(holder) for name in self._changed.get(id(x), (x, ()))[1]}
 
     def end(self) -> None:
@@ -105,14 +109,18 @@ _READ_BY_THE_LIBRARY = (CallResult, CellState, HookSlots, Numbers, Object, OwnAt
 
 
 def _reported(holder: Any) -> tuple[object, ...]:
-    """Return the objects that the epoch's log may report for a change of an object: the object itself, and its `__dict__`."""
+    """Return the objects under which a change of `holder` may be recorded: the object itself, and its `__dict__`."""
     return holder, getattr(holder, "__dict__", None)
 
 
 def seen_parts(place: Place, value: Any, is_own: bool) -> tuple[Sequence[Place], Mapping[Hashable, Any]]:
-    """Return the places to compare for a place whose first read found `value`, and what they contained, by their addresses.
+    """Return the places to compare for one place that was read, and what they contained then, by their addresses.
 
-    is_own  False if the object has the attribute from its class
+    An attribute of a cell is compared in two places: in the cell itself and in its class.
+
+    place   the variable or attribute that was read
+    value   what the first read found
+    is_own  False if an attribute was found in the object's class, not in the object itself
     """
     found = ABSENT if value is MISSING else value
     if isinstance(place, Pattern):

@@ -1,10 +1,10 @@
 """Guards: what a graph was made of, and the check that none of it has changed.
 
-While a function is lowered, every constant that it reads from outside is recorded as a place: a global, a closure, an attribute (`places`),
-or an object as a whole (`objects`).  `freeze` takes a snapshot of the contents of all places (`constants` defines when two values are the
-same) and compiles one function that compares them with it, `holds` (`check`).
+While a function is made into a graph, every constant that it reads from outside is recorded as a *place*: a global, a variable of an
+enclosing function, an attribute (`places`), or an object as a whole (`objects`).  `freeze` takes a snapshot, the contents of all places
+(`constants` defines when two values are the same), and compiles one function, `holds`, that compares the places with it (`check`).
 
-How often a place is compared depends on whether a change would be reported:
+How often a place is compared depends on whether a change would be reported.  The *epoch* is a number that rises with each reported change:
 
     when the epoch has moved   what cells contain, their hook slots, the types of tensors, settings; a write by
                                `object.__setattr__` into a cell is not seen
@@ -56,9 +56,9 @@ _RENEWALS = 3
 
 
 class Guards:
-    """The guards of one graph.
+    """Records what one graph is made from, and checks before each call that nothing of it has changed.
 
-    `of_...` record what the graph depends on, `freeze` takes the snapshot, `holds` and `broken` compare with it.
+    `of_...` record what the graph depends on, `freeze` takes the snapshot of it, `holds` and `broken` compare with the snapshot.
 
     holds  returns True if every place contains what it contained when the snapshot was taken; returns False before there is a snapshot
     unchanged  the same check for the places that are read after code of the user's has been called, to be asked within a run
@@ -132,12 +132,13 @@ class Guards:
         self._record(Attribute(reference(holder), name, label or f"{named(holder)}.{name}"))
 
     def of_cell(self, cell: Cell) -> None:
-        """Record everything that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
+        """Record a cell of the library as a whole: all attributes, parameters and sub-cells that its code may read."""
         self._record(CellState(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
-        """Record a place on which the graph depends only by the pattern of its value: the value's structure and types.
+        """Record a place whose value each run reads again, so that the graph depends only on the value's structure and types (its pattern).
 
+        place        the variable or attribute
         pattern_key  returns the key of the pattern of a value
         value        what the place contains now
         """
@@ -146,7 +147,7 @@ class Guards:
         self._seen[pattern.address()] = value, True
 
     def of_slots(self, cell: Cell) -> None:
-        """Record which of a cell's hook slots have hooks; to be called before they are read."""
+        """Record which kinds of hooks a cell has; call it before the hooks are read."""
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:
@@ -154,7 +155,7 @@ class Guards:
         self._record(Object(reference(holder), named(holder)))
 
     def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a Python function returns for objects from outside; each comparison calls the function again."""
+        """Record what a Python function returns for objects from outside.  Each check calls the function again."""
         self._record(CallResult(function, arguments))
 
     def of_numbers(self, tensor: Tensor) -> None:
@@ -170,13 +171,13 @@ class Guards:
         self._record(TypeOfTensor(reference(tensor), f"the type of {named(tensor)}"))
 
     def of_identity(self, x: object) -> None:
-        """Record that a container must stay the same object: another one with the same contents in its place breaks the guards."""
+        """Record that a container must stay the same object: another container with the same contents in its place makes the check fail."""
         self._themselves[id(x)] = x
 
     def saw(self, place: Place, value: Any, is_own: bool) -> None:
-        """Record the value that the first read of a place found; `is_own` is False if the object has it from its class.
+        """Record the value that the first read of a place found: the snapshot holds it, even if other threads have written since.
 
-        The snapshot holds this value, even if other threads have written since.
+        is_own  False if an attribute was found in the object's class, not in the object itself
         """
         self._seen.setdefault(place.address(), (value, is_own))
 
@@ -190,26 +191,31 @@ class Guards:
         self._read[address] = self._read.get(address, (self.clock,))[0], self.clock
 
     def look_into(self, container: object) -> None:
-        """Record that the items of a container from outside are read; the container itself was found in a place that is recorded."""
+        """Record that parsed code reads the items of a container from outside; the place in which it was found is recorded separately."""
         self.clock += 1
         self._looked[id(container)] = container, self.clock
 
     def count(self) -> int:
-        """Return the number of places that have been recorded."""
+        """Return the number of places (variables, attributes, objects) that have been recorded."""
         return len(self._recorded)
 
     def called(self, after: int) -> None:
-        """Record that the user's code is called in the middle of a run, after the first `after` reads of the clock."""
+        """Record that the user's code is called in the middle of a run, and may change what was read.
+
+        after  the number of reads, on the clock, that come before it
+        """
         self._called = after if self._called is None else min(self._called, after)
 
     def mark(self, site: Hashable, repeated: bool) -> None:
-        """Record that a run may continue in another graph from this site; `repeated` is True in a loop or in a branch that a tensor
-        decides.
+        """Record how far the reads have come at a site (the id of one call of hooks), where a run may leave this graph and continue in
+        another.
+
+        repeated  True in a loop or in a branch that a tensor decides
         """
         self._marks[site] = math.inf if repeated else self.clock
 
     def forget(self, since: int, until: int) -> None:
-        """Forget the places that were recorded between two values of `count`."""
+        """Drop the places that were recorded between two values of `count`, since the graph does not depend on them after all."""
         for recorded in [*self._recorded][since:until]:
             del self._recorded[recorded]
 
@@ -217,9 +223,9 @@ class Guards:
     def freeze(self, as_found: Callable[[Any], Any] = lambda value: value) -> None:
         """Take the snapshot: what each place contained when it was first read, or what it contains now if the first read was not recorded.
 
-        as_found  returns a value in which containers have the contents that were read
+        Places in objects that have been freed already are dropped: making the graph made these objects, and nothing can change them.
 
-        Places in objects that have been freed already are dropped: the lowering itself made these objects, and nothing can change them.
+        as_found  returns a value in which containers have the contents that were read
         """
         life = Life()
         watched = Watched(life)
@@ -270,7 +276,7 @@ class Guards:
 
     @property
     def others_changed(self) -> bool:
-        """True if another thread has changed a cell, a tensor's type or a setting."""
+        """True if another thread has changed a cell, a tensor's type or a setting since `begin`."""
         return self._disturbances is not None and self._disturbances.any
 
     def changed_by_others(self, cell: Cell, name: str) -> bool:
@@ -283,7 +289,7 @@ class Guards:
             self._disturbances.end()
 
     def give_up(self) -> None:
-        """Make the guards fail from now on, so that the graph serves one call only."""
+        """Make the check fail from now on, so that the graph serves only the call for which it was made."""
         self._life.end(None)
 
     def _compile(self) -> None:
@@ -300,10 +306,10 @@ class Guards:
         self.holds = compiled_check(conditions, self._life, self._watched, self._by_epoch, self._by_value, renew)
 
     def renew(self) -> bool:
-        """Return True if all places that are compared by identity contain equal values; if so, compare with their present objects from now
-        on.
+        """Check by value the places that are compared by identity; return True if all contain values equal to those of the snapshot.
 
-        A place that often has another object of equal value is compared by value from then on.
+        If so, compare with their present objects from now on.  A place that often has another object of equal value is compared by value
+        from then on.
         """
         values: list[Any] = []
         for place in self._by_identity:
@@ -324,17 +330,20 @@ class Guards:
 
     # -- asking -------------------------------------------------------------------------------------------------------
     def as_text(self) -> tuple[list[str], dict[str, Any]]:
-        """Return statements that return NOT_RUN unless the guards hold, and the values of the variables in them."""
+        """Return the check as source text, to become a part of the function that does a whole call, and the values of its variables.
+
+        The statements return NOT_RUN from that function unless the guards hold.
+        """
         if self._by_value:
             return ["if not guards.holds(): return NOT_RUN"], {"guards": self}
         statements, objects = check_text(self._conditions, self._life)
         return statements, {**objects, "guards": self}
 
     def life_beyond(self, cell: Cell, name: str) -> tuple[Life, NumberPattern] | None:
-        """Return the life of the snapshot, and the pattern of a number in an attribute of a cell.
+        """Return what a fast write of a number to an attribute of a cell needs to know; None if the graph does not allow such a write.
 
-        The snapshot stays valid if any number of this pattern is written to the attribute.  Return None if it depends on the attribute in
-        another way than through one such pattern.
+        That is the `Life` of the guards, and the pattern (type and bound) of the number: the guards stay valid if any number of this
+        pattern is written.  The graph does not allow it if it depends on the attribute in another way than through one such pattern.
         """
         concerned = [place for place in self._by_epoch if place.holder() is cell and not _is_other(place, name)]
         patterns = [place.key for place in concerned if isinstance(place, Pattern)]
@@ -343,54 +352,58 @@ class Guards:
         return self._life, patterns[0]
 
     def variables(self) -> Iterator[Place]:
-        """Yield the attributes and names whose values the graph depends on."""
+        """Yield the attributes and variables whose values the graph depends on."""
         return (place for place in self._places if isinstance(place, (Attribute, OwnAttribute, Global, ClosureVariable)))
 
     def compares_all_of(self, holder: object, name: str) -> bool:
-        """Return True if the graph depends on an object as a whole, including its attribute of this name."""
+        """Return True if the guards compare an object as a whole, including its attribute of this name."""
         return any(isinstance(place, (CellState, Object)) and place.holder() is holder and place.covers(name) for place in self._places)
 
     def when_gone(self, call: Callable[[], None]) -> None:
-        """Register a function to call once, when the guards cannot hold any more."""
+        """Register a function to call once, when an object that the graph depends on is freed: the check cannot succeed any more."""
         self._life.ended.append(call)
 
     @property
     def lasts(self) -> bool:
-        """False once an object that the graph depends on has been freed: the guards cannot hold any more."""
+        """False once an object that the graph depends on has been freed: the check cannot succeed any more."""
         return self._life.lasts
 
     @property
     def gone(self) -> str:
-        """Return the text by which the user's code refers to something read in an object that has been freed; "" if that is not known."""
+        """Return a name, such as `self.rate`, for something that was read in an object that has been freed; "" if none is known."""
         return next((place.label for place in self._places if place.holder() is None), "")
 
     def changed(self, before: int, after: int) -> tuple[str, bool]:
-        """Describe something that has changed and is read after a call of the user's code; "" if there is nothing.
+        """Describe something that the user's code has changed and that the graph reads after calling it; "" if there is nothing.
 
-        The second value is True if it is also read before the call.
+        The second value is True if the graph also reads it before that call.
 
         before, after  the clock around the call: reads up to `before` come before it, reads after `after` come after it
         """
         return difference(self._reads, before, after)
 
     def changed_before(self, site: Hashable, written: Collection[Hashable]) -> str:
-        """Describe something that has changed and is read before a site; "" if there is nothing.
+        """Describe something that has changed and that the graph reads before a site; "" if there is nothing.
 
+        site     the id of the call of hooks at which a run left the graph
         written  the addresses of the places that the run itself writes: these are left out
         """
         reads = [each for each in self._reads if each.place.address() not in written]
         return difference_before(reads, self._marks.get(site, math.inf))
 
     def alive(self) -> list[Any]:
-        """Return the objects that a run must keep alive.  In eager mode frames do so when the user's code replaces them."""
+        """Return the objects that a run must keep alive until its end, because the user's code may replace them in the middle of it.
+
+        In eager mode the running functions keep such objects alive.
+        """
         return [holder() for holder in self._holders]
 
     def broken(self) -> str:
-        """Describe the first difference, such as "self.rate was 0.1, is 0.2"; "" if there is none."""
+        """Describe the first place that has changed, such as "self.rate was 0.1, is 0.2"; "" if there is none."""
         return self.broken_at()[0]
 
     def broken_at(self) -> tuple[str, Loc]:
-        """Return the first difference as `broken` does, with the line of the program that reads that place."""
+        """Return the text of `broken`, with the line of the program that reads the changed place."""
         for place in self._places:
             if found := place.difference():
                 return found, self._read_at.get(place.address(), UNKNOWN)
@@ -399,7 +412,7 @@ class Guards:
 
 
 def _is_other(place: Place, name: str) -> bool:
-    """Return True for a place whose contents do not change when the attribute of this name is written."""
+    """Return True for a place whose contents do not change when the attribute `name` of its cell is written."""
     place = place.place if isinstance(place, Pattern) else place
     return isinstance(place, HookSlots) or (isinstance(place, OwnAttribute) and place.name != name)
 
@@ -418,7 +431,7 @@ def _renewed(guards: weakref.ref[Guards]) -> bool:
 
 
 class _SameContainers:
-    """Compares which of some containers, by identity, are found inside the value of a place.
+    """Checks that a place still leads to the same container objects, where the graph depends on which objects they are.
 
     ids  the ids of those found when the snapshot was taken, in order
     """

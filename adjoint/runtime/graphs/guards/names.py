@@ -24,9 +24,9 @@ _OF_ALL_CELLS = f"{_LIBRARY}.runtime.cells."
 
 
 def names_read(kind: type) -> frozenset[str]:
-    """Return the names of the attributes that a class of cells may read, besides parameters and cells.
+    """Return the names of the attributes that the library's code for a class of cells may read, besides parameters and sub-cells.
 
-    Return EVERY_NAME for a class of the user's, and for a class whose code computes names.
+    EVERY_NAME is returned for a class of the user's, and for a class whose code computes names.
     """
     modules = [base.__module__ for base in kind.__mro__ if base is not object]
     return _names_in(*dict.fromkeys(modules)) if all(name.partition(".")[0] == _LIBRARY for name in modules) else EVERY_NAME
@@ -44,7 +44,7 @@ def _names_of(module: str) -> frozenset[str]:
 
 
 def _codes(module: Any) -> Iterator[CodeType]:
-    """Yield the code of each function in a module and in its classes, including functions that decorators wrap."""
+    """Yield the code object of each function in a module and in its classes, including functions that decorators wrap."""
     seen: set[int] = set()
     left: list[Any] = [x for x in vars(module).values() if getattr(x, "__module__", None) == module.__name__]
     while left:

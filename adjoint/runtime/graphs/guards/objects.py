@@ -1,4 +1,4 @@
-"""Guards of an object as a whole: its attributes, the state of a cell, its hook slots, a tensor's type and numbers."""
+"""Guards on an object as a whole: its attributes, the state of a cell, its hook slots, a tensor's type and numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_s
 
 
 class _Whole(Held):
-    """All attributes of an object, compared together.
+    """Guards all attributes of an object together; the base of `Object` and `CellState`.
 
     identities  the names and ids of its attributes when the snapshot was taken; None if an attribute can change while it stays the same
                 object
@@ -46,15 +46,15 @@ class _Whole(Held):
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
     def covers(self, name: str) -> bool:
-        """Return True if an attribute of this name is among the attributes that are compared."""
+        """Return True if an attribute of this name is among those that this guard compares."""
         return True
 
     def is_determined(self, holder: Any) -> bool:
-        """Return True if the names and ids of an object's attributes determine its key."""
+        """Return True if no attribute can change while it stays the same object, so that comparing ids is enough."""
         raise NotImplementedError
 
     def identities_of(self, holder: Any) -> tuple[Any, ...]:
-        """Return the names and ids of the attributes of an object."""
+        """Return the names and ids of an object's attributes, which are quick to compare."""
         raise NotImplementedError
 
     def holds(self, watched: Watched) -> bool:
@@ -71,7 +71,7 @@ class _Whole(Held):
 
 
 class Object(_Whole):
-    """A place that contains the attributes of an object, and those of the objects in them."""
+    """Guards the attributes of an object of the user's, and those of the objects in them."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class Object(_Whole):
 
 
 def has_state(value: Any) -> bool:
-    """Return True if an object is compared by its attributes: it is of a user's class, or a record of the library."""
+    """Return True if guards compare an object by its attributes: an instance of a user's class, or a record of the library."""
     kind = type(value)
     return not isinstance(value, (type, types.ModuleType, types.FunctionType, Cell, Tensor, BaseException, np.ndarray)) \
         and kind.__module__ != "builtins" and (isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind))
@@ -112,7 +112,7 @@ def _has_slots(kind: type) -> bool:
 
 
 def _attributes_key(value: Any, hold: Callable[[object], None], seen: set[int], around: int) -> Hashable:
-    """Return the key of the attributes of an object.
+    """Return a key that is equal if an object's class and attributes are equal.
 
     hold    called with each object that the key identifies by its id
     seen    ids of the objects that the whole key has covered so far
@@ -130,7 +130,7 @@ def _attributes_key(value: Any, hold: Callable[[object], None], seen: set[int], 
 
 
 def _mangled(kind: type, name: str) -> str:
-    """Return the name of the attribute of a slot; Python mangles a private name such as `__name` with the class."""
+    """Return the name under which the attribute of a slot is found; Python prefixes a private name such as `__name` with the class."""
     return f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
 
 
@@ -153,7 +153,7 @@ _DEEPEST = 4
 
 
 class CellState(_Whole):
-    """The state of a cell: its class and its `__dict__`.
+    """Guards a cell of the library as a whole: its class and those attributes that its code may read.
 
     texts  the values of its attributes, described for messages
     """
@@ -179,7 +179,7 @@ class CellState(_Whole):
         return name in names_read(type(self.held()))
 
     def covers_every_name(self) -> bool:
-        """Return True if any attribute of the cell belongs to its state."""
+        """Return True if this guard compares all attributes, as it does for a cell of a user's class."""
         return names_read(type(self.held())) is EVERY_NAME
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
@@ -233,7 +233,7 @@ def _attributes(cell: Cell) -> dict[str, Any]:
 
 
 class Numbers(Held):
-    """The numbers in a tensor, as a place whose content is compared at each call."""
+    """Guards the numbers in a tensor from outside that Python has read; they are compared at each call."""
 
     __slots__ = ()
 
@@ -246,7 +246,7 @@ class Numbers(Held):
 
 
 class HookSlots(Held):
-    """A place that contains the names of those slots of a cell that have hooks."""
+    """Guards for which kinds of hooks a cell has any: the graph has nodes for these."""
 
     __slots__ = ()
 
@@ -265,7 +265,7 @@ class HookSlots(Held):
 
 
 class TypeOfTensor(Held):
-    """A place that contains the type of a tensor: its dtype and shape."""
+    """Guards the type of a tensor from outside: its dtype and shape."""
 
     __slots__ = ()
 

@@ -1,4 +1,7 @@
-"""Guards on places whose numbers and tensors each run reads again: the graph depends on their types alone."""
+"""Guards on values that each run reads again, such as a counter: the graph depends on their types alone.
+
+A *pattern* is the structure of such a value with slots for its tensors and numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +22,32 @@ PatternKey = Callable[[Any, Callable[[object], None]], Hashable]
 
 @dataclass(frozen=True)
 class NumberPattern:
-    """The pattern of one Python number.
+    """Says which numbers may replace a Python number that a graph reads at each run: those of one type, and for ints up to a bound.
 
     kind   int or float
-    bound  the largest size of an int
+    bound  the largest absolute value of an int
     """
 
     kind: type
     bound: int = 0
 
     def fits(self, value: Any) -> bool:
-        """Return True for a number of the pattern."""
+        """Return True if a value is a number of this type and within the bound."""
         return type(value) is self.kind and (self.kind is float or -self.bound <= value <= self.bound)
 
     def condition(self, value: str) -> str:
-        """Return a Python expression that is true if the expression `value` evaluates to such a number."""
+        """Return a Python expression that is true if `value`, itself an expression, has a value that fits."""
         if self.kind is float:
             return f"type({value}) is float"
         return f"type(number := {value}) is int and -{self.bound} <= number <= {self.bound}"
 
 
 class Pattern(Place):
-    """A place that may change its value within one pattern: only the key of the pattern is compared."""
+    """Guards a place whose value may change as long as its pattern stays: only the structure and types are compared.
+
+    place        the variable or attribute
+    pattern_key  returns the key of a value's pattern
+    """
 
     __slots__ = ("_pattern_key", "place")
 
@@ -58,7 +65,7 @@ class Pattern(Place):
         return [self.like(part) for part in self.place.parts()]
 
     def like(self, place: Place) -> Pattern:
-        """Return a Pattern with the same key function for another place."""
+        """Return the same kind of guard for another place."""
         return Pattern(place, self._pattern_key)
 
     def read(self) -> Any:

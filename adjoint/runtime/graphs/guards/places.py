@@ -1,4 +1,4 @@
-"""Places from which a graph read a constant: a global, a closure, an attribute, a setting.
+"""Places from which a graph read a constant: a global, a variable of an enclosing function, an attribute, a setting.
 
 A place can read itself, decide how often it has to be compared, and remember by a key (`constants`) what it must contain.  A place that is
 compared by identity contributes a condition to the compiled check.  Guards on an object as a whole are in `objects`.
@@ -27,7 +27,10 @@ Watch = Literal["epoch", "identity", "value"]
 
 
 class Missing:
-    """A marker for a value that does not exist; `word` says why."""
+    """Marks a value that does not exist, such as that of a deleted attribute.
+
+    word  says why, for messages
+    """
 
     def __init__(self, word: str):
         self.word = word
@@ -37,12 +40,12 @@ ABSENT, GONE = Missing("absent"), Missing("gone")
 
 
 def words(value: Any) -> str:
-    """Return a description of a value for a message, or the reason why it does not exist."""
+    """Return a short description of a value for a message, or the word of a `Missing`."""
     return value.word if isinstance(value, Missing) else described(value)
 
 
 def named(holder: Any) -> str:
-    """Return the display name of a guarded object."""
+    """Return the name by which messages refer to an object that a graph reads from: of a cell its title, of a module its name."""
     match holder:
         case Cell():
             return str(holder.__dict__.get("title") or type(holder).__name__)
@@ -57,9 +60,9 @@ def named(holder: Any) -> str:
 
 
 class Place:
-    """A place from which a graph read a constant.
+    """Remembers what a graph read from a variable, an attribute or the like, and checks later that the same is there.
 
-    label     its display name
+    label     its name for messages
     key       identifies the value that it contained when the snapshot was taken (`constants.key`)
     was       a description of that value
     kept      objects that the key identifies by their ids and that do not support weak references
@@ -78,29 +81,29 @@ class Place:
         self.value_id = 0
 
     def address(self) -> Hashable:
-        """Return an object that is equal for two places exactly if they are the same place."""
+        """Return a hashable object that is equal for two `Place`s exactly if they are the same variable or attribute."""
         raise NotImplementedError
 
     def holder(self) -> Any:
-        """Return the object that contains the place, if that object may be freed; otherwise None."""
+        """Return the object in which the value is kept, such as the one with the attribute; None if there is none that may be freed."""
         return None
 
     def parts(self) -> list[Place]:
-        """Return the places that are compared on behalf of this one; none if its holder has been freed."""
+        """Return the places to compare in order to check this one, often itself; none if the object that contains it has been freed."""
         return [self]
 
     def read(self) -> Any:
-        """Return what the place contains now: `ABSENT` if nothing, `GONE` if the holder has been freed."""
+        """Return what the place contains now: `ABSENT` if nothing, `GONE` if the object that contains it has been freed."""
         raise NotImplementedError
 
     def watch(self, value: Any) -> Watch:
-        """Return when to compare the place if it contains `value`."""
+        """Return how to compare the place while it contains `value`: by identity, by value, or only when the epoch has moved."""
         return "identity" if is_light(value) and value is not ABSENT else "value"
 
     def take(self, value: Any, watched: Watched) -> None:
         """Remember `value` as what the place must contain.
 
-        watched  the weak references of the snapshot
+        watched  gets a weak reference to each object that is compared by its id
         """
         kept: list[object] = []
 
@@ -117,7 +120,7 @@ class Place:
         self.value_id, self.value, self.kept = id(value) if light else 0, value if rooted else GONE, tuple(kept)
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
-        """Return the key of `value`, and call `hold` with each object that it identifies by its id."""
+        """Return a key that is equal for equal values, and call `hold` with each object that the key identifies by its id."""
         return key(value, hold)
 
     def shown(self, value: Any) -> str:
@@ -129,28 +132,28 @@ class Place:
         raise NotImplementedError
 
     def condition(self, conditions: GuardConditions) -> str:
-        """Return a Python expression that is true if the place contains the same object; otherwise it is false or raises.
+        """Return a Python expression that is true if the place contains the same object as before; otherwise it is false or raises.
 
         Only for places whose `watch` is "identity".
         """
         return self._is_same(self.expression(conditions), conditions)
 
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
-        """Return a Python expression that is true if `expression` evaluates to the object that the place contained."""
+        """Return a Python expression that is true if `expression` has as its value the object that the place contained."""
         if self.value is GONE:
             return f"id({expression}) == {conditions.object(self.value_id)}"
         return f"{expression} is {conditions.object(self.value)}"
 
     def holds(self, watched: Watched) -> bool:
-        """Return True if the place contains what it contained.
+        """Return True if the place still contains an equal value.
 
-        watched  the weak references of the snapshot
+        watched  gets weak references if the place remembers other objects
         """
         value = self.read()
         return id(value) == self.value_id or key(value) == self.key
 
     def difference(self) -> str:
-        """Describe what has changed; "" if nothing has."""
+        """Describe what has changed, such as "self.rate was 0.1, is 0.2"; "" if nothing has."""
         value = self.read()
         if key(value) == self.key:
             return ""
@@ -159,7 +162,10 @@ class Place:
 
 
 class Global(Place):
-    """The place of a global variable, or of a builtin of that name."""
+    """Guards a global variable, or a builtin of that name.
+
+    namespace  the globals of a module
+    """
 
     __slots__ = ("name", "namespace")
 
@@ -190,7 +196,10 @@ class Global(Place):
 
 
 class ClosureVariable(Place):
-    """The place of a variable of an enclosing function."""
+    """Guards a variable of an enclosing function.
+
+    cell  the Python cell that holds the variable
+    """
 
     __slots__ = ("cell",)
 
@@ -212,7 +221,10 @@ class ClosureVariable(Place):
 
 
 class Setting(Place):
-    """The place of a setting, as `get_context` returns it."""
+    """Guards a setting, as `get_context` returns it.
+
+    get  returns the setting of a name
+    """
 
     __slots__ = ("get", "name")
 
@@ -231,7 +243,7 @@ class Setting(Place):
 
 
 class Held(Place):
-    """A place in an object that may be freed.
+    """A place in an object that may be freed; the place refers to the object weakly where that is possible.
 
     held  returns the object; None once it has been freed
     """
@@ -253,7 +265,7 @@ class Held(Place):
 
 
 class _Named(Held):
-    """The place of a named part of an object, such as an attribute."""
+    """A named part of an object, such as an attribute."""
 
     __slots__ = ("name",)
 
@@ -266,7 +278,7 @@ class _Named(Held):
 
 
 class Attribute(_Named):
-    """An attribute of an object, read by `getattr`."""
+    """Guards an attribute of an object, read by `getattr`."""
 
     __slots__ = ()
 
@@ -331,12 +343,12 @@ def _in_class(kind: type, name: str) -> Any:
 
 
 def _is_usual(kind: type) -> bool:
-    """Return True if instances of a class look attributes up as `object` does."""
+    """Return True if instances of a class look attributes up as `object` does, so that reading one runs no code of the user's."""
     return kind.__getattribute__ in _LOOKED_UP and getattr(kind, "__getattr__", Cell.__getattr__) is Cell.__getattr__
 
 
 def _is_computed(static: Any, own: bool) -> bool:
-    """Return True if reading an attribute runs code.
+    """Return True if reading an attribute runs code, as for a property.
 
     static  the class's entry for the name
     own     True if the instance has an attribute of that name, too
@@ -348,13 +360,17 @@ def _is_computed(static: Any, own: bool) -> bool:
 
 
 def watch_cell(cell: Cell, names: frozenset[str]) -> None:
-    """Make the cell move the epoch, from now on, at each change of an attribute with one of these names, or of one that any call reads."""
+    """Make a cell move the epoch (report) from now on at each change of an attribute with one of these names, or of one that any call
+    reads.
+    """
     own: Any = cell.__dict__
     own.watch(names | names_read(Cell))
 
 
 class OwnAttribute(_Named):
-    """An entry of a cell's own `__dict__`, or one of its parameters.  A write of it moves the epoch."""
+    """Guards an entry of a cell's own `__dict__`, or one of its parameters.  It is compared only when the epoch has moved, as each write
+    moves it.
+    """
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""References to the objects that guards depend on, weak wherever Python allows it, and the life of those objects."""
+"""References to the objects that guards depend on, weak wherever Python allows it, and a record of when one of them is freed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Reference = Callable[[], Any]
 
 
 class Strong:
-    """A reference to an object that does not support weak references."""
+    """Refers to an object whose class does not support weak references; called like a weak reference, it returns the object."""
 
     __slots__ = ("value",)
 
@@ -33,15 +33,16 @@ def reference(value: Any) -> Reference:
 
 
 def address_of(held: Reference) -> int:
-    """Return a number that is equal for two references to the same object.  It is valid while one of them exists."""
+    """Return a number that is the same for two references to one object, and differs for others.  It is valid while one of them exists."""
     return id(held.value) if isinstance(held, Strong) else id(held)
 
 
 class Life:
-    """Records whether every object that a snapshot compares by identity is still alive.
+    """Records whether every object that a graph's guards compare by identity is still alive: once one is freed, its id proves nothing.
 
-    lasts  False as soon as one of them has been freed; its id may then belong to another object
-    epoch  the last epoch for which the places that are compared by epochs were found unchanged
+    lasts  False as soon as one of them has been freed
+    epoch  the last epoch for which the places that are compared by epochs were found unchanged.  The epoch is a number that rises with each
+           change of a cell, a hook slot, a tensor's type or a setting
     ended  functions that are called once when `lasts` becomes False
     """
 
@@ -53,7 +54,7 @@ class Life:
         self.ended: list[Callable[[], None]] = []
 
     def end(self, gone: object) -> None:
-        """Mark the snapshot as dead; this is the callback of the weak references."""
+        """Note that an object has been freed, and call the functions in `ended`; weak references call this."""
         self.lasts = False
         ended, self.ended = self.ended, []
         for call in ended:
@@ -61,7 +62,7 @@ class Life:
 
 
 class Watched:
-    """Weak references to the objects that a snapshot compares by identity, one for each object."""
+    """Keeps a weak reference to each object that a graph's guards compare by identity, so that their `Life` ends when one is freed."""
 
     __slots__ = ("_end", "_references")
 
@@ -71,7 +72,7 @@ class Watched:
         self._references: dict[int, weakref.ref[Any]] = {}
 
     def add(self, x: object) -> bool:
-        """Make the life end when `x` is freed.  Return False if the class of `x` does not support weak references."""
+        """Watch an object: its `Life` ends when the object is freed.  Return False if the class of `x` does not support weak references."""
         if id(x) not in self._references:
             try:
                 self._references[id(x)] = weakref.ref(x, self._end)
