@@ -33,13 +33,13 @@ _NO_REASON = Why(NONE)
 
 
 def is_logged() -> bool:
-    """Return True if graphs and ways are to be logged: `ADJOINT_LOG=graphs`."""
+    """Return True if the user asks for a log of graphs and of how calls run, by `ADJOINT_LOG=graphs` in the environment."""
     return "graphs" in environ.get("ADJOINT_LOG", "").replace(",", " ").split()
 
 
 @dataclass(eq=False)
 class MadeGraph:
-    """The record of a graph that a function was made into.
+    """The record of one graph of a function, for reports such as `jit_stats`.
 
     number     its number among the graphs of the function, from 1
     cause      why it was made; `detail` is what differs from the graph before
@@ -57,7 +57,10 @@ class MadeGraph:
 
 
 class CallCounts:
-    """Counts of the calls of one function by graph, way and reason; any thread may add to them.  Calls that raise are not counted."""
+    """Counts the calls of one function by graph, way of running and reason.
+
+    Any thread may add to the counts.  Calls that raise are not counted.
+    """
 
     def __init__(self, history: History) -> None:
         self._history, self._logs = history, is_logged()
@@ -71,7 +74,12 @@ class CallCounts:
         """The reason why the gradient that a thread is taking needs a tape, by thread."""
 
     def took(self, graph: MadeGraph | None, way: Way, why: Why = _NO_REASON) -> None:
-        """Count a call; `graph` is None for a call that has no graph of its own."""
+        """Count a call.
+
+        graph  the record of the graph that ran; None for a call that has no graph of its own
+        way    how the call ran
+        why    the reason for this way
+        """
         number = 0 if graph is None else graph.number
         with self._lock:
             self._counts[number, way, why] += 1
@@ -82,19 +90,30 @@ class CallCounts:
             print(f"adjoint: {self._history.name}, call {count}{of}: {way.name}{f': {why}' if str(why) else ''}", file=sys.stderr)
 
     def was_counted(self) -> None:
-        """Note that the present call of this thread has been counted already: a fast path began it, and it ended in another way."""
+        """Note that this thread's present call has been counted already: a fast path began it, and it ended in another way.
+
+        The function that `counting` has made for the fast path then does not count it again.
+        """
         self._counted.add(get_ident())
 
     def needs_tape(self, why: Why) -> None:
-        """Note the reason why the gradient that this thread is about to take needs a tape."""
+        """Note why the gradient that this thread is about to take needs a tape (a recording of the call), for `on_tape`."""
         self._tapes[get_ident()] = why
 
     def on_tape(self, otherwise: Why) -> Why:
-        """Return the reason why the present call is recorded: that of `needs_tape` if there is one, else `otherwise`."""
+        """Return the reason why this thread's call is recorded: the one noted by `needs_tape`, which is then forgotten, or else
+        `otherwise`.
+        """
         return self._tapes.pop(get_ident(), otherwise)
 
     def counting(self, call: Callable[..., Any], graph: MadeGraph, way: Way, why: Why = _NO_REASON) -> Callable[..., Any]:
-        """Return a function that calls `call`, and counts the call unless it returns NOT_RUN."""
+        """Return a function that calls `call`, and counts the call unless it returns NOT_RUN.
+
+        call   a fast path for calls of a graph
+        graph  the record of the graph
+        way    how such calls run
+        why    the reason for this way
+        """
         key = (call, graph.number, way)
         if (known := self._counting.get(key)) is not None:
             return known
@@ -111,7 +130,7 @@ class CallCounts:
         return counted
 
     def forget_functions(self) -> None:
-        """Drop the functions that `counting` has made."""
+        """Drop the functions that `counting` has made, with the fast paths that they call."""
         self._counting = {}
 
     def reset(self) -> None:
@@ -120,14 +139,14 @@ class CallCounts:
             self._counts.clear()
 
     def counts(self) -> Counter[tuple[int, Way, Why]]:
-        """Return the counts by the number of the graph, the way and the reason."""
+        """Return a copy of the counts, by (number of the graph, way, reason)."""
         with self._lock:
             return self._counts.copy()
 
 
 @dataclass(eq=False)
 class History:
-    """The graphs of one function.
+    """Records the graphs that one function was made into, and warns if there are many.
 
     name     the function, with the place of its definition
     graphs   the records of the newest graphs; `earlier` is the number of older ones
@@ -142,7 +161,13 @@ class History:
     gone: str = ""
 
     def made(self, cause: Cause, detail: str, arguments: str, seconds: float) -> MadeGraph:
-        """Record a graph, and return the record; log a warning when the function has been parsed for many."""
+        """Record a new graph, and return the record; log a warning when the function has been parsed for many.
+
+        cause      why it was made
+        detail     what differs from the graph before
+        arguments  the arguments that it was made for, as text
+        seconds    the time that making it took
+        """
         made = MadeGraph(self.earlier + len(self.graphs) + 1, cause, detail, arguments, seconds)
         self.graphs.append(made)
         if len(self.graphs) > _KEPT:

@@ -13,7 +13,7 @@ __all__ = ["CAUSES", "REASONS", "WAYS", "Cause", "Reason", "Way", "Why"]
 
 
 class Way(NamedTuple):
-    """One way in which a call can run.
+    """One way in which a call of a function can run, as reports name it.
 
     name   its name
     whole  True if the call runs entirely as a graph, which `fullgraph=True` demands
@@ -26,7 +26,7 @@ class Way(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """A reason for running a call in some way.
+    """A reason, for reports, why a call runs in some way and not in a faster one.
 
     name     its name
     said     the text for reports; `{}` is replaced by details of the call
@@ -39,7 +39,11 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A reason, with details of the call."""
+    """A reason why a call ran in some way, with details of this call; `str` gives the text.
+
+    reason  one of the list of reasons
+    detail  replaces `{}` in the reason's text
+    """
 
     reason: Reason
     detail: str = ""
@@ -49,7 +53,7 @@ class Why(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A cause for which a graph is made.
+    """A cause for which a new graph of a function is made, as reports name it.
 
     name     its name
     about    when it applies
