@@ -1,4 +1,4 @@
-"""Graphs: a function of the IR together with the tensors and the Python objects that its symbols refer to."""
+"""Graphs: a function of the IR together with the tensors and the Python objects that its symbols (names with an `@`) refer to."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 
 
 class Unfitting(tuple[Tensor, ...]):
-    """The tensors that an `apply!` returned, where the structure of its result differs from the one that the graph was made for.
+    """What hooks returned in a run, where its structure differs from the one that the graph was made for: the tensors, and the structure.
 
-    The tensors alone may have the right types.
+    An `apply!` node (a call of Python) returns this to make the run leave the graph, since the tensors alone may have the right types.
 
     outline  the structure of the result, with slots in place of the tensors
     """
@@ -38,7 +38,7 @@ class Unfitting(tuple[Tensor, ...]):
 
 
 class Registration:
-    """A hook that a graph registers on one of its values.  The graph removes the hook again if the user's code does.
+    """Registers a hook on a tensor each time a graph runs the node for `x.register_hook(...)`, and removes it if the user's code asks.
 
     function  the hook
     """
@@ -59,9 +59,9 @@ class Registration:
 
 
 class HookCall:
-    """Calls the forward hooks, or the forward pre hooks, of a cell; the host of such a node.
+    """Calls the forward hooks, or the forward pre hooks, of a cell; the Python object behind the node for these hooks.
 
-    run     calls the hooks on the node's tensors, as any host does
+    run     calls the hooks on the node's tensors, as any function of a node does
     cell    returns the cell, or None if it has been freed
     values  turns the node's tensors into what the hooks are called with: the arguments of the cell, and for forward hooks its result
     fire    calls the hooks with the cell and these values; returns the last of the values, as the hooks have replaced it
@@ -82,8 +82,9 @@ class HookCall:
 
 
 class LibraryEffect:
-    """A function of an `apply!` that the library calls for its effect, such as a print.  It returns nothing, and may run the
-    user's code.
+    """Calls a function of the library for its effect, such as a print, when a graph runs.
+
+    It returns nothing, and may run the user's code, such as a `__str__`.
     """
 
     def __init__(self, run: Callable[..., Any]):
@@ -94,7 +95,7 @@ class LibraryEffect:
 
 
 class LibraryCall:
-    """A function of an `apply!` that runs no code of the user's.
+    """Calls a Python function when a graph runs, and promises that it runs no code of the user's, so that the graph can be optimised.
 
     run  the function itself
     """
@@ -107,11 +108,11 @@ class LibraryCall:
 
 
 class StateAccess(LibraryCall):
-    """A function that reads or writes Python state: an attribute, a global name, a variable of an enclosing function.
+    """Reads or writes Python state when a graph runs: an attribute, a global variable, a variable of an enclosing function.
 
     number  the same access for one Python number: a read returns the number, a write takes it as argument.  None if the access is to
             several values, or to a value that is neither an int nor a float
-    bound   the largest size that an int read here may have
+    bound   the largest absolute value that an int read here may have
     """
 
     def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf):
@@ -128,7 +129,7 @@ def living(reference: Callable[[], Cell | None]) -> Cell:
 
 
 class CellReference:
-    """The host of a cell's symbol; it does not keep the cell alive."""
+    """A weak reference to a cell: the Python object behind the symbol by which nodes of a graph name the cell."""
 
     def __init__(self, reference: Callable[[], Cell | None]):
         self._reference = reference
@@ -139,7 +140,10 @@ class CellReference:
 
 
 class GradientSlot(CellReference):
-    """The host of the symbol of a cell's hooks of a kind, on the gradients of its result."""
+    """The Python object behind the symbol of a node that runs one kind of a cell's hooks on the gradients of its result.
+
+    kind  the kind of hooks
+    """
 
     def __init__(self, reference: Callable[[], Cell | None], kind: GradientKind):
         super().__init__(reference)
@@ -147,17 +151,19 @@ class GradientSlot(CellReference):
 
     @property
     def filled(self) -> bool:
-        """True if the cell has such hooks now."""
+        """True if the cell has hooks of this kind now."""
         hooks = self.cell._hooks
         return hooks is not None and bool(getattr(hooks, self.kind.slot))
 
 
 def with_nodes(slots: Slots) -> Slots:
-    """Return the slots of a cell whose hooks have nodes in a graph: those that are filled, and some that may be before their turn.
+    """Return which kinds of a cell's hooks are to have nodes in a graph: those that it has, and some that hooks may add before their turn.
 
     Hooks without a node run with the cell's region, so right before or after construct.  If hooks nearer to construct have a node, that is
     too early for those on a result and for their gradients, and too late for those on arguments.  Forward hooks on a result leave the
     graph there; the others need a node.
+
+    slots  the kinds of hooks that the cell has
     """
     nearer = False
     for kind in BEFORE_CONSTRUCT[::-1]:
@@ -172,15 +178,16 @@ def with_nodes(slots: Slots) -> Slots:
 
 @dataclass(frozen=True, eq=False)
 class CellSite:
-    """A call of a cell in a graph; the graph does not keep the cell alive.
+    """Describes one call of a cell in a graph, so that a run can call hooks with the arguments and the result as the user wrote them.
 
-    The boundary of the cell is the list of tensors that enter and leave the cell's region.
+    It does not keep the cell alive.  The *boundary* of the cell is the list of tensors that enter and leave the cell's region, the body of
+    the node that represents the call.
 
     reference  returns the cell, or None if it has been freed
     arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those that enter
                through the boundary, in order: the parameters of the cell's region
     output     tensors -> the result of construct.  The tensors are those that leave through the boundary, in order: the results of the
-               cell's region without its residuals
+               cell's region without its residuals (values kept for a gradient)
     ruled      True if the cell has a `bprop`: then the boundary also includes numbers that are known at run time only
     numbers    the positions of these numbers among the parameters of the region
     results    the positions of these numbers among its results; at both `arguments` and `output` take 0-d tensors
@@ -209,18 +216,18 @@ class CellSite:
 
 @dataclass(eq=False)
 class Graph:
-    """A function of the IR, ready to be bound and run.
+    """A function made into IR, with all that a run needs besides its arguments; `running.binding.bind` makes it ready to run.
 
     module  the IR, which declares the symbols of `state` and `hosts`
     symbol  the name of the function that is run; its parameters are the tensor arguments
     state   the tensors that symbols refer to, the user's own objects, by symbol
-    hosts   the callables of nodes that call Python, by symbol:
+    hosts   the Python objects that nodes call, by symbol:
               hook @h      (hook function, its kind of `OPERATORS`, title)
               attach! @h   hook function, or its Registration
               apply! @h    function of the operands; returns the results (None, a Tensor or a sequence of them), or Unfitting
               check! @h    function of the operands after the first, if there are any, else of the first; raises the exception
               outputs @h   the CellSite, or another object with the Cell as its `cell`
-    sites   the calls of cells, by `site_key` of their nodes; a cell without a site only runs its region
+    sites   the calls of cells, by `site_key` of their nodes; for a cell's node without an entry only the nodes inside of it run
     """
 
     module: Module
@@ -233,19 +240,19 @@ class Graph:
 
     @property
     def function(self) -> Function:
-        """Return the function to run."""
+        """Return the function of the IR that a run of the graph executes."""
         return self.module.functions[self.symbol]
 
     def site(self, node: Node) -> CellSite | None:
-        """Return the call of a cell that `node` represents; None if the node only runs its region."""
+        """Return the description of the cell's call that `node` represents; None if only the nodes inside of `node` run, without a cell."""
         key = site_key(node)
         return None if key is None else self.sites.get(key)
 
 
 def site_key(node: Node) -> Value | None:
-    """Return the key of a node that calls a cell: its first result, or its region's first parameter if it has no results.
+    """Return the key in `Graph.sites` of a node that calls a cell: its first result, or its region's first parameter if it has no results.
 
-    Return None if it has neither; such a node only runs its region.
+    Return None if it has neither: only the nodes inside of such a node run.
     """
     assert isinstance(node.op, CellOp)
     return next(iter((*node.results, *node.regions[0].params)), None)

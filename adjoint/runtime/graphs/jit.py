@@ -3,6 +3,9 @@
     f(x)  ->  template of the arguments  ->  the cached graph of this template whose guards hold  ->  run its plan
                                              none: lower the function
 
+The template is the structure of the arguments without their tensors.  Guards are the conditions under which a graph may run again.  To
+lower a function is to make it into a graph.
+
 Graphs stay cached when their guards fail: a value that changes back finds its graph again.  A graph with forward hooks assumes the
 types that they return.  If they return something else, the function is lowered again for that, and the run continues in the new graph
 at the node where it left the old one.
@@ -48,11 +51,11 @@ positional arguments for a call of the function or Cell itself.
 
 
 class CompiledFunction:
-    """A function that runs as graphs, with these graphs.
+    """Runs calls of one function as graphs, and holds the caches of these graphs.
 
     function  the function that is parsed
-    shared    the graphs that it shares with other functions of the same code; None if it shares none
-    graphs    the graphs of this function alone
+    shared    the cache of graphs that it shares with other functions of the same code; None if it shares none
+    graphs    the cache of the graphs of this function alone
     """
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
@@ -73,32 +76,32 @@ class CompiledFunction:
         return _run(*self.own_call(args, kwargs))
 
     def all_graphs(self) -> list[Graphs]:
-        """Return all collections of graphs that calls may use."""
+        """Return all caches of graphs that calls of this function may use."""
         return [self.graphs] if self.shared is None else [self.shared, self.graphs]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the arguments of `_run` for a call with this function's own graphs."""
+        """Return the arguments of `_run` for a call that uses this function's own graphs."""
         return self.graphs, self.function, args, kwargs, args
 
     def shared_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the arguments of `_run` for a call with the shared graphs; NotShared if this call needs the function's own graphs."""
+        """Return the arguments of `_run` for a call that uses the shared graphs; NotShared if this call needs the function's own graphs."""
         assert self.shared is not None
         return self.shared, self.function, args, self.shared.given(self.function, args, kwargs), args
 
     def refused(self, reason: NotShared) -> None:
-        """Stop sharing graphs if no later call of this function can share them either."""
+        """Note that a call could not use shared graphs; stop sharing if no later call of this function can use them either."""
         if reason.is_lasting:
             self.shared = None
 
     def graph_of(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
+        """Return the graph that a call with these arguments would run, as `Lowered`, without running it; it is made if there is none."""
         return _found(self.graphs, *flatten((args, kwargs)), self.function)[0].lowered
 
 
 class Compiled(CompiledFunction):
-    """A jitted function with its graphs.
+    """Runs calls of a jitted function as graphs; the function may be a method of Cells.
 
-    of_cells  for each Cell, the graphs of calls with that Cell as first argument: the function may be a method of the Cell
+    of_cells  the cache of graphs for each Cell that calls have as first argument
     """
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
@@ -107,7 +110,7 @@ class Compiled(CompiledFunction):
         self.of_cells = GraphsOfCells(functools.partial(functools.partial, method_on, function), method, graphs.must_be_whole)
 
     def all_graphs(self) -> list[Graphs]:
-        """Return all collections of graphs, with one for each Cell; calls with Cells are counted from now on."""
+        """Return all caches of graphs, with one for each Cell; calls with Cells are counted from now on."""
         self.of_cells.ask()
         return [*super().all_graphs(), *self.of_cells.values()]
 
@@ -122,7 +125,7 @@ class Compiled(CompiledFunction):
 
 
 class CompiledCell:
-    """A Cell with the graphs that it runs as."""
+    """Knows the graphs that a Cell runs as, for gradients and reports; see `CompiledFunction`."""
 
     shared: None = None
 
@@ -130,7 +133,7 @@ class CompiledCell:
         self.function = cell
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the arguments of `_run` for a call; check the arguments against the inputs that the Cell declares."""
+        """Return the arguments of `_run` for a call, after checking the call's arguments against the inputs that the Cell declares."""
         cell = self.function
         if not cell._called:
             cell._begin_calls()
@@ -138,12 +141,12 @@ class CompiledCell:
         return _cells.of(cell), cell, args, kwargs, args
 
     def all_graphs(self) -> list[Graphs]:
-        """Return the one collection of graphs that calls of the Cell use."""
+        """Return the one cache of graphs that calls of the Cell use, in a list."""
         return [_cells.of(self.function)]
 
 
 def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., Any]:
-    """Return the jitted form of a function, which also works as a method.
+    """Return the function that `jit` gives to the user: it runs `function` as graphs, and also works as a method.
 
     must_be_whole  the option `fullgraph`: raise where a call would not run entirely as a graph
     """
@@ -180,8 +183,9 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
 
 
 def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the names of a function's parameters if all are positional-or-keyword without defaults; otherwise, or if there are
-    none, None.
+    """Return the names of a function's parameters if each is a plain one without a default, so that a fast path can pass them by position.
+
+    Return None if it has other parameters, or none.
     """
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or code is None or not code.co_argcount or function.__defaults__:
@@ -214,11 +218,13 @@ return jit_call(({given},), {{}})"""
 
 # -- running ---------------------------------------------------------------------------------------------------------------
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...]) -> Any:
-    """Run a call: find its graph, or make one, and return the result.
+    """Run a call: find its graph, or make one, and return the result of the function.
 
-    known   the graphs to search
+    known   the cache of graphs to search
     named   the function or the Cell; if it has to run eagerly, it is called with `given` and `kwargs`
     args    the positional arguments for the graphs
+    kwargs  the keyword arguments for the graphs and the function
+    given   the positional arguments for the function itself
     """
     recorded = bool(tracing) and state.tracer is not None
     if (result := known.run(args, kwargs, recorded)) is not NOT_RUN:
@@ -243,7 +249,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
-    """Return the template of a call, and its tensors in order.
+    """Return the template of a call (the structure of its arguments without the tensors), and the tensors in order.
 
     ValueError if an argument contains itself; NotShared if the graphs are shared, since then the culprit may be an enclosing variable.
     """
@@ -260,7 +266,14 @@ _Found = tuple[Any, Template, Sequence[Tensor]]
 
 
 def _found(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any, plain: bool = False) -> _Found:
-    """Return the graph for these arguments: a cached one whose guards hold, or a new one."""
+    """Return a graph for a call, with the template and tensors to run it on: a cached graph whose guards hold, or a new one.
+
+    known     the cache of graphs to search
+    template  the structure of the arguments
+    tensors   the tensors among the arguments
+    named     the function or the Cell
+    plain     True if the arguments are positional tensors only
+    """
     found = _cached(known, template, tensors, plain)
     if found is not None:
         return found
@@ -294,7 +307,10 @@ _functions: weakref.WeakKeyDictionary[Any, tuple[Graphs, SharedGraphs | None]] =
 
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a cell called in GRAPH_MODE."""
+    """Run a call of a cell in GRAPH_MODE as a graph, and return its result.
+
+    Where a graph is being made, the call becomes a part of it; where the thread runs eagerly, the cell itself runs.
+    """
     if not tracing:
         known = _cells.get(id(cell))
         if known is not None and (quick := known.quick) is not None and not cell._inputs and (result := quick(args, kwargs)) is not NOT_RUN:
@@ -313,7 +329,7 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 class _InGraphMode:
-    """A user's function as GRAPH_MODE calls it: an object that runs it as a graph.
+    """Calls a user's function as GRAPH_MODE does, by running it as a graph.
 
     It is made for one call.  The cached graphs outlive it, and do not keep the function alive.
     """
@@ -330,16 +346,16 @@ class _InGraphMode:
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an object that runs a user's function as a graph in GRAPH_MODE; return anything else unchanged."""
+    """Return a callable that runs a user's function as a graph in GRAPH_MODE; return anything else, such as a Cell, unchanged."""
     if not _is_for_graph_mode(function):
         return function
     return _InGraphMode(function)
 
 
 class _CompiledInGraphMode(CompiledFunction):
-    """A function in GRAPH_MODE that is not jitted, with its graphs.
+    """Runs calls of a function that is not jitted as graphs, in GRAPH_MODE.
 
-    It is made for each call, so that `_functions` does not keep the function alive.
+    It is made for each call, so that `_functions`, which holds the caches of graphs, does not keep the function alive.
     """
 
     def refused(self, reason: NotShared) -> None:
@@ -356,7 +372,10 @@ def _of_function(function: types.FunctionType) -> CompiledFunction:
 
 
 def _compiled_in_graph_mode(function: Any) -> CompiledFunction | CompiledCell | None:
-    """Return the graphs of a Cell or a function in GRAPH_MODE; None in other modes, or for a callable that does not run as a graph."""
+    """Return the object that knows the graphs of a Cell or a function in GRAPH_MODE.
+
+    Return None in other modes, or for a callable that does not run as a graph.
+    """
     if not graph_mode.mode:
         return None
     return CompiledCell(function) if isinstance(function, Cell) else _of_function(function) if _is_for_graph_mode(function) else None
@@ -371,11 +390,15 @@ def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.Function
 # -- gradients ---------------------------------------------------------------------------------------------------------------
 def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
              has_aux: bool, valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Compute a gradient by a graph: take and return the same as `gradients.grad.differentiate`.
+    """Compute a gradient of a function that runs as a graph: take and return the same as `gradients.grad.differentiate`.
 
-    Return None if a tape is needed, see `joint_gradients`.  The caller has made sure that no tape or graph records this thread.
+    Return None if a tape (a recording of eager operations) is needed, see `joint_gradients`.  The caller has made sure that no tape or
+    graph records this thread.
 
-    valued  False if the result of the function is not needed; None is then returned in its place
+    positions  the arguments to differentiate by
+    weights    the Parameters to differentiate by
+    has_aux    True if only the first item of the result is differentiated
+    valued     False if the result of the function is not needed; None is then returned in its place
     """
     count = len(args)
     if type(function) is types.MethodType:
@@ -396,7 +419,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
               valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return the result of `gradient` for a call that runs as a graph.
+    """Return the result of `gradient` for a call that runs as a graph; None if a tape is needed.
 
     call   the arguments of `_run`
     count  how many positional arguments the user's call has: `positions` counts these
@@ -427,13 +450,16 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
 
 
 def _on_tape(known: Graphs, why: str) -> None:
-    """Note in the counts of calls that this gradient needs a tape, and why; return None."""
+    """Note, for `jit_stats`, that this gradient cannot be computed by a graph and needs a tape, and why.
+
+    It returns None, which the caller returns to ask for the tape.
+    """
     if known.calls is not None:
         known.calls.needs_tape(Why(NEEDS_TAPE, why))
 
 
 def graphs_of_calls(function: Any) -> list[Graphs] | None:
-    """Return the collections of graphs that calls of a function use; None if it does not run as a graph.
+    """Return the caches of graphs that calls of a function use, for `jit_stats`; None if it does not run as a graph.
 
     function  a jitted function, a bound method, or in GRAPH_MODE a function or a Cell; for a method `net.step`, only the graphs of `net`
     """

@@ -15,7 +15,7 @@ __all__ = ["GraphStats", "JitStats", "WayStats", "jit_stats"]
 
 @dataclass(frozen=True)
 class WayStats:
-    """The calls of one graph that ran in one way for one reason.
+    """How many calls of one graph ran in one way for one reason; a part of `GraphStats`.
 
     way      the name of the way, as docs/how-a-call-runs.md lists them
     why      the reason as text; "" if there is none
@@ -34,7 +34,7 @@ class WayStats:
 
 @dataclass(frozen=True)
 class GraphStats:
-    """One graph of a function, and how its calls ran.
+    """Why one graph of a function was made, and how its calls ran; a part of `JitStats`.
 
     number     its number among the graphs of the function, from 1.  0 stands for all calls that have no graph of their own
     cause      the name of the cause for which it was made
@@ -65,7 +65,7 @@ class GraphStats:
 
 @dataclass(frozen=True)
 class JitStats:
-    """The graphs of a function and how its calls ran; `str` shows them as text.
+    """The report of `jit_stats`: the graphs of a function and how its calls ran; `str` shows it as text.
 
     function  its name, with the line of its definition; "" if it has no graph yet
     graphs    the graphs that were made, for each Cell at most the last hundred

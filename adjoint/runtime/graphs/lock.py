@@ -1,4 +1,4 @@
-"""The lock of lowering: one function is made into a graph at a time."""
+"""The lock of lowering (making a function into a graph): one function at a time is made into a graph."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ __all__ = ["lowering_lock"]
 
 
 class _Lock:
-    """The lock of lowering, with counters of the values that a lowering puts into Python objects; a forked child starts with an unheld
-    lock.
+    """The lock that is held while a function is made into a graph, and a note whether values of that graph are in the user's objects.
 
-    current  the lock of this process; a run that reads or writes Python state also takes it while such values are in objects
-    exposed, hidden  while they are equal, no Python object holds a value of a lowering
+    While they are, other threads must not see them: a run that reads or writes Python state then takes the lock, too.  A forked child
+    starts with an unheld lock.
+
+    current  the lock of this process
+    exposed, hidden  counters: while they are equal, no Python object of the user's holds a value of a graph that is being made
     """
 
     __slots__ = ("current", "exposed", "hidden")
@@ -23,7 +25,7 @@ class _Lock:
         self.anew()
 
     def expose(self) -> None:
-        """Note that a value of a lowering is about to be put into an object of the user's.  The caller holds the lock."""
+        """Note that a value of the graph that is being made is about to be put into an object of the user's.  The caller holds the lock."""
         self.exposed = self.hidden + 1
 
     def hide(self) -> None:

@@ -1,4 +1,4 @@
-"""Methods of this package that are parsed in graphs, like the user's functions."""
+"""Methods of this package whose source is parsed when a graph is made, like that of the user's functions."""
 
 from __future__ import annotations
 
