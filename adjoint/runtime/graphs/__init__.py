@@ -1,8 +1,8 @@
 """`jit`: turn a function into a graph, once for each kind of arguments; a cached graph is reused while its guards hold.
 
-The story of a call, by rooms:
+Guards are the conditions under which a graph may run again, such as that a global variable is unchanged.  The story of a call, by rooms:
 
-    lock       the lock of lowering
+    lock       the lock of lowering: one function at a time is made into a graph
     options    the options of `jit`
     reports    which way calls took, and why graphs were made
     guards     what a graph depends on besides its arguments

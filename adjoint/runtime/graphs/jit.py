@@ -62,7 +62,10 @@ class CompiledFunction:
         self.function, self.graphs, self.shared = function, graphs, shared
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call and return its result."""
+        """Run a call as a graph and return its result.
+
+        Where the thread runs eagerly or makes a graph, run the function as the thread does.
+        """
         if tracing:
             if (tracer := state.tracer) is not None and tracer.emits is True:
                 return tracer.call(self.function, args, kwargs)
@@ -115,7 +118,10 @@ class Compiled(CompiledFunction):
         return [*super().all_graphs(), *self.of_cells.values()]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """Return the arguments of `_run` for a call.  If the first argument is a Cell, its graphs take the arguments after it."""
+        """Return the arguments of `_run` for a call: the cache of graphs to search, and the arguments for them.
+
+        If the first argument is a Cell, that is the cache for this Cell, whose graphs take the arguments after it.
+        """
         if not (args and isinstance(args[0], Cell)):
             return self.graphs, self.function, args, kwargs, args
         cell, rest = args[0], args[1:]
@@ -196,10 +202,12 @@ def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 def _with_parameters(names: tuple[str, ...], objects: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function `jitted` with exactly these parameters, so that Python itself assigns keyword arguments to them.
+    """Return the function that `jit` gives to the user for a function with plain parameters; it has exactly these parameters.
 
-    All other names in its text begin with `jit_`, since a parameter may be called `id`.
+    So Python itself assigns keyword arguments to them.  All other names in its text begin with `jit_`, since a parameter may be called
+    `id`.
 
+    names    the parameters
     objects  the values of these other names, without the prefix
     """
     first, given, rest = names[0], ", ".join(names), ", ".join(names[1:])
@@ -382,7 +390,7 @@ def _compiled_in_graph_mode(function: Any) -> CompiledFunction | CompiledCell | 
 
 
 def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.FunctionType]:
-    """Return True for a function of the user's that is not jitted."""
+    """Return True for a function of the user's that is not jitted: GRAPH_MODE runs it as a graph."""
     return (isinstance(function, types.FunctionType) and graphs_of(function) is None
             and function.__module__.partition(".")[0] != __name__.partition(".")[0])
 

@@ -76,7 +76,7 @@ class JitStats:
 
     @property
     def calls(self) -> int:
-        """Return how many calls were counted."""
+        """Return how many calls of the function were counted."""
         return sum(self.ways.values())
 
     @property

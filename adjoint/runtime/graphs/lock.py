@@ -29,7 +29,7 @@ class _Lock:
         self.exposed = self.hidden + 1
 
     def hide(self) -> None:
-        """Note that all such values have been taken out of the objects again."""
+        """Note that all values of the graph that is being made have been taken out of the user's objects again."""
         self.hidden = self.exposed
 
     def anew(self) -> None:

@@ -4,6 +4,8 @@
     f(x: f32[16, 10])     parsed once more, for f32[n, 10]; the graph is specialised to n = 16
     f(x: f32[24, 10])     specialised to n = 24
 
+To specialise a graph is to put numbers in place of its named sizes.
+
 While a function is parsed for f32[n, 10], a Python expression that depends on `n` is evaluated only if the answer is the same for all sizes
 (`lowering.graph_sizes`).  Otherwise the attempt fails, and the function is parsed for each size.  After specialising, the type of each
 value is inferred again; it must be the type in the graph for any size with the number in place of the name.

@@ -1,6 +1,7 @@
-"""The cache of graphs of one function or cell, looked up by the template of the arguments and by the graphs' guards.
+"""The cache of graphs of one function or cell.
 
-The graphs of all functions together count towards the budget.
+A graph is looked up by the template of the arguments (their structure with the tensors taken out) and by its guards (the conditions under
+which it may run again).  The graphs of all functions together count towards the budget, the limit in bytes for all caches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A call for which a graph has been found."""
+"""One call of a function for which a graph has been found: what is needed to run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a new graph is made: what differs from the graph that is nearest to the arguments."""
+"""The reason why a new graph is made: what differs between a call's arguments and those of the nearest graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that a program makes again and again: a lambda in a loop, a function inside of another one that is called for each epoch.
+"""Share graphs between functions that a program makes again and again, such as a lambda in a loop.
 
     for y in rows: grad(lambda z: (z * y).sum())(x)        # in GRAPH_MODE
 

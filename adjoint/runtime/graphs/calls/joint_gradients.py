@@ -3,10 +3,10 @@
     grad(f)(x)      the graph of f for x     func @f(x) { R; yield y }
                     its joint gradient       func @f(x) { x' = gradient of=1 carry (x) { R; yield y }; yield y, x' }
 
-The gradient is found by the graph that a call of `f` would run, so it is made once for all calls that this graph is right for.  It is
+The gradient belongs to the graph that a call of `f` would run, so it is made once for all calls for which this graph is right.  It is
 optimised and run like the graph of a function that takes this gradient itself.
 
-A tape is needed, and there is no such function,
+A tape (a recording of the operations of a call) is needed instead
 
     where something else is recorded              where the gradient sums in another order than eager mode does (`passes.order`)
     where the user's code runs in the graph       where a hook waits on an argument or a parameter for its gradient

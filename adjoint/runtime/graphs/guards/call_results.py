@@ -1,4 +1,4 @@
-"""Guards on what a Python function such as `isinstance` or `type` returns for objects from outside."""
+"""Guards (conditions under which a graph may run again) on what a function such as `isinstance` returns for objects from outside."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Disturbances:
         return {name for x in _reported(holder) for name in self._changed.get(id(x), (x, ()))[1]}
 
     def end(self) -> None:
-        """Stop recording."""
+        """Stop recording which objects are changed."""
         epoch.log = self._outer
 
 

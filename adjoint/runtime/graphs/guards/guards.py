@@ -114,17 +114,24 @@ class Guards:
         self._containing: list[_SameContainers] = []
 
     def begin(self) -> None:
-        """Record the changes that other threads make, from now until `end`."""
+        """Record which objects other threads change, from now until `end`; if the graph reads one, it is made again."""
         if self._disturbances is not None:
             self._disturbances.begin()
 
     # -- recording ----------------------------------------------------------------------------------------------------
     def of_name(self, namespace: dict[str, Any], name: str) -> None:
-        """Record a global: the value of `name` in a module's namespace, or else among the builtins."""
+        """Record a read of a global variable or a builtin.
+
+        namespace  the globals of the module
+        name       the name of the variable
+        """
         self._record(Global(namespace, name))
 
     def of_closure(self, cell: types.CellType, label: str = "") -> None:
-        """Record a variable of an enclosing function."""
+        """Record a read of a variable of an enclosing function.
+
+        cell  the Python cell that holds the variable
+        """
         self._record(ClosureVariable(cell, label or "a variable of a function around"))
 
     def of_attribute(self, holder: object, name: str, label: str = "") -> None:
@@ -151,7 +158,7 @@ class Guards:
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:
-        """Record all attributes of an object whose methods Python itself calls: `len(x)`, `x[0]`, `x + 1`."""
+        """Record all attributes of an object, because Python itself calls one of its methods, as for `len(x)`, `x[0]` or `x + 1`."""
         self._record(Object(reference(holder), named(holder)))
 
     def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
@@ -163,7 +170,9 @@ class Guards:
         self._record(Numbers(reference(tensor), f"the numbers of {named(tensor)}"))
 
     def of_setting(self, read: Callable[[str], Any], name: str) -> None:
-        """Record the setting `read(name)`; any change of a setting moves the epoch."""
+        """Record a setting that was read; `read(name)` returns it.  It is compared only after a change, since any change of a setting is
+        reported.
+        """
         self._record(Setting(read, name))
 
     def of_tensor_type(self, tensor: Tensor) -> None:
@@ -284,7 +293,7 @@ class Guards:
         return self._disturbances is not None and self._disturbances.has(cell, name)
 
     def end(self) -> None:
-        """Stop recording changes by other threads."""
+        """Stop recording what other threads change."""
         if self._disturbances is not None:
             self._disturbances.end()
 

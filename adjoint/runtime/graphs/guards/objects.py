@@ -222,8 +222,9 @@ _NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix
 
 
 def _attributes(cell: Cell) -> dict[str, Any]:
-    """Return the cell's own attributes that a graph may depend on; parameters come last, since `to_float` takes them out of
-    the `__dict__`.
+    """Return the cell's own attributes that a graph may depend on, by name.
+
+    Parameters come last, since `to_float` takes them out of the `__dict__`.
     """
     attributes, names = dict(cell.__dict__), names_read(type(cell))  # a copy: another thread may change the cell
     parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})

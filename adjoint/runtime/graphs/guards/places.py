@@ -128,7 +128,10 @@ class Place:
         return words(value)
 
     def expression(self, conditions: GuardConditions) -> str:
-        """Return a Python expression that reads the place, and may raise; only for places whose `watch` is "identity"."""
+        """Return Python source text that reads the place, and that may raise when it runs; only for places whose `watch` is "identity".
+
+        conditions  gives the names of objects in the text
+        """
         raise NotImplementedError
 
     def condition(self, conditions: GuardConditions) -> str:
@@ -335,7 +338,10 @@ _LOOKED_UP = frozenset({object.__getattribute__, functools.partial.__getattribut
 
 
 def _in_class(kind: type, name: str) -> Any:
-    """Return the entry for `name` in the `__dict__` of a class or of the first of its bases that has one, else ABSENT."""
+    """Return what a class, or the first of its bases that has the name, defines under it, without running a property.
+
+    Return ABSENT if none has it.
+    """
     for base in kind.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]

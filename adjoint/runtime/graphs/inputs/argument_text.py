@@ -65,7 +65,7 @@ class ArgumentText(PythonText):
         return CallText(self.header, self.given, self.statements, self.tensors, result, {**self.objects, **objects}, conditions)
 
     def variables(self, count: int) -> list[str]:
-        """Return the names of `count` new variables."""
+        """Return `count` names of variables that are not used yet in the statements."""
         first, self._count = self._count, self._count + count
         return [f"a{i}" for i in range(first, self._count)]
 

@@ -1,4 +1,6 @@
-"""The callable that a graph is made of (a function, a method or a cell): how a lowering calls it, its name and those of its arguments."""
+"""What graphs need to know of a callable (a function, a method or a cell): how it is called on symbolic arguments, its name, its
+arguments'.
+"""
 
 from __future__ import annotations
 

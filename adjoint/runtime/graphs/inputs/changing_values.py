@@ -35,7 +35,7 @@ class Changing:
             values.add(value)
 
     def forget(self, thing: Hashable) -> None:
-        """Forget a thing that does not exist any more, or has a value of another kind now."""
+        """Forget what is known of a thing that does not exist any more, or whose present value can only be a constant."""
         self.values.pop(thing, None)
         self.chosen -= {thing}
 

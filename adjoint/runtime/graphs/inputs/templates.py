@@ -34,9 +34,9 @@ _WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
 
 
 def flatten(value: Any) -> tuple[Template, list[Tensor]]:
-    """Return the template of `value`, and its tensors in order.
+    """Return the template of a value (its structure with the tensors taken out), and its tensors in order.
 
-    Tensors are inputs; a Parameter is not, nor is a tensor in any container other than tuples, lists, dicts and slices.
+    The tensors are inputs of a graph; a Parameter is not, nor is a tensor in any container other than tuples, lists, dicts and slices.
     Numbers marked by `mutable`, directly or through their container, become 0-d tensors: Int64, Float64, Bool.  `build`
     returns a container marked by `mutable` as a plain tuple, list or dict.
 
@@ -86,7 +86,10 @@ class Template:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """Compare the nodes; ids of leaves in them are valid only while these leaves live, in both templates."""
+        """Return True if the structures, tensor types and constants are equal.
+
+        Objects are compared by their ids, which are valid only while all objects of both templates live.
+        """
         return self is other or (
             isinstance(other, Template) and self.node == other.node and (not self._held or (self.is_alive and other.is_alive)))
 

@@ -1,4 +1,4 @@
-"""Cells in a graph: a region for construct, and the hooks around it as nodes.
+"""Calls of cells in a graph: a node whose region (its body) holds construct, and nodes for the hooks around it.
 
     a1 = apply! @relu.forward_pre(a)            forward pre hooks
     y0 = cell "relu" with @relu carry (x = a1) { .. }

@@ -1,4 +1,4 @@
-"""Values inside of `_no_grad`: no gradient flows through the values that are computed there."""
+"""Values that are used inside of `_no_grad`, replaced so that no gradient flows through what is computed there."""
 
 from __future__ import annotations
 

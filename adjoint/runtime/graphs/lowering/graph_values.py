@@ -80,7 +80,7 @@ class Owner:
 
     @property
     def is_traced(self) -> bool:
-        """True if this thread is making this graph."""
+        """True while this thread is making this graph, so that nodes can be added to it."""
         graph = emitter()
         return graph is not None and graph.owner is self
 

@@ -145,7 +145,11 @@ class Hosts:
         return symbol, node.results
 
     def _host(self, name: str, function: Callable[..., Any], text: str) -> str:
-        """Return a new symbol for a function of tensors; inside of `_no_grad` the function runs without gradients."""
+        """Return a new symbol by which a node can call a function of tensors; inside of `_no_grad` the function runs without gradients.
+
+        name  a name, from which the symbol is made
+        text  describes the function in the text of the IR
+        """
         return self._symbols.host(name, no_grad()(function) if state.no_grad else function, text)
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:

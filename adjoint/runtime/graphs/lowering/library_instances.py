@@ -1,4 +1,6 @@
-"""Instances of the library's classes that parsed code makes, and attributes that it stores: tensors, Parameters, cells."""
+"""Tensors, Parameters, cells and other objects of the library that parsed code (the user's code of a graph) makes, and attributes it
+stores.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,10 @@ class LibraryInstances:
     def new_parameter(
         self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
     ) -> Parameter:
-        """Return a Parameter with the values that `data` has at this point of the run; each run makes a new Parameter."""
+        """Return a Parameter of the graph that begins with the present values of `data`; each run makes a new Parameter.
+
+        The other arguments are those of `Parameter`.
+        """
         atom = self._values.atom(Tensor.__copy__(data))
         made = GraphParameter(self._owner, atom, data.type, name, requires_grad, layerwise_parallel, parallel_optimizer)
         self.new_object(made)

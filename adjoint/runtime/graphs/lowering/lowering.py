@@ -314,7 +314,7 @@ class Lowering:
         return self._regions.loc
 
     def run(self) -> Lowered:
-        """Run the function on symbolic arguments, and return its graph."""
+        """Run the function's source on symbolic arguments, and return the graph of the nodes that this has added."""
         count("lowerings")
         self.guards.begin()
         try:

@@ -54,5 +54,5 @@ class Made:
         return any(x is made for made in self.cells) or (isinstance(x, Parameter) and self.has_tensor(x))
 
     def add_parameters(self, cell: Cell) -> None:
-        """Record the Parameters of a cell."""
+        """Record the Parameters of a cell that parsed code has made."""
         self.parameters |= {id(parameter): parameter for parameter in cell.get_parameters()}

@@ -1,4 +1,4 @@
-"""Operations on tensors, emitted as nodes while a graph is being made."""
+"""Operations on tensors while a graph is being made: each becomes a node of the graph."""
 
 from __future__ import annotations
 

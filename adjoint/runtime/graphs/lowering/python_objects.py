@@ -1,4 +1,4 @@
-"""What the frontend needs to know about Python objects: whether they are cells, belong to this package, or may be changed by a call."""
+"""Answers to the frontend's questions about Python objects: whether they are cells, belong to this package, or may be changed by a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python numbers that are known only when the graph runs: made from tensors, and used as conditions and indices."""
+"""Python numbers that are known only when the graph runs: how they are made from tensors, and used as conditions and indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks on values of a graph that is being made: `HookBackward`, `InsertGradientOf` and `Tensor.register_hook`."""
+"""Hooks on tensors of a graph that is being made, by `HookBackward`, `InsertGradientOf` and `Tensor.register_hook`: each becomes a node."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class CallCounts:
         self._counting = {}
 
     def reset(self) -> None:
-        """Start counting from 0 again."""
+        """Set all counts to 0."""
         with self._lock:
             self._counts.clear()
 

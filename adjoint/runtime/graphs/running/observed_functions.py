@@ -260,7 +260,7 @@ def _may_be_repeated(node: Node, symbols: set[str]) -> bool:
 
 
 def _gradient_in(region: Region) -> Node | None:
-    """Return the first gradient in a region or in its cells; None if there is none."""
+    """Return the first node that takes a gradient in a region or in the cells inside of it; None if there is none."""
     for node in region.nodes:
         if isinstance(node.op, Gradient):
             return node

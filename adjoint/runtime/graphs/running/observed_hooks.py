@@ -67,7 +67,10 @@ class Beginning:
         self.departures, self.seen = self.departures + 1, None
 
     def any_always(self) -> bool:
-        """Return True if some forward hook must be called even if a cell's construct raises."""
+        """Return True if some forward hook must be called even if its cell's construct raises (`always_call`).
+
+        True as well if a cell has been freed.
+        """
         for reference in self._cells:
             cell = reference()
             if cell is None or (cell._hooks is not None and cell._hooks.always_called):

@@ -45,7 +45,7 @@ _CallerOf = Callable[[], Caller | None]
 
 
 class _Departed(Exception):
-    """Raised when a run ends early because a hook has changed something."""
+    """Raised to end a run of an optimised graph early, when a hook has changed something and the log is ready to be replayed."""
 
 
 class Observed:
@@ -111,7 +111,10 @@ class Observed:
         return self.begun(arguments, log).run()
 
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
-        """Return a run that is ready to start."""
+        """Return a run on these arguments that is ready to start.
+
+        log  gets the results of the nodes if the run does not end as expected
+        """
         self.beginning.runs += 1
         return RecordableRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
 
@@ -181,7 +184,7 @@ class ObservedRun(Run):
         raise NotImplementedError
 
     def is_as_it_was(self) -> bool:
-        """Return True if no hook has changed anything that the run depends on."""
+        """Return True if, since the run began, no hook has changed anything that the run depends on: cells, hooks and values of tensors."""
         return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
 
     def depart(self, returned: Any) -> None:
@@ -278,7 +281,7 @@ class RecordableRun(ObservedRun):
         return log
 
     def forget(self) -> None:
-        """Drop everything that is needed to run this again."""
+        """Drop everything that is needed to run this again: no hook can make the run continue in another graph any more."""
         self.before = []
         self.answers.clear()
 

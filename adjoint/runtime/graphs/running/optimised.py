@@ -132,19 +132,19 @@ def reason(graph: Graph) -> str | None:
 
 
 def runs_alone(graph: Graph) -> bool:
-    """Return True if a graph runs no code of the user's, and has no node that only a tape can run."""
+    """Return True if a graph runs no code of the user's, and each of its nodes can run without a tape (a recording for a gradient)."""
     return not has_user_code(graph) and not any(map(_is_fixed, _nodes(graph)))
 
 
 def optimised_alone(graph: Graph) -> Function | None:
-    """Return the optimised function of a graph for which `runs_alone` is True; None if it must run without optimisation."""
+    """Return the optimised function of a graph that runs no code of the user's (`runs_alone`); None if it must run without optimisation."""
     return optimised_alike(inlined(graph.function, graph.module), graph.module)
 
 
 def optimised_for_any_size(graph: Graph) -> Function | None:
-    """Return the optimised function of a graph in which no code of the user's runs, except for backward hooks of cells.
+    """Return the optimised function of a graph whose sizes may have names.
 
-    Return None for another graph, or if it must run without optimisation.
+    Return None if it must run without optimisation, or if code of the user's runs in it other than backward hooks of cells.
     """
     if runs_alone(graph):
         return optimised_alone(graph)

@@ -1,8 +1,9 @@
-"""A graph in two parts: the tail is what comes after some of the user's code, as a graph of its own.
+"""A graph in two parts: the head ends with some of the user's code, and the tail is what comes after it, as a graph of its own.
 
-The user's code may change hooks and Parameters and return anything, so a graph that calls it may have to run along its path, with a log.
-What comes after it may need neither, such as an update of Parameters, or the training of a second network.  The tail is optimised like any
-graph, and runs in that form if the user's code before has changed nothing that the tail was made for.
+The user's code may change hooks and Parameters and return anything.  So a graph that calls it may have to run along the path: node by node,
+with a log of the results, from which another graph can continue.  What comes after the user's code may not need this, such as an update of
+Parameters, or the training of a second network.  The tail is optimised like any graph, and runs in that form if the user's code before has
+changed nothing that the tail was made for.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ class HeadAndTail:
 
     @property
     def begins_whole(self) -> bool:
-        """True if the head, too, may run as a whole."""
+        """True if the head has a form that runs as a whole, with checks after its hooks, and not node by node."""
         return self._first is not None
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if the head may run as a whole now, on these arguments."""
+        """Return True if the head may run as a whole now, on these arguments; otherwise it runs node by node, with a log."""
         return self._first is not None and self._first.fits(arguments)
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
@@ -120,7 +121,11 @@ class HeadAndTail:
 
 
 def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
-    """Return True if a cell is alive and has exactly these kinds of hooks."""
+    """Return True if a cell is alive and has exactly the kinds of hooks for which the graph was made.
+
+    reference  returns the cell, or None if it has been freed
+    pattern    these kinds
+    """
     cell = reference()
     return cell is not None and Slots.of(cell) == pattern
 
@@ -162,7 +167,7 @@ def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
 
 
 def _optimised(graph: Graph) -> BoundPlan | None:
-    """Return the bound plan of a graph that has an optimised form; None if it has none."""
+    """Return the object that runs the optimised form of a graph; None if the graph has no such form."""
     form = faster(graph)
     return None if form is None or form.plan() is None else bind(graph, guarded=True)
 

@@ -101,7 +101,7 @@ def has_user_code(graph: Graph) -> bool:
 
 
 def only_hooks_of_cells(graph: Graph) -> bool:
-    """Return True if the only code of the user's in a graph is backward hooks of cells that the graph has not made itself."""
+    """Return True if no other code of the user's runs in a graph than backward hooks of cells, and the graph makes no cells itself."""
     return not graph.cells and not any(
         _calls_user(node.op, graph) or isinstance(node.op, (Hook, Attach)) or (isinstance(node.op, Cell) and bool(node.op.rule))
         for function in graph.module.functions.values() for node in walk(function.body))
@@ -195,7 +195,7 @@ def _attaching(function: Function) -> Node | None:
 
 
 def _attached(region: Region) -> Iterator[Node]:
-    """Yield the nodes that attach a hook to a value that the region computes and that takes a gradient."""
+    """Yield the nodes that attach a hook (`x.register_hook`) to a value that the region computes and that takes a gradient."""
     others: set[Atom] = {*free_of(region)}  # under all names: values made outside, Parameters, results of `stop_gradient`
 
     def also(atoms: Sequence[Atom], names: Sequence[Atom]) -> None:
