@@ -187,7 +187,7 @@ class CellSite:
     arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those that enter
                through the boundary, in order: the parameters of the cell's region
     output     tensors -> the result of construct.  The tensors are those that leave through the boundary, in order: the results of the
-               cell's region without its residuals (values kept for a gradient)
+               cell's region without its residuals (those that only the graph uses)
     ruled      True if the cell has a `bprop`: then the boundary also includes numbers that are known at run time only
     numbers    the positions of these numbers among the parameters of the region
     results    the positions of these numbers among its results; at both `arguments` and `output` take 0-d tensors

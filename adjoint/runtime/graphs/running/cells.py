@@ -93,7 +93,7 @@ class GraphCell:
         """The kinds of hooks that run after others which have a node, and so cannot run here."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
-        """Call the cell and return the results of its node, with the values that a gradient needs at the end.
+        """Call the cell and return the results of its node: those of the cell, then values that only the graph uses (`residuals`).
 
         cell     the Cell
         values   the values of all nodes of the graph in this run
