@@ -274,7 +274,8 @@ _Found = tuple[Any, Template, Sequence[Tensor]]
 
 
 def _found(known: Graphs, template: Template, tensors: Sequence[Tensor], named: Any, plain: bool = False) -> _Found:
-    """Return a graph for a call, with the template and tensors to run it on: a cached graph whose guards hold, or a new one.
+    """Return a graph for a call, with the template and tensors to run it on: a cached graph whose guards (conditions for running a graph
+    again) hold, or a new one.
 
     known     the cache of graphs to search
     template  the structure of the arguments
@@ -427,7 +428,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
 
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
               valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
-    """Return the result of `gradient` for a call that runs as a graph; None if a tape is needed.
+    """Return the result of `gradient` for a call that runs as a graph; None if a tape (the recording for a gradient) is needed.
 
     call   the arguments of `_run`
     count  how many positional arguments the user's call has: `positions` counts these
@@ -458,7 +459,7 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
 
 
 def _on_tape(known: Graphs, why: str) -> None:
-    """Note, for `jit_stats`, that this gradient cannot be computed by a graph and needs a tape, and why.
+    """Note, for `jit_stats`, that this gradient cannot be computed by a graph and needs a tape (the recording for a gradient), and why.
 
     It returns None, which the caller returns to ask for the tape.
     """

@@ -79,12 +79,12 @@ class _Seen:
 
 
 def for_these_sizes(seen: dict[Template, _Seen], subject: Subject) -> tuple[Lowered, Alone] | None:
-    """Return a graph for a call's sizes by specialising a graph for any size, with its optimised form; None if the function has to be
+    """Return a graph for a call's sizes by specialising a graph for any size (one whose sizes have names); None if the function has to be
     parsed.
 
-    A graph for any size is made when the sizes have changed for the first time.
+    The graph comes with its optimised form.  A graph for any size is made when the sizes have changed for the first time.
 
-    seen     what is known of earlier calls, by the template of the arguments without sizes
+    seen     what is known of earlier calls, by the template of the arguments (their structure), without sizes
     subject  the function and the arguments
     """
     now = subject.arguments.types
@@ -268,8 +268,8 @@ class SizedGraph(Graph):
         Return None if it has to be made for these sizes.
 
         key   identifies the derived graph among those derived from this one
-        make  derives the graph from the graph for any size; called once for all sizes.  It must run no code of the user's, as this graph
-              does not
+        make  derives the graph from the graph for any size (one whose sizes have names); called once for all sizes.  It must run no code of
+              the user's, as this graph does not
         """
         if key not in self._derived:
             self._derived[key] = _made_for_any_size(self.general, make, self._sizes)

@@ -111,8 +111,8 @@ class BoundGraph:
     def checked(self, call: Call) -> bool:
         """Check a call as `check_written` does, if the graph writes tensors; return True if it did.
 
-        The check is needed if the graph writes arguments or tensors that may be arguments.  On a tape it is also needed if the graph writes
-        Parameters, which an argument may then refer to.
+        The check is needed if the graph writes arguments or tensors that may be arguments.  On a tape (the recording for a gradient) it is
+        also needed if the graph writes Parameters, which an argument may then refer to.
         """
         if self._writes or (self.lowered.rewritten and state.tracer is not None):
             self.check_written(call.named, call.tensors)

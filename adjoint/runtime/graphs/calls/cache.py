@@ -110,13 +110,15 @@ class Graphs(dict[Template, _Entries]):
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
         """Return the `Entry` of a graph for positional tensors of these types and no other arguments.
 
-        This is a fast path that skips making a template.  If it returns None, `find` may still have a graph.
+        This is a fast path that skips making a template (the structure of the arguments).  If it returns None, `find` may still have a
+        graph.
         """
         entries = self._of_tensors.get(types)
         return None if entries is None else self._holding(entries)
 
     def find(self, template: Template, plain: bool = False) -> Any:
-        """Return the `Entry` of the cached graph for these arguments whose guards hold; None if there is none.
+        """Return the `Entry` of the cached graph for these arguments whose guards (conditions for running a graph again) hold; None if
+        there is none.
 
         plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
         """
@@ -147,9 +149,10 @@ class Graphs(dict[Template, _Entries]):
         return None if seen is None else seen.once(template.types, tensors)
 
     def add(self, template: Template, entry: _Entry) -> None:
-        """Add a new graph for arguments of a template.
+        """Add a new graph for arguments of this structure (the template).
 
-        Graphs of the same template whose guards can never hold again are dropped, and the one used longest ago if there are too many.
+        Graphs of the same template whose guards (conditions for running a graph again) can never hold again are dropped, and the one used
+        longest ago if there are too many.
         """
         entries = self.get(template)
         if entries is None:
@@ -171,7 +174,7 @@ class Graphs(dict[Template, _Entries]):
         after it.
 
         kind   the hash of the template of its graph: the kind of arguments
-        quick  runs a call as that graph, or returns NOT_RUN if the arguments or guards do not fit
+        quick  runs a call as that graph, or returns NOT_RUN if the arguments or guards (conditions for running a graph again) do not fit
         made   the record of the graph
         way    how the function runs it, for counts
         """
@@ -209,7 +212,8 @@ class Graphs(dict[Template, _Entries]):
         return NOT_RUN
 
     def drop(self, entries: _Entries, entry: int) -> None:
-        """Remove a graph whose guards can never hold again, since an object that it depends on has been freed.
+        """Remove a graph whose guards (conditions for running a graph again) can never hold again, since an object that it depends on has
+        been freed.
 
         entries  the list that holds it
         entry    the id of its `Entry`

@@ -84,7 +84,7 @@ def _shown(node: Any) -> str:
 
 
 def _words(node: Any) -> Iterator[str]:
-    """Yield the words that describe a node of a template: a type, a constant, a container or "object"."""
+    """Yield the words that describe a node of a template (the structure of the arguments): a type, a constant, a container or "object"."""
     if isinstance(node, TensorType):
         yield str(node)
     elif isinstance(node, tuple) and len(node) == 2 and node[0] is object:

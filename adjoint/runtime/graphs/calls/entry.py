@@ -91,7 +91,9 @@ _WhyNot = Callable[[Call], Why]
 
 
 class CallWay(Protocol):
-    """Runs the calls of one graph in one way; `Entry` holds one for calls without a tape and one for calls on a tape."""
+    """Runs the calls of one graph in one way; `Entry` holds one for calls without a tape (the recording for a gradient) and one for calls
+    on a tape.
+    """
 
     def run(self, call: Call) -> Any:
         """Run a call and return the result of the function."""
@@ -122,7 +124,7 @@ class Entry:
         self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
 
     def run(self, call: Call) -> Any:
-        """Run a call for which the graph's guards hold, and return the result of the function."""
+        """Run a call for which the graph's guards (conditions for running a graph again) hold, and return the result of the function."""
         # Two threads may both choose a way: the objects are equal.
         if state.tracer is None:
             way = self._way
@@ -135,8 +137,8 @@ class Entry:
         return way.run(call)
 
     def gradient(self, template: Template, *asked: Any) -> JointGradient | str:
-        """Return the function that computes the graph's result and gradient at once; if a tape is needed instead, return a text that says
-        why.
+        """Return the function that computes the graph's result and gradient at once; if a tape (the recording for a gradient) is needed
+        instead, return a text that says why.
 
         template  the structure of the arguments
         asked     the fields of `GradientOf`: what to differentiate, and what to return
@@ -194,14 +196,16 @@ def shown(template: Template, tensors: Sequence[Tensor]) -> str:
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
-    """Return the object that would run calls of a graph without a tape, and the graph bound for that; no call runs."""
+    """Return the object that would run calls of a graph without a tape (the recording for a gradient), and the graph bound for that; no
+    call runs.
+    """
     template, known = flatten(((), {}))[0], Graphs(way_of)
     graph = BoundGraph(lowered, template, MadeGraph(0, FIRST, "", "", 0.0))
     return _way_of(graph, Call(known, template, way_of, (), (), {})), graph
 
 
 def _way_of(graph: BoundGraph, call: Call) -> CallWay:
-    """Return the object that runs calls of a graph without a tape.
+    """Return the object that runs calls of a graph without a tape (the recording for a gradient).
 
     call  the first call
     """

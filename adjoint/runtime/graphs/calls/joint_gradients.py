@@ -61,7 +61,8 @@ class GradientOf(NamedTuple):
 
 
 class JointGradient:
-    """Computes a function's result and gradient by one graph, without a tape; `jit` calls it for `grad(f)(x)`.
+    """Computes a function's result and gradient by one graph, without a tape (the recording for a gradient); `jit` calls it for
+    `grad(f)(x)`.
 
     plan    the bound plan that runs it; its `call_function`, once it is compiled, returns what `run` returns
     nbytes  an estimate of its bytes
@@ -85,7 +86,8 @@ class JointGradient:
 
 @collector.paused(lasting=False)
 def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> JointGradient | str:
-    """Return the object that computes a graph's result and gradient at once; if a tape is needed instead, return a text that says why.
+    """Return the object that computes a graph's result and gradient at once; if a tape (the recording for a gradient) is needed instead,
+    return a text that says why.
 
     lowered   the function, lowered to a graph
     template  the structure of the arguments

@@ -115,7 +115,7 @@ def _is_of_program(place: Place) -> bool:
 def difference(reads: Sequence[ReadPlace], before: int, after: int) -> tuple[str, bool]:
     """Describe a changed place that the graph reads after the read number `after`; "" if there is none.
 
-    The bool is True if the place is also read up to the read number `before`: see `Guards.changed`.
+    The bool is True if the place (a variable, attribute or the like) is also read up to the read number `before`: see `Guards.changed`.
     """
     for each in reads:
         if each.last > after and _is_steady(each.place) and (found := each.place.difference()):

@@ -82,7 +82,8 @@ def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict
     """Return the check as source text, to become a part of the function that does a whole call, and the values of its variables.
 
     The statements return NOT_RUN from that function if the guards do not hold.  They call `guards.holds`, a variable that the caller adds,
-    only if a condition is false or the epoch has risen; they compare nothing by value.
+    only if a condition is false or the epoch (a number that rises with each change of a cell or hook) has risen; they compare nothing by
+    value.
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
     objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life, **conditions.objects}

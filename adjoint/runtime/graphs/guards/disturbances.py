@@ -63,14 +63,14 @@ class Disturbances:
     def before(self, place: Place) -> None:
         """Note what a place (a variable or attribute) contains just before the library first reads it, so that `concern` can compare later.
 
-        From now on each change of a cell there moves the epoch.
+        From now on each change of a cell there moves the epoch (a number that rises with each change of a cell or hook).
         """
         for part in place.parts():
             if isinstance(part, _READ_BY_THE_LIBRARY):
                 self._keys[part.address()] = part.key_of(part.read(), ignore)
 
     def concern(self, place: Place) -> bool:
-        """Return True if another thread may have changed what a place contains, since `begin`."""
+        """Return True if another thread may have changed what a place (a variable, attribute or the like) contains, since `begin`."""
         if self._changed and isinstance(place, Held) and self._has_changed(place):
             return True
         known = self._keys.get(place.address(), ignore)

@@ -341,7 +341,7 @@ class Guards:
     def as_text(self) -> tuple[list[str], dict[str, Any]]:
         """Return the check as source text, to become a part of the function that does a whole call, and the values of its variables.
 
-        The statements return NOT_RUN from that function unless the guards hold.
+        The statements return NOT_RUN from that function unless the guards (conditions for running a graph again) hold.
         """
         if self._by_value:
             return ["if not guards.holds(): return NOT_RUN"], {"guards": self}
@@ -351,8 +351,9 @@ class Guards:
     def life_beyond(self, cell: Cell, name: str) -> tuple[Life, NumberPattern] | None:
         """Return what a fast write of a number to an attribute of a cell needs to know; None if the graph does not allow such a write.
 
-        That is the `Life` of the guards, and the pattern (type and bound) of the number: the guards stay valid if any number of this
-        pattern is written.  The graph does not allow it if it depends on the attribute in another way than through one such pattern.
+        That is the `Life` of the guards (conditions for running a graph again), and the pattern (type and bound) of the number: the guards
+        stay valid if any number of this pattern is written.  The graph does not allow it if it depends on the attribute in another way than
+        through one such pattern.
         """
         concerned = [place for place in self._by_epoch if place.holder() is cell and not _is_other(place, name)]
         patterns = [place.key for place in concerned if isinstance(place, Pattern)]

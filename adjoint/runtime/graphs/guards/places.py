@@ -93,15 +93,19 @@ class Place:
         return [self]
 
     def read(self) -> Any:
-        """Return what the place contains now: `ABSENT` if nothing, `GONE` if the object that contains it has been freed."""
+        """Return what the place (a variable, attribute or the like) contains now: `ABSENT` if nothing, `GONE` if the object that contains
+        it has been freed.
+        """
         raise NotImplementedError
 
     def watch(self, value: Any) -> Watch:
-        """Return how to compare the place while it contains `value`: by identity, by value, or only when the epoch has moved."""
+        """Return how to compare the place (a variable, attribute or the like) while it contains `value`: by identity, by value, or only
+        when the epoch (a number that rises with each change of a cell or hook) has moved.
+        """
         return "identity" if is_light(value) and value is not ABSENT else "value"
 
     def take(self, value: Any, watched: Watched) -> None:
-        """Remember `value` as what the place must contain.
+        """Remember `value` as what the place (a variable, attribute or the like) must contain.
 
         watched  gets a weak reference to each object that is compared by its id
         """
@@ -128,27 +132,31 @@ class Place:
         return words(value)
 
     def expression(self, conditions: GuardConditions) -> str:
-        """Return Python source text that reads the place, and that may raise when it runs; only for places whose `watch` is "identity".
+        """Return Python source text that reads the place (a variable, attribute or the like), and that may raise when it runs; only for
+        places whose `watch` is "identity".
 
         conditions  gives the names of objects in the text
         """
         raise NotImplementedError
 
     def condition(self, conditions: GuardConditions) -> str:
-        """Return a Python expression that is true if the place contains the same object as before; otherwise it is false or raises.
+        """Return a Python expression that is true if the place (a variable, attribute or the like) contains the same object as before;
+        otherwise it is false or raises.
 
         Only for places whose `watch` is "identity".
         """
         return self._is_same(self.expression(conditions), conditions)
 
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
-        """Return a Python expression that is true if `expression` has as its value the object that the place contained."""
+        """Return a Python expression that is true if `expression` has as its value the object that the place (a variable, attribute or the
+        like) contained.
+        """
         if self.value is GONE:
             return f"id({expression}) == {conditions.object(self.value_id)}"
         return f"{expression} is {conditions.object(self.value)}"
 
     def holds(self, watched: Watched) -> bool:
-        """Return True if the place still contains an equal value.
+        """Return True if the place (a variable, attribute or the like) still contains an equal value.
 
         watched  gets weak references if the place remembers other objects
         """
@@ -374,8 +382,8 @@ def watch_cell(cell: Cell, names: frozenset[str]) -> None:
 
 
 class OwnAttribute(_Named):
-    """Guards an entry of a cell's own `__dict__`, or one of its parameters.  It is compared only when the epoch has moved, as each write
-    moves it.
+    """Guards an entry of a cell's own `__dict__`, or one of its parameters.  It is compared only when the epoch (a number that rises with
+    each change of a cell or hook) has moved, as each write moves it.
     """
 
     __slots__ = ()

@@ -37,7 +37,8 @@ _ITERATED = (tuple, list)
 
 
 class ArgumentText(PythonText):
-    """Writes the Python statements that check the arguments of a call against a template, and take their tensors out.
+    """Writes the Python statements that check the arguments of a call against a template (the structure of the arguments), and take their
+    tensors out.
 
     They become the beginning of the compiled function that does a whole call of a graph.
 
@@ -92,7 +93,7 @@ class ArgumentText(PythonText):
         Return False if a key is not text or a value cannot be compared by a statement.
 
         value  the expression for the dict
-        keys   the keys in the template, as (class, key)
+        keys   the keys in the template (the structure of the arguments), as (class, key)
         nodes  what the template says of its values
         """
         next(self._leaves)
@@ -136,7 +137,8 @@ class ArgumentText(PythonText):
         return self.constant(value, kind, node[1:], next(self._leaves))
 
     def constant(self, value: str, kind: type, of: Sequence[Any], leaf: Any) -> bool:
-        """Append the comparison of an argument with a constant of the template; return False if that is not possible.
+        """Append the comparison of an argument with a constant of the template (the structure of the arguments); return False if that is
+        not possible.
 
         kind, of  the key of the constant (`guards.constants`): its class, and the rest
         leaf      the constant itself
@@ -178,7 +180,7 @@ _INPUTS: dict[type, Callable[[Any], Tensor]] = {
 
 
 def argument_text(template: Template, count: int | None = None) -> ArgumentText | None:
-    """Return the statements that check and take apart the arguments of a template.
+    """Return the statements that check and take apart the arguments of a call, for one template (the structure of the arguments).
 
     Return None if it has constants that are compared neither by value nor by identity.
 

@@ -148,12 +148,14 @@ _WRITTEN = frozenset({bool, str, type(None)})
 
 
 def slots_of(outline: Any) -> list[OutlineSlot]:
-    """Return the slots of an outline, in the order in which its tensors and numbers are filled in."""
+    """Return the slots of an outline (a structure with slots for tensors), in the order in which its tensors and numbers are filled in."""
     return outlined(outline, lambda x: x if isinstance(x, OutlineSlot) else None)[1]
 
 
 class _SlotKey(tuple[str]):
-    """Stands for a slot within the key of an outline; a class of its own, so that no value of the user's equals it."""
+    """Stands for a slot within the key of an outline (a structure with slots for tensors); a class of its own, so that no value of the
+    user's equals it.
+    """
 
 
 def outline_key(outline: Any) -> Hashable:

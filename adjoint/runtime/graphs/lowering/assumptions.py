@@ -26,7 +26,7 @@ class Assumptions:
     known    what earlier runs have shown, by site: the structure of what the hooks return, or the kinds of hooks that the cell has
     asks     True if nothing is assumed about other hooks: the graph ends at them, and their result decides how it continues
     taken    what this graph was made for, by site
-    sites    for each node that calls such hooks, by symbol, its site
+    sites    for each node that calls such hooks, by symbol (the name in the IR), its site
     guessed  True once a result of hooks was assumed that no run has shown
     state    the attributes and variables whose numbers and tensors differ from run to run
     begun    the values of such places at the beginning of a run, if they differ from the present ones

@@ -25,7 +25,7 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
 
 
 def categories_of(values: Sequence[Any]) -> list[str]:
-    """Return the category of each value: "tensor", or for a run-time number "int", "float" or "bool"."""
+    """Return the category of each value: "tensor", or for a run-time number (known only when the graph runs) "int", "float" or "bool"."""
     return ["tensor" if isinstance(x, Tensor) else x.category for x in values]
 
 
@@ -38,7 +38,8 @@ def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]
 
 
 def value_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot that stands for a value of the graph in an outline; None for other values, which are constants.
+    """Return the slot that stands for a value of the graph in an outline (a structure with slots for tensors); None for other values, which
+    are constants.
 
     The user's own tensors are such constants: each run returns the same object.
     """
@@ -48,7 +49,8 @@ def value_slot(x: Any) -> OutlineSlot | None:
 
 
 def tensor_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot that stands for a value in an outline, as `value_slot` does, but also for tensors from outside and Parameters.
+    """Return the slot that stands for a value in an outline (a structure with slots for tensors), as `value_slot` does, but also for
+    tensors from outside and Parameters.
 
     It is used for values that Python gets when the graph runs.
     """

@@ -26,7 +26,7 @@ def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[An
 
     args, kwargs  the arguments while the graph is made
     given   the values among them that enter the cell; the function takes one tensor for each
-    ruled   True if the cell has a `bprop`: then run-time numbers enter it as well
+    ruled   True if the cell has a `bprop`: then run-time numbers (known only when the graph runs) enter it as well
     """
     args, kwargs = call_with(args, kwargs, [_TAKEN_OUT] * len(given), ruled, DYNAMIC)
     categories = categories_of(given)
@@ -38,12 +38,12 @@ def result_maker(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[
 
     output   the output while the graph is made
     results  the values in it that leave the cell; the function takes one tensor for each
-    ruled    True if the cell has a `bprop`: then run-time numbers leave it as well
+    ruled    True if the cell has a `bprop`: then run-time numbers (known only when the graph runs) leave it as well
     """
     output, categories = result_with(output, [_TAKEN_OUT] * len(results), ruled, DYNAMIC), categories_of(results)
     return lambda tensors: result_with(output, as_python(tensors, categories), ruled, DYNAMIC)
 
 
 def numbers(values: Sequence[Any]) -> frozenset[int]:
-    """Return the positions of those values that are run-time numbers and not tensors."""
+    """Return the positions of those values that are run-time numbers (known only when the graph runs) and not tensors."""
     return frozenset(i for i, x in enumerate(values) if not isinstance(x, Tensor))

@@ -161,7 +161,7 @@ class LoweredCall:
                 self._calls.guards.mark((self._ordinal, kind.slot), self._regions.on_a_path())
 
     def _read(self, cell: Cell) -> None:
-        """Record as guards what a call reads of the cell itself, such as which `construct` it has."""
+        """Record what a call reads of the cell itself, such as which `construct` it has, as guards (conditions for running a graph again)."""
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
@@ -169,7 +169,7 @@ class LoweredCall:
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
-        """Run construct in a new region, and return what came of it.
+        """Run construct in a new region (a body of nodes), and return what came of it.
 
         entering  the arguments that get a parameter of the region
         operands  the same as operands of the IR
@@ -232,7 +232,7 @@ class LoweredCall:
 
 
 class _Inside(NamedTuple):
-    """The result of running a cell's construct in its region, from which the cell's node is made.
+    """The result of running a cell's construct in its region (a body of nodes), from which the cell's node is made.
 
     region   the region
     params   the arguments, as values of the region

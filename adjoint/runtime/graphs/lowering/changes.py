@@ -38,8 +38,8 @@ class CellsPlace:
 
     Of parameters it saves `requires_grad` and the name.
 
-    changed_by_others  returns True if another thread has changed an attribute of a cell since the graph was begun: such a change does
-                       not count as one that the parsed code makes
+    changed_by_others  returns True if another thread has changed an attribute of a cell since the graph was begun: such a change does not
+                       count as one that the parsed code (the user's code of the graph) makes
     """
 
     def __init__(self, holder: Cell, changed_by_others: Callable[[Cell, str], bool]):

@@ -95,7 +95,8 @@ class Gradients:
 
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
-        """Call a function in a new region whose parameters are the tensors to differentiate by, and return what came of it.
+        """Call a function in a new region (a body of nodes) whose parameters are the tensors to differentiate by, and return what came of
+        it.
 
         positions  the arguments to differentiate by
         weights    the Parameters to differentiate by

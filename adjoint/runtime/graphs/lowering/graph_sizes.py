@@ -27,7 +27,8 @@ def _unknown(*_: Any) -> NoReturn:
 
 
 class GraphSize(Poly):
-    """A size of a tensor that differs between calls of a graph, as parsed code sees it: an int that is not known.
+    """A size of a tensor that differs between calls of a graph, as parsed code (the user's code of the graph) sees it: an int that is not
+    known.
 
     It is a polynomial over named sizes.  `isinstance` takes it for an int.  A question that depends on the size raises CompileError, and
     each size then gets its own graph.
@@ -156,12 +157,16 @@ def _bounds(size: GraphSize, other: Any) -> tuple[float, float]:
 
 
 def shape_of(type_: TensorType) -> tuple[Any, ...]:
-    """Return the shape of a tensor of the graph as parsed code sees it: ints, with a `GraphSize` for each size that is not known."""
+    """Return the shape of a tensor of the graph as parsed code (the user's code of the graph) sees it: ints, with a `GraphSize` for each
+    size that is not known.
+    """
     return type_.shape if type_.is_static else tuple(map(_sized, type_.shape))
 
 
 def size_of(type_: TensorType) -> Any:
-    """Return the number of elements of a tensor of the graph as parsed code sees it: an int, or a `GraphSize` if it is not known."""
+    """Return the number of elements of a tensor of the graph as parsed code (the user's code of the graph) sees it: an int, or a
+    `GraphSize` if it is not known.
+    """
     if type_.is_static:
         return type_.count
     count: Any = 1

@@ -50,10 +50,10 @@ class Owner:
     attributes when they exist.  `end` removes the attributes: using a value afterwards raises CompileError.
 
     regions      the open regions, to which nodes are added
-    made         objects that parsed code has made
+    made         objects that parsed code (the user's code of the graph) has made
     aliases      which tensors may be the same
     atom         returns the value or literal of the IR for a tensor or number, for use in the open region
-    number       returns a value as a run-time number of a category
+    number       returns a value as a run-time number (known only when the graph runs) of a category
     host_number  adds a call of a Python function of numbers, and returns its result
     rewritten    returns what a tensor stands for after it is written in place
     attach       registers a hook on a tensor
@@ -118,7 +118,8 @@ def place_of_use() -> Loc:
 
 
 class GraphTensor(Tensor):
-    """A tensor as parsed code sees it while a graph is made: it has a type, but no numbers, and operations on it become nodes.
+    """A tensor as parsed code (the user's code of the graph) sees it while a graph is made: it has a type, but no numbers, and operations
+    on it become nodes.
 
     owner   the graph that is being made
     atom    what it stands for in the IR at present, a value or literal; a write in place replaces it
@@ -138,8 +139,8 @@ class GraphTensor(Tensor):
 
     @property
     def memory(self) -> Memory:
-        """The numbers of a tensor that parsed code has made from known numbers; CompileError for any other, whose numbers are not known
-        yet.
+        """The numbers of a tensor that parsed code (the user's code of the graph) has made from known numbers; CompileError for any other,
+        whose numbers are not known yet.
         """
         known = self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
         if known is None:
@@ -248,7 +249,9 @@ GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 
 
 class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompatibleVariableOverride] - as in Parameter
-    """A Parameter that parsed code makes as a copy of another one, while a graph is made; each run makes a new Parameter."""
+    """A Parameter that parsed code (the user's code of the graph) makes as a copy of another one, while a graph is made; each run makes a
+    new Parameter.
+    """
 
     __slots__ = ()
 
@@ -393,7 +396,8 @@ class GraphNumber:
         return self.owner.host_number("int", python, a, b)
 
     def _divided(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False) -> Any:
-        """Return a quotient or remainder; if the divisor is a run-time number, a check that it is not 0 comes first.
+        """Return a quotient or remainder; if the divisor is a run-time number (known only when the graph runs), a check that it is not 0
+        comes first.
 
         op       the op of the kernel
         python   the operator of Python

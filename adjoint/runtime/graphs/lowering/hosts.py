@@ -126,10 +126,10 @@ class Hosts:
                      results: Sequence[TensorType] = (), text: str = "", op: type[Apply] = Apply) -> tuple[Value, ...]:
         """Add a node that calls a function of tensors, which runs no code of the user's; return the node's results.
 
-        kind    the class for the function in the graph; None if gradients may flow through the function along a tape, so that the graph
-                must run as parsed
+        kind    the class for the function in the graph; None if gradients may flow through the function along a tape (the recording for a
+                gradient), so that the graph must run as parsed
         name    a name for the call in the IR
-        leaves  the tensors and run-time numbers that the function takes
+        leaves  the tensors and run-time numbers (known only when the graph runs) that the function takes
         results  the types of its results
         text    describes the call in the text of the IR; its name by default
         """
@@ -153,7 +153,8 @@ class Hosts:
         return self._symbols.host(name, no_grad()(function) if state.no_grad else function, text)
 
     def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
-        """Add a node that calls a Python function of numbers when the graph runs; return its result as a run-time number.
+        """Add a node that calls a Python function of numbers when the graph runs; return its result as a run-time number (known only when
+        the graph runs).
 
         category  the Python type of the result: "int", "float" or "bool"
         """
@@ -170,7 +171,8 @@ class Hosts:
 
 
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return a function that a node can call, and what it takes: the tensors and run-time numbers in a structure of values.
+    """Return a function that a node can call, and what it takes: the tensors and run-time numbers (known only when the graph runs) in a
+    structure of values.
 
     The function rebuilds the values from these as `function(*values)` needs them.
     """

@@ -99,7 +99,8 @@ class LibraryInstances:
         return made
 
     def drawn(self, init: Initializer, shape: tuple[int, ...], dtype: DType) -> Tensor:
-        """Return the random initial values of a tensor that parsed code makes: each run draws them, as eager mode does in each call.
+        """Return the random initial values of a tensor that parsed code (the user's code of the graph) makes: each run draws them, as eager
+        mode does in each call.
 
         init  the initialiser
         """
@@ -126,7 +127,8 @@ class LibraryInstances:
         return Tensor(np.zeros(source.shape, source.dtype.compute.array), source.dtype)
 
     def of_each_run(self, found: Any) -> Any:
-        """Return the result of unparsed code with new values of the graph in place of tensors that the code has made from numbers.
+        """Return the result of unparsed code (code of the library, which runs as it is) with new values of the graph in place of tensors
+        that the code has made from numbers.
 
         Without this all runs would share these tensors.
         """
@@ -156,7 +158,9 @@ class LibraryInstances:
 
     # -- objects and cells ------------------------------------------------------------------------------------------------
     def new_object(self, x: object) -> None:
-        """Record that parsed code has made an object: it belongs to the graph, and changes of it are no changes of the program."""
+        """Record that parsed code (the user's code of the graph) has made an object: it belongs to the graph, and changes of it are no
+        changes of the program.
+        """
         self._frontend.journal.born(ObjectPlace(x))
 
     def keep_attribute(self, holder: object, name: str, value: Any) -> None:
@@ -170,7 +174,7 @@ class LibraryInstances:
         return cell
 
     def add_cell(self, cell: Cell) -> None:
-        """Record that parsed code has made a cell; the graph keeps it alive."""
+        """Record that parsed code (the user's code of the graph) has made a cell; the graph keeps it alive."""
         self.new_object(cell)
         self._made.cells.append(cell)
 
@@ -202,7 +206,7 @@ class LibraryInstances:
     def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Check the initial values of Parameters that a new cell makes, given by the arguments of its `__init__`.
 
-        Those from outside become guards.  CompileError if they are known only at run time.
+        Those from outside become guards (conditions for running a graph again).  CompileError if they are known only at run time.
         """
         for x in leaves((args, kwargs), DYNAMIC):
             if self._made.is_drawn(x):
@@ -215,7 +219,9 @@ class LibraryInstances:
                 self._reads.read_numbers(x)
 
     def _check_made(self, held: Cell | Parameter) -> None:
-        """Raise CompileError unless parsed code has made all Parameters of `held`: a cell of the graph is to hold and rename them."""
+        """Raise CompileError unless parsed code (the user's code of the graph) has made all Parameters of `held`: a cell of the graph is to
+        hold and rename them.
+        """
         parameters = held.get_parameters() if isinstance(held, Cell) else [held]
         if not all(map(self._made.has_parameter, parameters)):
             kind = errors.with_article(type(held).__name__)
@@ -251,7 +257,7 @@ class LibraryInstances:
 
     # -- tensors of dynamic values ----------------------------------------------------------------------------------------
     def _stacked(self, data: Any) -> Tensor:
-        """Return nested lists of numbers, some of which are run-time numbers, as one tensor."""
+        """Return nested lists of numbers, some of which are run-time numbers (known only when the graph runs), as one tensor."""
         if isinstance(data, GraphNumber):
             return data.tensor()
         if isinstance(data, (list, tuple)):

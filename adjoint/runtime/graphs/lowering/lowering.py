@@ -68,7 +68,7 @@ class Lowered:
     written    the indices of the arguments that the function writes in place; their new values are the graph's last results
     decisions  what forward hooks are assumed to return, and which hooks cells are assumed to have.  The keys are sites: the index of a
                cell's call in the graph, with the kind of hooks
-    sites      for each node that calls such hooks, by symbol, its site
+    sites      for each node that calls such hooks, by symbol (the name in the IR), its site
     begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a run
     rewritten  the tensors from outside that it writes
     """
@@ -371,8 +371,8 @@ class Lowering:
     def end(self) -> None:
         """Drop the parts when the graph is made, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.
 
-        Tensors of the graph that have escaped still refer to their `Owner`, which then raises an error.  Functions that parsed code has
-        defined and that are still used elsewhere keep the parts.
+        Tensors of the graph that have escaped still refer to their `Owner`, which then raises an error.  Functions that parsed code (the
+        user's code of the graph) has defined and that are still used elsewhere keep the parts.
         """
         in_use = self.frontend.end()
         self.owner.end()

@@ -11,12 +11,14 @@ __all__ = ["Made"]
 
 
 class Made:
-    """Records the cells, Parameters and tensors that parsed code has made during one lowering, so that they can be told from those outside.
+    """Records the cells, Parameters and tensors that parsed code (the user's code of the graph) has made during one lowering, so that they
+    can be told from those outside.
 
     cells       cells, which the graph keeps alive
     parameters  the Parameters of these cells, by id
     tensors     tensors made from Python numbers, by their values in the graph: their numbers are known while parsing
-    unparsed    tensors that unparsed code has made from numbers, by id: all runs share the object
+    unparsed    tensors that unparsed code (code of the library, which runs as it is) has made from numbers, by id: all runs share the
+                object
     drawn       values that each run draws, by their ids and by those of the Parameters that begin with them, whose own numbers mean nothing
     """
 
@@ -50,9 +52,11 @@ class Made:
         return id(x) in self.unparsed or id(x) in self.parameters
 
     def holds(self, x: object) -> bool:
-        """Return True for a cell or a Parameter that parsed code has made: the graph cannot return it, since all calls would share it."""
+        """Return True for a cell or a Parameter that parsed code (the user's code of the graph) has made: the graph cannot return it, since
+        all calls would share it.
+        """
         return any(x is made for made in self.cells) or (isinstance(x, Parameter) and self.has_tensor(x))
 
     def add_parameters(self, cell: Cell) -> None:
-        """Record the Parameters of a cell that parsed code has made."""
+        """Record the Parameters of a cell that parsed code (the user's code of the graph) has made."""
         self.parameters |= {id(parameter): parameter for parameter in cell.get_parameters()}

@@ -52,8 +52,8 @@ class Operations:
     def write(self, target: Tensor, value: Tensor) -> None:
         """Add a node that writes to a tensor from outside, such as a Parameter.
 
-        CompileError for a tensor that unparsed code has made, and if another name in the graph may refer to this tensor and would have to
-        have the new value, too.
+        CompileError for a tensor that unparsed code (code of the library, which runs as it is) has made, and if another name in the graph
+        may refer to this tensor and would have to have the new value, too.
 
         target  the tensor
         value   its new value
@@ -79,7 +79,8 @@ class Operations:
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
     def undrawn(self) -> Any:
-        """Return a stand-in for a generator of random numbers, for the initial values of a cell that parsed code makes.
+        """Return a stand-in for a generator of random numbers, for the initial values of a cell that parsed code (the user's code of the
+        graph) makes.
 
         Each run counts a draw, as eager mode does.  Drawing numbers from the stand-in raises CompileError.
         """

@@ -63,7 +63,7 @@ def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> b
     """Return True if the kernel of a division returns what Python returns for any divisor other than 0; if not, Python must be called.
 
     python  the operator: truediv, floordiv or mod
-    a, b    dividend and divisor, as Python numbers or run-time numbers
+    a, b    dividend and divisor, as Python numbers or run-time numbers (known only when the graph runs)
     whole   True if both operands are ints
     """
     if is_large(a) or is_large(b) or (not is_run_time_number(b) and not b):
@@ -76,7 +76,9 @@ def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> b
 
 
 def is_real(a: Any, b: Any) -> bool:
-    """Return True if a ** b cannot be a complex number, whatever values a and b have in a run if they are run-time numbers."""
+    """Return True if a ** b cannot be a complex number, whatever values a and b have in a run if they are run-time numbers (known only when
+    the graph runs).
+    """
     if not is_run_time_number(b):
         return not math.isfinite(b) or b == int(b)
     return not is_run_time_number(a) and a >= 0

@@ -106,7 +106,8 @@ class PythonState:
         return is_rooted(value)
 
     def can_keep(self, place: OutsidePlace, value: Any) -> bool:
-        """Return True if a write to an attribute or variable can stay in the workspace, the record of writes that only parsed code sees.
+        """Return True if a write to an attribute or variable can stay in the workspace, the record of writes that only parsed code (the
+        user's code of the graph) sees.
 
         The write must run no code of the user's, and have no other effect than that the value is there afterwards.
 
@@ -124,7 +125,7 @@ class PythonState:
             self._kept.add(holder, values)
 
     def write(self, place: OutsidePlace, value: Any) -> bool:
-        """Add a node for a write to an attribute or variable, which parsed code is about to make.
+        """Add a node for a write to an attribute or variable, which parsed code (the user's code of the graph) is about to make.
 
         Return False if a run cannot repeat this write.
         """
@@ -148,7 +149,7 @@ class PythonState:
         return True
 
     def refuse(self, place: OutsidePlace) -> None:
-        """Note that parsed code changes an attribute or variable in a way that a run cannot repeat."""
+        """Note that parsed code (the user's code of the graph) changes an attribute or variable in a way that a run cannot repeat."""
         self._refused.add(place.key)
 
     def is_written(self, place: OutsidePlace) -> bool:
@@ -157,7 +158,8 @@ class PythonState:
 
     # -- reading ----------------------------------------------------------------------------------------------------------
     def read(self, key: tuple[Any, ...]) -> bool:
-        """Prepare for parsed code to read an attribute or variable, given by its key; call it before the read.
+        """Prepare for parsed code (the user's code of the graph) to read an attribute or variable, given by its key; call it before the
+        read.
 
         Return True if the value found there is not a constant of the graph, so that no guard is needed.
         """
@@ -188,7 +190,7 @@ class PythonState:
         self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
 
     def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
-        """Add a node that reads an attribute or variable, and let parsed code find the node's results there.
+        """Add a node that reads an attribute or variable, and let parsed code (the user's code of the graph) find the node's results there.
 
         pattern  the structure of its value, with slots for tensors and numbers
         put      writes the place for parsed code
@@ -226,15 +228,15 @@ class PythonState:
         return known[1].value
 
     def end(self) -> None:
-        """Take back the values that were put into the user's objects for unparsed code."""
+        """Take back the values that were put into the user's objects for unparsed code (code of the library, which runs as it is)."""
         self._kept.end()
         self._workspace.withdraw()
         lowering_lock.hide()
 
     @property
     def found(self) -> list[OutsidePlace]:
-        """Return the places that parsed code read and wrote as constants, although they hold numbers or tensors: the next attempt loads
-        them.
+        """Return the places that parsed code (the user's code of the graph) read and wrote as constants, although they hold numbers or
+        tensors: the next attempt loads them.
         """
         return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
@@ -292,7 +294,9 @@ class Begun:
         return not self.held
 
     def addresses(self) -> set[Any]:
-        """Return the addresses by which guards know these attributes and variables: what a run has written there is no change by others."""
+        """Return the addresses by which guards (conditions for running a graph again) know these attributes and variables: what a run has
+        written there is no change by others.
+        """
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 
 
@@ -311,7 +315,9 @@ def _symbolic(x: Any) -> OutlineSlot | None:
 
 
 def _is_of_tuples(x: Any) -> bool:
-    """Return False if a value contains text with run-time numbers: when it runs, that is a str, which cannot be taken apart."""
+    """Return False if a value contains text with run-time numbers (known only when the graph runs): when it runs, that is a str, which
+    cannot be taken apart.
+    """
     return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
 
 

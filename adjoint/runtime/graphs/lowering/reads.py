@@ -34,7 +34,7 @@ _WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.v
 
 
 class Reads:
-    """Records what parsed code reads from outside as guards of the graph (conditions under which it may run again).
+    """Records what parsed code (the user's code of the graph) reads from outside as guards: conditions under which the graph may run again.
 
     The frontend calls its methods before each read.
 
@@ -135,7 +135,7 @@ class Reads:
                 self._guards.of_attribute(parameter, "name")
 
     def read_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a Python function returns for some objects, unless parsed code has made them."""
+        """Record what a Python function returns for some objects, unless parsed code (the user's code of the graph) has made them."""
         if not any(map(self._journal.has_made, arguments)):
             self._guards.of_outcome(function, arguments)
 
@@ -144,8 +144,8 @@ class Reads:
         self._guards.of_identity(x)
 
     def read_contents(self, container: object) -> None:
-        """Record that parsed code reads the items of a container from outside at this point: hooks may have changed them since it was
-        found.
+        """Record that parsed code (the user's code of the graph) reads the items of a container from outside at this point: hooks may have
+        changed them since it was found.
         """
         self._guards.look_into(container)
 

@@ -107,7 +107,7 @@ class Regions:
         return builder in self._open
 
     def is_of_cell(self, builder: Builder) -> bool:
-        """Return True if a closed region is that of a cell, so that its values may be used outside."""
+        """Return True if a closed region (a body of nodes) is that of a cell, so that its values may be used outside."""
         return builder in self._of_cells
 
     def on_a_path(self) -> bool:
@@ -123,7 +123,9 @@ class Regions:
         return len(self._open)
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
-        """Return new parameters for a region that takes these atoms (values or literals) as arguments, with their types and names."""
+        """Return new parameters for a region (a body of nodes) that takes these atoms (values or literals) as arguments, with their types
+        and names.
+        """
         params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
         self.named.update(params)
         return params

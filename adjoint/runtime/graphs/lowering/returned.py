@@ -117,8 +117,8 @@ class Returned:
         """By id, how often each container occurs in the result."""
 
     def _check_own(self, x: Any) -> None:
-        """Raise CompileError for a cell or Parameter that parsed code has made: each call would return the same object instead of a new
-        one.
+        """Raise CompileError for a cell or Parameter that parsed code (the user's code of the graph) has made: each call would return the
+        same object instead of a new one.
         """
         if self._made.holds(x):
             raise errors.UNSUPPORTED.at(
@@ -260,8 +260,8 @@ class Returned:
         return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
 
     def _iterator(self, x: Iterator[Any]) -> Remade:
-        """Return the pattern of an iterator that parsed code has made: each call makes one over the remaining items, which are taken out
-        here.
+        """Return the pattern of an iterator that parsed code (the user's code of the graph) has made: each call makes one over the
+        remaining items, which are taken out here.
         """
         make = _ITERATORS.get(type(x))
         if make is None:
@@ -300,7 +300,7 @@ class Returned:
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, function: Closure) -> Remade:
-        """Return the pattern of a function that parsed code defines.
+        """Return the pattern of a function that parsed code (the user's code of the graph) defines.
 
         Each call makes a Python function whose variables of enclosing functions have the values of that call.
         """
@@ -331,7 +331,9 @@ class Returned:
 
     # -- errors --------------------------------------------------------------------------------------------------------
     def _holds_late(self, x: Any) -> bool:
-        """Return True if an object leads to a value that only a run knows, or to a function that parsed code defines."""
+        """Return True if an object leads to a value that only a run knows, or to a function that parsed code (the user's code of the graph)
+        defines.
+        """
         outside, pending, seen = self._on.outside, [x], set[int]()
         while pending:
             part = pending.pop()

@@ -42,7 +42,8 @@ class RunTimeNumbers:
         self._regions, self._values, self._hosts, self._branching = regions, values, hosts, branching
 
     def number(self, category: str, x: Any) -> Any:
-        """Return `int(x)`, `float(x)` or `bool(x)` of a tensor or number; a run-time number if the value is not known while parsing.
+        """Return `int(x)`, `float(x)` or `bool(x)` of a tensor or number; a run-time number (known only when the graph runs) if the value
+        is not known while parsing.
 
         category  "int", "float" or "bool"
         """

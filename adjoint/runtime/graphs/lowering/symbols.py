@@ -25,7 +25,7 @@ __all__ = ["Symbols"]
 class Symbols:
     """Names the tensors from outside and the Python objects that one graph uses, and checks how its code reads and writes these tensors.
 
-    tensors   the tensors from outside, by symbol
+    tensors   the tensors from outside, by symbol (the name in the IR)
     hosts     the Python objects that nodes call, by symbol
     declared  how the module declares these objects, by symbol
     net       the outermost cell that is being called

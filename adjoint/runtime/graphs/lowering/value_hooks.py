@@ -27,7 +27,7 @@ __all__ = ["ValueHooks"]
 class ValueHooks:
     """Adds nodes for hooks on tensors of the graph: for `HookBackward`, `InsertGradientOf` and `Tensor.register_hook`.
 
-    as_python  turns a function of the parsed code into one that Python can call when the graph runs
+    as_python  turns a function of the parsed code (the user's code of the graph) into one that Python can call when the graph runs
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, hosts: Hosts, as_python: Callable[[Any], Any]):
@@ -39,7 +39,7 @@ class ValueHooks:
         kind      "value" or "gradient", for the two operators (`hooks.firing.OPERATORS`)
         function  the hook
         operands  its tensors
-        title     a description of the hook function, from which a tape makes the hook's name in the IR
+        title     a description of the hook function, from which a tape (the recording for a gradient) makes the hook's name in the IR
         """
         if state.no_grad:
             return tuple(self._values.tensors([self._regions.node(NoGrad(), atom) for atom in self._values.atoms(operands)]))
@@ -50,7 +50,7 @@ class ValueHooks:
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
         """Add a node that does `x.register_hook(hook_fn)` when the graph runs.
 
-        Return a handle by which parsed code can remove the hook.
+        Return a handle by which parsed code (the user's code of the graph) can remove the hook.
         """
         check_hook(hook_fn)
         hook_fn = self._as_python(hook_fn)
@@ -74,7 +74,7 @@ class ValueHooks:
 
 
 class _LateHandle:
-    """The handle that parsed code gets for a hook which each run of the graph registers."""
+    """The handle that parsed code (the user's code of the graph) gets for a hook which each run of the graph registers."""
 
     __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
 

@@ -25,7 +25,7 @@ __all__ = ["Values"]
 
 
 class Values:
-    """Translates between what parsed code sees and what the IR has.
+    """Translates between what parsed code (the user's code of the graph) sees and what the IR has.
 
     Tensors and numbers become atoms (values or literals of the IR), and the reverse.
     """
@@ -93,26 +93,28 @@ class Values:
 
     # -- from the graph to Python -----------------------------------------------------------------------------------------
     def wrapped(self, kind: Kind, value: Value) -> Any:
-        """Return the object by which parsed code sees a value of the IR: a tensor or a number."""
+        """Return the object by which parsed code (the user's code of the graph) sees a value of the IR: a tensor or a number."""
         if kind.category == "tensor":
             return GraphTensor(self._owner, value, kind.type)
         return GraphNumber(self._owner, kind.category, value)
 
     def tensor(self, atom: Atom) -> GraphTensor:
-        """Return the tensor by which parsed code sees a value or literal of the IR."""
+        """Return the tensor by which parsed code (the user's code of the graph) sees a value or literal of the IR."""
         return GraphTensor(self._owner, atom, tensor_type(atom))
 
     def tensors(self, values: Iterable[Value]) -> list[GraphTensor]:
-        """Return the tensors by which parsed code sees values of the IR."""
+        """Return the tensors by which parsed code (the user's code of the graph) sees values of the IR."""
         return [self.tensor(value) for value in values]
 
     def like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
-        """Return the tensors and numbers by which parsed code sees values of the IR, of the same kinds as the objects in `given`."""
+        """Return the tensors and numbers by which parsed code (the user's code of the graph) sees values of the IR, of the same kinds as
+        the objects in `given`.
+        """
         kinds = [self.kind(x) for x in given]
         return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
 
     def number(self, category: str, atom: Atom, bound: int | None = None) -> GraphNumber:
-        """Return the number by which parsed code sees a value or literal of the IR.
+        """Return the number by which parsed code (the user's code of the graph) sees a value or literal of the IR.
 
         category  its Python type: "int", "float" or "bool"
         bound     an upper bound of its absolute value; None if none is known
@@ -141,7 +143,7 @@ class Values:
 
     # -- parts of tensors -------------------------------------------------------------------------------------------------
     def index(self, key: Any) -> Any:
-        """Return an index of a tensor with run-time numbers replaced by tensors, as the operators take it."""
+        """Return an index of a tensor with run-time numbers (known only when the graph runs) replaced by tensors, for use by operators."""
         if isinstance(key, GraphNumber):
             return key.as_tensor(I64)
         return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key

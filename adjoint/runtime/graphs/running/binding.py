@@ -39,7 +39,8 @@ def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, a
 def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
     """Return, for each op of a graph that Python code runs, the function that makes its step.
 
-    positions  the index of each Python object that gradients call, by symbol (`hosts_of_runs`); empty where gradients run on a tape only
+    positions  the index of each Python object that gradients call, by symbol (`hosts_of_runs`); empty where gradients run on a tape (the
+               recording for a gradient) only
     """
     return {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state), **adjoint_makers(positions)}
 

@@ -158,8 +158,8 @@ class GraphCell:
         return _together(outside, numbers)
 
     def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
-        """End the call of a cell on the tape after an unexpected hook result inside of it has ended the run, and no other graph continues
-        it.
+        """End the call of a cell on the tape (the recording for a gradient) after an unexpected hook result inside of it has ended the run,
+        and no other graph continues it.
         """
         self._left(tape, (), entered.rule)
         if entered.hooked:

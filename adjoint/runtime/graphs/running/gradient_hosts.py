@@ -31,7 +31,8 @@ def has_hosts(op: Any) -> bool:
 
 
 def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]] | None]:
-    """Return the index of each host (a Python object that gradients call) by symbol, and a function that makes the hosts for one run.
+    """Return the index of each host (a Python object that gradients call) by symbol (the name in the IR), and a function that makes the
+    hosts for one run.
 
     The function returns them as a list, in the order of the indices.  It is None if the graph has no hosts.
     """
@@ -45,7 +46,9 @@ def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
-    """Return functions that make the Python objects which the gradient of a node calls, by symbol; each run calls these functions anew."""
+    """Return functions that make the Python objects which the gradient of a node calls, by symbol (the name in the IR); each run calls
+    these functions anew.
+    """
     op = node.op
     match op:
         case Hook():

@@ -39,7 +39,7 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
     """Return, for each op that takes a gradient, the function that makes its step; binding a graph calls them.
 
     symbols  the Parameters and other tensors of the graph, by the symbols that name them in the IR
-    adjoint  computes the gradients of a recorded region from the tape
+    adjoint  computes the gradients of a recorded region (a body of nodes) from the tape
     """
     return {
         Gradient: lambda bound: _gradient(bound, symbols, adjoint),
@@ -72,7 +72,7 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
     """Begin a gradient on a tape, with respect to the tensors `given` and the Parameters that the node names; return its log entry.
 
     site     the node whose line in the program the tape records
-    symbols  the tensors of the graph, by symbol
+    symbols  the tensors of the graph, by symbol (the name in the IR)
     """
     check_gradients()
     op = node.op
@@ -107,9 +107,9 @@ def _differentiated(
 ) -> Step:
     """Return the step that runs the region of a node while a tape records it.
 
-    symbols  the tensors of the graph, by symbol
-    closed   is called after the region and returns the node's results.  It takes the log entry of the gradient, the values of the graph,
-             the run, and True if the tape was started for this region
+    symbols  the tensors of the graph, by symbol (the name in the IR)
+    closed   is called after the region (a body of nodes) and returns the node's results.  It takes the log entry of the gradient, the
+             values of the graph, the run, and True if the tape was started for this region
     """
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
     operands = bound.operands[: len(params)]

@@ -57,7 +57,7 @@ def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
     The tensor takes over the value's memory, without a copy, if nothing else holds that memory.
 
-    state  the tensors of the graph, by symbol
+    state  the tensors of the graph, by symbol (the name in the IR)
     """
     node = bound.node
     symbol, type_, (value,) = node.op.symbol, node.operands[0].type, bound.operands

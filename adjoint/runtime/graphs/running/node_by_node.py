@@ -70,7 +70,7 @@ class InOrder:
 
         function      the optimised function, with named sizes
         inferences    infer its types when the sizes are known
-        state         the tensors that it reads and writes, by symbol
+        state         the tensors that it reads and writes, by symbol (the name in the IR)
         explanations  what its checks call to raise an exception, by symbol
         """
         made = cls(function, inferences, state, explanations)

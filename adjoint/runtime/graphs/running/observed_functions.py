@@ -85,7 +85,7 @@ class Observing:
     `observed_form` turns it into a form that runs.
 
     graph    the graph
-    hooks    for each node that calls hooks, by symbol, which tensor objects these get
+    hooks    for each node that calls hooks, by symbol (the name in the IR), which tensor objects these get
     results  stand for the tensor objects that the graph returns, as in `Watching.objects`
     records  True if the hooks are inside of a gradient: in eager mode there is a tape while they run
     read     the symbols of the tensors from outside that may be read before the last hook
@@ -186,7 +186,7 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
 
     It is possible if the hooks are all inside of one gradient, or there is no gradient; if they are outside of branches and loops; and if
     nothing before the last of them has an effect.  Then, should a hook change something, everything before it can be run again to fill the
-    log from which the run continues.
+    log (the results of nodes so far) from which the run continues.
 
     again  True if it must be possible to run the whole graph again after a run; it then need not have forward hooks
     """
@@ -320,7 +320,7 @@ _OTHER: Final = object()
 
 
 class _Tape:
-    """Predicts which tensor objects Python sees when a graph runs on a tape and its hooks change nothing.
+    """Predicts which tensor objects Python sees when a graph runs on a tape (the recording for a gradient) and its hooks change nothing.
 
     A *representative* is any hashable object that stands for one tensor object of a run.
 
@@ -342,7 +342,8 @@ class _Tape:
         self._count = 0
 
     def hooks(self, body: Region, last: Node) -> dict[str, Watching] | None:
-        """Return which tensor objects each node of hooks gets, by symbol; None if that is not known before the graph runs.
+        """Return which tensor objects each node of hooks gets, by symbol (the name in the IR); None if that is not known before the graph
+        runs.
 
         last  the last node that calls hooks
         """
@@ -438,7 +439,9 @@ class _Tape:
         self._new(node.results[len(region.results) :], known=outer)
 
     def _uncertain(self, node: Node) -> None:
-        """Note that a branch or a loop may or may not make its objects known to the tape, and that its results may be any objects."""
+        """Note that a branch or a loop may or may not make its objects known to the tape (the recording for a gradient), and that its
+        results may be any objects.
+        """
         used = [self._objects[value] for region in node.regions for value in free_of(region)]
         self._unsure.update(x for x in used if x not in self._known)
         self._objects.update(dict.fromkeys(node.results, _OTHER))

@@ -248,7 +248,7 @@ def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> S
     """Return the step that calls the forward hooks of one node, in a graph with a gradient, and checks that they have changed nothing.
 
     found  what is known about the graph's hooks
-    hosts  the functions that call hooks, by symbol
+    hosts  the functions that call hooks, by symbol (the name in the IR)
     bound  the node, with the positions of its values
     """
     node, site, symbol = bound.node, bound.site, bound.node.op.symbol

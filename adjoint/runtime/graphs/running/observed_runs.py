@@ -45,7 +45,9 @@ _CallerOf = Callable[[], Caller | None]
 
 
 class _Departed(Exception):
-    """Raised to end a run of an optimised graph early, when a hook has changed something and the log is ready to be replayed."""
+    """Raised to end a run of an optimised graph early, when a hook has changed something and the log (the results of nodes so far) is ready
+    to be replayed.
+    """
 
 
 class Observed:
@@ -123,7 +125,7 @@ class Observed:
         return self._plan.run_fitting(run.arguments, run)
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
-        """Run the graph once more, on a tape, with the hooks' answers of the first run.
+        """Run the graph once more, on a tape (the recording for a gradient), with the hooks' answers of the first run.
 
         Deviation (not an error, the end) at the hook where the repetition is to stop.
 
@@ -213,11 +215,13 @@ class ObservedRun(Run):
         raise NotImplementedError
 
     def _left(self) -> Deviation:
-        """Compute everything up to the last hook again, which fills the log; return the exception by which this ended at the hook."""
+        """Compute everything up to the last hook again, which fills the log (the results of nodes so far); return the exception by which
+        this ended at the hook.
+        """
         raise NotImplementedError
 
     def _until_here(self) -> Repetition:
-        """Return a new repetition of this run that ends at the hook that was called last."""
+        """Return a new repetition (a second run with the first one's answers) of this run that ends at the hook that was called last."""
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
     def repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
@@ -286,7 +290,9 @@ class RecordableRun(ObservedRun):
         self.answers.clear()
 
     def hooks_are_done(self) -> None:
-        """Drop what only hooks need, after the last forward hook has run; from then on there is no tape for them."""
+        """Drop what only hooks need, after the last forward hook has run; from then on there is no tape (the recording for a gradient) for
+        them.
+        """
         self.watched, self.memories = [], []
         self.given.clear()
         self.awaited = state.tracer = None
@@ -297,7 +303,7 @@ class RecordableRun(ObservedRun):
         return self.of.state[key.symbol] if isinstance(key, State) else self.given.get(key)
 
     def await_tape(self) -> None:
-        """Show hooks a tape that is only made if one of them uses it."""
+        """Show hooks a tape (the recording for a gradient) that is only made if one of them uses it."""
         if self.awaited is None:
             self.awaited = AwaitedTape(self._recorded)
             state.tracer = self.awaited  # pyright: ignore[reportAttributeAccessIssue] - passes on everything to a tape
@@ -344,7 +350,7 @@ class RecordableRun(ObservedRun):
 
 
 class UnrecordedRun(ObservedRun):
-    """One run of a graph with forward hooks and no gradients: there is no tape while hooks run.
+    """One run of a graph with forward hooks and no gradients: there is no tape (the recording for a gradient) while hooks run.
 
     What a hook computes with its tensors is not part of the graph.  If a hook has got a tensor that the function also returns, it is the
     same object.

@@ -111,8 +111,8 @@ def quiet_plan(graph: Graph) -> Plan:
 
 
 def reason(graph: Graph) -> str | None:
-    """Return one line that says why a graph takes its gradients along a tape instead of in its own code; None if it does not, or takes
-    none.
+    """Return one line that says why a graph takes its gradients along a tape (the recording for a gradient) instead of in its own code;
+    None if it does not, or takes none.
     """
     nodes = _nodes(graph)
     if not any(isinstance(node.op, Differentiated) for node in nodes):
@@ -159,7 +159,9 @@ def _nodes(graph: Graph) -> list[Node]:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Return True for a node that calls Python and that has no step in optimised code: it only runs where a gradient is taken on a tape."""
+    """Return True for a node that calls Python and that has no step in optimised code: it only runs where a gradient is taken on a tape
+    (the recording for a gradient).
+    """
     return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
 
 

@@ -44,7 +44,7 @@ class Repetition(LoggedRun):
     until    the symbol of the hooks at which the run ends with a Deviation; None if it runs to the end
     keys     the keys of random numbers that the first run drew
     answers  the answers of backward hooks in the first run
-    left     the tape at the point where the run ended
+    left     the tape (the recording for a gradient) at the point where the run ended
     shown    without a tape: the tensors that hooks have got, by the ids of the tensors that correspond to them in this run
     """
 
@@ -140,7 +140,7 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
     """Return the step for hooks on the gradients of a cell's result.
 
-    It puts them on the tape if the cell had any in the first run, and else only passes values on.
+    It puts them on the tape (the recording for a gradient) if the cell had any in the first run, and else only passes values on.
     """
     operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
 
@@ -156,7 +156,9 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def drawing(bound: Bound) -> Step:
-    """Return the step that draws the key for random numbers of a node, and keeps it in the run so that a repetition uses the same key."""
+    """Return the step that draws the key for random numbers of a node, and keeps it in the run so that a repetition (a second run with the
+    first one's answers) uses the same key.
+    """
     op, out = bound.node.op, bound.results.start
     assert isinstance(op, Draw)
     seed = op.seed or None
@@ -238,7 +240,7 @@ class _Pulled(Run):
 def _answer(positions: dict[str, int], bound: Bound) -> Step:
     """Return the step that replaces a call of backward hooks in a repetition: it returns the next answer of the first run.
 
-    positions  the index of each Python object that gradients call, by symbol
+    positions  the index of each Python object that gradients call, by symbol (the name in the IR)
     """
     op, results, types = bound.node.op, bound.results, list(map(tensor_type, bound.node.results))
     held, position = bound.held[len(bound.operands) :], positions[op.symbol]

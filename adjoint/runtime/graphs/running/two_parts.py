@@ -63,7 +63,9 @@ class HeadAndTail:
         return self._first is not None
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if the head may run as a whole now, on these arguments; otherwise it runs node by node, with a log."""
+        """Return True if the head may run as a whole now, on these arguments; otherwise it runs node by node, with a log (the results of
+        nodes so far).
+        """
         return self._first is not None and self._first.fits(arguments)
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
