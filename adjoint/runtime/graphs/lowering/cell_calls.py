@@ -161,7 +161,7 @@ class LoweredCall:
                 self._calls.guards.mark((self._ordinal, kind.slot), self._regions.on_a_path())
 
     def _read(self, cell: Cell) -> None:
-        """Record what a call reads of the cell itself, such as which `construct` it has, as guards (conditions for running a graph again)."""
+        """Record as guards (conditions for running a graph again) what a call reads of the cell, such as which `construct` it has."""
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))

@@ -44,22 +44,23 @@ _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float
 
 
 class Owner:
-    """What the tensors and numbers of a graph call to add nodes to it; it stands for the graph that is being made.
+    """Lets the tensors and numbers of a graph that is being made add nodes to it; each of them holds it as `owner`.
 
-    The parts of a lowering make tensors and numbers, and these in turn call the parts.  So the owner is made before all parts, and gets its
-    attributes when they exist.  `end` removes the attributes: using a value afterwards raises CompileError.
+    The parts of a lowering (objects that each do one kind of work) make tensors and numbers, and these in turn call the parts.  So the
+    owner is made before all parts, and gets its attributes when they exist.  `end` removes the attributes: using a value afterwards raises
+    CompileError.
 
     regions      the open regions, to which nodes are added
     made         objects that parsed code (the user's code of the graph) has made
     aliases      which tensors may be the same
     atom         returns the value or literal of the IR for a tensor or number, for use in the open region
-    number       returns a value as a run-time number (known only when the graph runs) of a category
+    number       returns a value as a number of a category ("int", "float" or "bool") that is known only when the graph runs
     host_number  adds a call of a Python function of numbers, and returns its result
     rewritten    returns what a tensor stands for after it is written in place
     attach       registers a hook on a tensor
     either       adds an `if` between two functions
     check        adds a check of values
-    tries        True in an attempt that is given up, for a graph with constants, where a number may differ from eager mode's
+    tries        True in an attempt with numbers as inputs: it is given up where a number may differ from eager mode's
     """
 
     regions: Regions
