@@ -260,6 +260,8 @@ def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     """Return the template of a call (the structure of its arguments without the tensors), and the tensors in order.
 
     ValueError if an argument contains itself; NotShared if the graphs are shared, since then the culprit may be an enclosing variable.
+
+    known  the cache of graphs in which the call is looked up
     """
     try:
         return flatten((args, kwargs))
@@ -430,8 +432,9 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
               valued: bool) -> tuple[Any, list[Tensor], list[Tensor]] | None:
     """Return the result of `gradient` for a call that runs as a graph; None if a tape (the recording for a gradient) is needed.
 
-    call   the arguments of `_run`
-    count  how many positional arguments the user's call has: `positions` counts these
+    call                      the arguments of `_run`
+    count                     how many positional arguments the user's call has: `positions` counts these
+    weights, has_aux, valued  as `gradient` takes them
     """
     known, named, given, kwargs, _ = call
     trained = tuple([w.requires_grad for w in weights])
@@ -462,6 +465,9 @@ def _on_tape(known: Graphs, why: str) -> None:
     """Note, for `jit_stats`, that this gradient cannot be computed by a graph and needs a tape (the recording for a gradient), and why.
 
     It returns None, which the caller returns to ask for the tape.
+
+    known  the cache of the function's graphs, which has the counts
+    why    the reason, as text
     """
     if known.calls is not None:
         known.calls.needs_tape(Why(NEEDS_TAPE, why))
@@ -520,5 +526,8 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
 
 
 def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:
-    """Run a function as a graph: the older name of `jit`."""
+    """Run a function as a graph: the older name of `jit`.
+
+    input_signature, hash_args, jit_config  options of older versions, which have no effect
+    """
     return jit(fn, input_signature=input_signature, hash_args=hash_args, jit_config=jit_config)

@@ -27,6 +27,9 @@ def checked_options(capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: 
     """Check the options of `jit`: ValueError for an unknown value, TypeError for one of the wrong type.
 
     Each option that has no effect is reported once, on the standard error stream.
+
+    capture_mode, jit_level, dynamic, fullgraph, backend  the options that `jit` names
+    options                                               the others, by name
     """
     _check_string("capture_mode", capture_mode, ("ast", "bytecode", "trace"))
     _check_string("jit_level", jit_level, ("O0", "O1"))

@@ -193,6 +193,8 @@ class AnySize:
     def of(cls, subject: Subject) -> AnySize | None:
         """Return the graph of a function for arguments with named sizes; None if Python needs to know a size: each size then needs its own
         graph.
+
+        subject  the function and its arguments
         """
         lowered = lowered_for_any_size(subject)
         if lowered is None:

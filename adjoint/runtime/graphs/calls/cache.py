@@ -120,7 +120,8 @@ class Graphs(dict[Template, _Entries]):
         """Return the `Entry` of the cached graph for these arguments whose guards (conditions for running a graph again) hold; None if
         there is none.
 
-        plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
+        template  the structure of the arguments, with the tensors taken out
+        plain     True if the arguments are positional tensors only: `find_plain` then finds the graph next time
         """
         entries = self.get(template)
         if entries is None:
@@ -143,7 +144,8 @@ class Graphs(dict[Template, _Entries]):
 
         Return None if the sizes have come before, or need a graph for another reason.
 
-        tensors  the tensors among the arguments
+        template  the structure of the arguments, with the tensors taken out
+        tensors   the tensors among the arguments
         """
         seen = self.any_size.get(template.without_sizes()) if self.any_size and not get_context("save_graphs") else None
         return None if seen is None else seen.once(template.types, tensors)
@@ -153,6 +155,8 @@ class Graphs(dict[Template, _Entries]):
 
         Graphs of the same template whose guards (conditions for running a graph again) can never hold again are dropped, and the one used
         longest ago if there are too many.
+
+        entry  the graph, ready to run
         """
         entries = self.get(template)
         if entries is None:

@@ -189,7 +189,11 @@ def subject_for(call: Callable[..., Any], template: Template, named: Any, consta
 
 
 def shown(template: Template, tensors: Sequence[Tensor]) -> str:
-    """Return the arguments of a call as text, for the history of graphs."""
+    """Return the arguments of a call as text, for the history of graphs.
+
+    template  the structure of the arguments
+    tensors   the tensors among them
+    """
     args, kwargs = template.build([template.numbers.get(i, x) for i, x in enumerate(tensors)])
     return ", ".join([*map(described_constant, args), *(f"{name}={described_constant(x)}" for name, x in kwargs.items())])
 
@@ -198,6 +202,8 @@ def shown(template: Template, tensors: Sequence[Tensor]) -> str:
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
     """Return the object that would run calls of a graph without a tape (the recording for a gradient), and the graph bound for that; no
     call runs.
+
+    lowered  the function, lowered to a graph
     """
     template, known = flatten(((), {}))[0], Graphs(way_of)
     graph = BoundGraph(lowered, template, MadeGraph(0, FIRST, "", "", 0.0))

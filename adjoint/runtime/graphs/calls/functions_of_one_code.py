@@ -150,8 +150,9 @@ def _made(lowering: Any, pattern: types.FunctionType, around: dict[str, Any], na
 
     Functions among the values, which `_around` has taken apart, are made in the same way.
 
-    around  the values, by name
-    names   its `__name__` and `__qualname__`
+    lowering  the lowering that makes the graph
+    around    the values, by name
+    names     its `__name__` and `__qualname__`
     """
     found = {name: _made(lowering, *value) if _is_taken_apart(value) else value for name, value in around.items()}
     return lowering.with_around(pattern, found, names)
@@ -222,7 +223,10 @@ def shared_graphs(function: Any) -> SharedGraphs | None:
 
 
 def _assigned(code: types.CodeType, names: frozenset[str]) -> bool:
-    """Return True if a code object, or one nested in it, assigns one of the named variables of enclosing functions."""
+    """Return True if a code object, or one nested in it, assigns one of the named variables of enclosing functions.
+
+    names  the variables
+    """
     if not names:
         return False
     if any(each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in names for each in dis.get_instructions(code)):

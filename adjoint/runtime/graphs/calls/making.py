@@ -80,6 +80,7 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
 def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple[Lowered, Alone | None] | None:
     """Return a graph for arguments in which some numbers are inputs; None if it cannot be made.
 
+    known     the cache of the function's graphs
     named     the function or Cell
     template  the structure of the arguments, with slots for these numbers
     """
@@ -89,8 +90,10 @@ def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple
 def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
     """Return a graph that reads some attributes and names each time it runs; None if it cannot be made, or if a guard compares one of them.
 
-    named   the function or Cell
-    places  the attributes and names
+    known     the cache of the function's graphs
+    named     the function or Cell
+    template  the structure of the arguments
+    places    the attributes and names
     """
 
     def reading(subject: Subject) -> tuple[Lowered, None] | None:
@@ -109,7 +112,10 @@ def _attempted(
 
     Such code could make a run continue in another graph, in which Python might need to know the numbers.
 
-    lower  makes the graph
+    known     the cache of the function's graphs
+    named     the function or Cell
+    template  the structure of the arguments
+    lower     makes the graph
     """
     constant = set(known.constant)
     subject = dataclasses.replace(subject_for(known.call, template, named, constant), tries_numbers=True)
@@ -130,6 +136,9 @@ def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
     """Make a graph for a call, by specialising one for any size or else by parsing; return it with its optimised form, None after parsing.
 
     NotShared if the function shares its graphs with others, and making one fails.
+
+    known    the cache of the function's graphs
+    subject  the function and its arguments
     """
     try:
         return for_these_sizes(known.any_size, subject) or (lowered(subject), None)

@@ -37,6 +37,8 @@ def is_held(holder: Any) -> bool:
     """Return True if runs must keep alive an object in which they read variables or attributes.
 
     Classes, modules and functions need not be kept alive: the program that calls them does so.
+
+    holder  the object
     """
     return holder is not None and not isinstance(holder, _PROGRAMS)
 
@@ -72,6 +74,7 @@ def last_look(value: Any, looked: Mapping[int, int]) -> int:
 def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watched: Watched) -> Callable[[], bool]:
     """Return a function that returns True if none of these places contains another value than when the graph was made.
 
+    reads    the places (variables, attributes)
     kinds    how each place is compared, by its id: "identity", or "epoch" if each change of it is reported; by value if neither
     watched  weak references to the objects compared by identity
     """

@@ -43,6 +43,8 @@ class GuardConditions(PythonText):
     def holder(self, held: Reference) -> str:
         """Return the name of the variable that holds the object of a reference; at run time its value is None once the object has been
         freed.
+
+        held  the reference
         """
         if isinstance(held, Strong):
             return self.object(held.value)
@@ -84,6 +86,9 @@ def check_text(conditions: GuardConditions, life: Life) -> tuple[list[str], dict
     The statements return NOT_RUN from that function if the guards do not hold.  They call `guards.holds`, a variable that the caller adds,
     only if a condition is false or the epoch (a number that rises with each change of a cell or hook) has risen; they compare nothing by
     value.
+
+    conditions  must be true at every call
+    life        knows the epoch of the last check, and whether an object compared by its id has been freed
     """
     compared = " and ".join(["epoch.now == life.epoch", *conditions.expressions, "life.lasts"])
     objects = {"epoch": epoch, "getattr": getattr, "id": id, "life": life, **conditions.objects}

@@ -94,6 +94,9 @@ def _keys(items: list[Any], hold: Callable[[object], None], inside: tuple[int, .
 
     If all items have one class, it is in a form that is quick to make and to compare.  The form depends only on the classes of the items
     and on whether they are NaN, so equal items have keys of the same form.
+
+    hold    called with each object that the key identifies by its id
+    inside  ids of the containers that contain the items
     """
     kinds = set(map(type, items))
     kind = kinds.pop()
@@ -201,7 +204,10 @@ _MOST = 4
 
 
 def described(value: Any, depth: int = 0) -> str:
-    """Describe `value` briefly: numbers and strings as literals, other values by their class and name.  Runs no code of the user's."""
+    """Describe `value` briefly: numbers and strings as literals, other values by their class and name.  Runs no code of the user's.
+
+    depth  how many containers around it are being described; from the second on, only the number of items is shown
+    """
     kind = type(value)
     if kind in _PLAIN or kind in (float, complex, range):
         text = repr(value)

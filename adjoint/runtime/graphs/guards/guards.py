@@ -135,7 +135,10 @@ class Guards:
         self._record(ClosureVariable(cell, label or "a variable of a function around"))
 
     def of_attribute(self, holder: object, name: str, label: str = "") -> None:
-        """Record what `getattr(holder, name)` returns, or that it raises.  A property runs once at each comparison."""
+        """Record what `getattr(holder, name)` returns, or that it raises.  A property runs once at each comparison.
+
+        holder  the object with the attribute
+        """
         self._record(Attribute(reference(holder), name, label or f"{named(holder)}.{name}"))
 
     def of_cell(self, cell: Cell) -> None:
@@ -224,7 +227,10 @@ class Guards:
         self._marks[site] = math.inf if repeated else self.clock
 
     def forget(self, since: int, until: int) -> None:
-        """Drop the places that were recorded between two values of `count`, since the graph does not depend on them after all."""
+        """Drop the places that were recorded between two values of `count`, since the graph does not depend on them after all.
+
+        since, until  the results of `count` before and after these reads
+        """
         for recorded in [*self._recorded][since:until]:
             del self._recorded[recorded]
 
@@ -366,7 +372,10 @@ class Guards:
         return (place for place in self._places if isinstance(place, (Attribute, OwnAttribute, Global, ClosureVariable)))
 
     def compares_all_of(self, holder: object, name: str) -> bool:
-        """Return True if the guards compare an object as a whole, including its attribute of this name."""
+        """Return True if the guards compare an object as a whole, including its attribute of this name.
+
+        holder  the object
+        """
         return any(isinstance(place, (CellState, Object)) and place.holder() is holder and place.covers(name) for place in self._places)
 
     def when_gone(self, call: Callable[[], None]) -> None:

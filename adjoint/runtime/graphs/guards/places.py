@@ -144,12 +144,16 @@ class Place:
         otherwise it is false or raises.
 
         Only for places whose `watch` is "identity".
+
+        conditions  gives the names of objects in the text
         """
         return self._is_same(self.expression(conditions), conditions)
 
     def _is_same(self, expression: str, conditions: GuardConditions) -> str:
         """Return a Python expression that is true if `expression` has as its value the object that the place (a variable, attribute or the
         like) contained.
+
+        conditions  gives the names of objects in the text
         """
         if self.value is GONE:
             return f"id({expression}) == {conditions.object(self.value_id)}"

@@ -54,7 +54,10 @@ class Life:
         self.ended: list[Callable[[], None]] = []
 
     def end(self, gone: object) -> None:
-        """Note that an object has been freed, and call the functions in `ended`; weak references call this."""
+        """Note that an object has been freed, and call the functions in `ended`; weak references call this.
+
+        gone  the weak reference to the object; not used
+        """
         self.lasts = False
         ended, self.ended = self.ended, []
         for call in ended:

@@ -38,7 +38,10 @@ def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any
 
 # -- names --------------------------------------------------------------------------------------------------------------
 def definition_of(named: Any) -> Loc:
-    """Return the location in the user's source of the definition of a function, or of a Cell's construct."""
+    """Return the location in the user's source of the definition of a function, or of a Cell's construct.
+
+    named  the function or Cell
+    """
     return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
 
 
@@ -48,14 +51,20 @@ def symbol_of(named: Any) -> str:
 
 
 def title_of(named: Any) -> str:
-    """Return the name of the function or Cell, with the line of its definition: `step (net.py:12)`."""
+    """Return the name of the function or Cell, with the line of its definition: `step (net.py:12)`.
+
+    named  the function or Cell
+    """
     name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__qualname__", "f").rpartition("<locals>.")[2]
     place = user_place(definition_of(named))
     return name if place is None else f"{name} ({place.file}:{place.line})"
 
 
 def parameters_of(named: Any) -> list[str]:
-    """Return the names of the positional arguments of a call; an empty list if they are not known."""
+    """Return the names of the positional arguments of a call; an empty list if they are not known.
+
+    named  the function or Cell that is called
+    """
     function = named.construct if isinstance(named, Cell) else named
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     names = list(code.co_varnames[: code.co_argcount]) if code is not None else []

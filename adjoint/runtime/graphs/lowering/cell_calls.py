@@ -121,6 +121,8 @@ class LoweredCall:
         """Add a node whose region holds the nodes of construct, and return the result of construct in values outside of the region.
 
         Arguments are values of their own inside of the region, as they are tensor objects of their own in eager mode.
+
+        given  the arguments of the call, as (positional, keyword)
         """
         self._read(cell)
         self._mark(BEFORE_CONSTRUCT)
@@ -171,6 +173,7 @@ class LoweredCall:
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
         """Run construct in a new region (a body of nodes), and return what came of it.
 
+        given     the arguments of the call, as (positional, keyword)
         entering  the arguments that get a parameter of the region
         operands  the same as operands of the IR
         """
@@ -220,7 +223,14 @@ class LoweredCall:
         return self._calls.frontend.call(construct, args, kwargs)
 
     def _add_site(self, node: Node, given: CallArguments, entering: Sequence[Any], inside: _Inside, ruled: bool) -> None:
-        """Record the call, so that a run can rebuild its arguments and its result for hooks."""
+        """Record the call, so that a run can rebuild its arguments and its result for hooks.
+
+        node      the cell's node
+        given     the arguments of the call, as (positional, keyword)
+        entering  the values among them that enter the cell's region
+        inside    the result of running construct there
+        ruled     True if the cell has a `bprop`
+        """
         key = site_key(node)
         if key is None:
             return
@@ -257,7 +267,10 @@ def _hooks_text(cell: Cell, slot: str) -> str:
 
 
 def _hint(title: str) -> str:
-    """Return a name in the IR for a cell's result: `relu` for "block.relu", `layers_0` for "layers.0"."""
+    """Return a name in the IR for a cell's result: `relu` for "block.relu", `layers_0` for "layers.0".
+
+    title  the cell's name
+    """
     around, _, last = title.rpartition(".")
     if last.isdigit():
         last = f"{around.rpartition('.')[2] or 'cell'}_{last}"

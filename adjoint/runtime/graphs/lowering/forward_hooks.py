@@ -117,6 +117,10 @@ class ForwardHooks:
         """Add a node that calls hooks of whose result nothing is assumed, and end the graph there, by raising Unreachable.
 
         In a run their result decides in which graph it continues.
+
+        site                the index of the cell's call in the graph, with the slot of the hooks
+        title               the cell's name
+        cell, fire, values  as `run` takes them
         """
 
         def called(*given: Any) -> Any:

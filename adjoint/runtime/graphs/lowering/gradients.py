@@ -164,6 +164,7 @@ class Gradients:
         """Add the node for a function that was called in its own region; return the function's result and the node's further results.
 
         op     the op of the node: it takes a gradient or records
+        inner  the result of that call
         more   further operands, such as cotangents
         """
         node = self._regions.add(op, [*inner.operands, *more], [inner.region], writes=True)
@@ -183,6 +184,7 @@ class Gradients:
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
         """Return the gradients of the arguments, each in the structure of its argument, and those of the weights; zeros for frozen weights.
 
+        inner   the result of calling the differentiated function
         values  the gradients, as results of a node
         """
         gradients = self._values.tensors(values)

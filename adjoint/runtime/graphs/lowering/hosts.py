@@ -203,7 +203,10 @@ _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 def _shown(outline: Any) -> str:
-    """Return the structure of values as one line of text for the IR: constants as they are, and types in place of run-time values."""
+    """Return the structure of values as one line of text for the IR: constants as they are, and types in place of run-time values.
+
+    outline  the structure, with slots for values that the graph computes
+    """
     if isinstance(outline, OutlineSlot):
         return str(outline.type) if outline.category == "tensor" else outline.category
     if isinstance(outline, RunTimeText):

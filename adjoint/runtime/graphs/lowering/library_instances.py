@@ -120,6 +120,9 @@ class LibraryInstances:
         """Return the tensor whose memory a Parameter that is being made begins with.
 
         If each run draws the value of `source`, that is a tensor of zeros, and the Parameter stands for `source`; otherwise it is `source`.
+
+        parameter  the Parameter
+        source     its initial values
         """
         if not self._made.is_drawn(source):
             return source
@@ -189,7 +192,11 @@ class LibraryInstances:
         return made
 
     def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call an `__init__` of the library on a new cell, after checking that the graph can make the cell."""
+        """Call an `__init__` of the library on a new cell, after checking that the graph can make the cell.
+
+        init          the `__init__`
+        args, kwargs  its arguments
+        """
         self._check_first_values(args, kwargs)
         self.check_parts(args, kwargs)
         init(cell, *args, **kwargs)

@@ -109,6 +109,8 @@ def lowered(subject: Subject) -> Lowered:
     Which attributes and variables differ from run to run is found by trying.  If the function writes one that it reads, the number or
     tensor there becomes a value of the graph, which each run reads.  If Python then needs the number while parsing, the number is a
     constant, and each number has its own graph.
+
+    subject  the function and its arguments
     """
     first = _Attempt(subject)
     places = first.found
@@ -130,7 +132,8 @@ def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered
     """Return a graph that reads some attributes and variables in each run, besides those that the function writes; None if it cannot be
     made.
 
-    places  the attributes and variables
+    subject  the function and its arguments
+    places   the attributes and variables
     """
     while True:
         attempt = _Attempt(subject, state=places)
@@ -143,6 +146,8 @@ def lowered_for_any_size(subject: Subject) -> Lowered | None:
     """Return a graph for arguments with named sizes.
 
     Return None if Python needs to know a size, or if the function writes attributes or variables from outside.
+
+    subject  the function and its arguments
     """
     attempt = _Attempt(subject)
     made = attempt.made
@@ -155,6 +160,7 @@ def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> L
 
     The caller holds `lowering_lock`.
 
+    subject    the function and its arguments
     before     the graph that the run has left
     decisions  what forward hooks return, as runs have shown, by site: the index of a cell's call in the graph, with the kind of hooks
     """

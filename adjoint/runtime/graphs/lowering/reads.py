@@ -155,7 +155,10 @@ class Reads:
             self._symbols.show_numbers(x)
 
     def read_setting(self, read: Callable[[str], Any], name: str) -> None:
-        """Record that the library reads a setting of the context for the user's code."""
+        """Record that the library reads a setting of the context for the user's code.
+
+        read  returns the setting of a name, as `get_context` does
+        """
         self._guards.of_setting(read, name)
 
     def count(self) -> int:
@@ -163,7 +166,10 @@ class Reads:
         return self._guards.count()
 
     def forget(self, since: int, until: int) -> None:
-        """Drop the reads that were recorded between two results of `count`, since the graph does not depend on them after all."""
+        """Drop the reads that were recorded between two results of `count`, since the graph does not depend on them after all.
+
+        since, until  the results of `count` before and after these reads
+        """
         self._guards.forget(since, until)
 
 

@@ -82,7 +82,10 @@ class Regions:
         return builder
 
     def reopen(self, builder: Builder) -> None:
-        """Reopen a region that was closed, to add more nodes to it."""
+        """Reopen a region that was closed, to add more nodes to it.
+
+        builder  the region's builder, as `close` returned it
+        """
         self.user_code += self.restless
         self.builder = builder
         self._open.append(builder)
@@ -107,7 +110,10 @@ class Regions:
         return builder in self._open
 
     def is_of_cell(self, builder: Builder) -> bool:
-        """Return True if a closed region (a body of nodes) is that of a cell, so that its values may be used outside."""
+        """Return True if a closed region (a body of nodes) is that of a cell, so that its values may be used outside.
+
+        builder  the region's builder, as `close_cell` or `close` returned it
+        """
         return builder in self._of_cells
 
     def on_a_path(self) -> bool:

@@ -86,6 +86,8 @@ class RunTimeNumbers:
         """Add a branch to the graph that calls one of two functions as `condition` decides; return its result.
 
         The results of the two must have the same types.
+
+        first, second  the functions; the first is called if the condition is true
         """
         truth = self.truth(condition)
         if isinstance(truth, bool):

@@ -109,6 +109,8 @@ class GraphCell:
         """Run the nodes of the cell's construct.
 
         If a tape (the recording for a gradient) is there, arguments and results become tensor objects of their own at the cell's boundary.
+
+        given  the tensors that enter the cell, the values of the graph, and the run
         """
         tensors, values, run = given
         tape = run.tape if self.site.recorded else None
@@ -160,6 +162,9 @@ class GraphCell:
     def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
         """End the call of a cell on the tape (the recording for a gradient) after an unexpected hook result inside of it has ended the run,
         and no other graph continues it.
+
+        entered  the log entry of entering the cell
+        tensors  the tensors that entered it
         """
         self._left(tape, (), entered.rule)
         if entered.hooked:

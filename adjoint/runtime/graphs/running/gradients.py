@@ -89,14 +89,18 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
 
 
 def _wanted(opened: _Opened) -> list[int]:
-    """Return the tape's numbers of all arguments and Parameters to differentiate by, each once."""
+    """Return the tape's numbers of all arguments and Parameters to differentiate by, each once.
+
+    opened  the log entry for the beginning of the gradient
+    """
     return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
 
 
 def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
     """Return the gradients of the arguments, then those of the Parameters; zeros for a Parameter that requires no gradient.
 
-    found  the gradients, by the number of the argument or Parameter on the tape
+    opened  the log entry for the beginning of the gradient
+    found   the gradients, by the number of the argument or Parameter on the tape
     """
     by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
     return (*(found[s] for s in opened.slots), *by_weight)
@@ -146,6 +150,9 @@ def _differentiated(
 def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint) -> Step:
     """Return the step of a `gradient` node: it runs a function and returns its results and gradients, computed as `grad.differentiate`
     does.
+
+    symbols  the tensors of the graph, by symbol (the name in the IR)
+    adjoint  computes the gradients of a recorded region from the tape
     """
     op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
     assert isinstance(op, Gradient)
@@ -170,6 +177,8 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
 def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
     """Return the step of a `record` node: it runs a function, and returns its results and the function that pulls cotangents back, as `vjp`
     does.
+
+    symbols  the tensors of the graph, by symbol (the name in the IR)
     """
     op, (yielded,) = bound.node.op, bound.yields
     assert isinstance(op, Record)

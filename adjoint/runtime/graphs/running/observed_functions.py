@@ -270,7 +270,10 @@ def _gradient_in(region: Region) -> Node | None:
 
 
 def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
-    """Return the nodes that call forward hooks in a region and in the cells inside of it, but not in branches, loops or gradients."""
+    """Return the nodes that call forward hooks in a region and in the cells inside of it, but not in branches, loops or gradients.
+
+    symbols  the symbols of nodes that call forward hooks
+    """
     found: list[Node] = []
     for node in region.nodes:
         if _is_hook(node, symbols):

@@ -114,6 +114,8 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
     """Return the step for a node that calls forward hooks: it does not call them, and returns what the hooks returned in the first run.
 
     That is the last of the values that they got.  Where the repetition is to end, the step raises a Deviation.
+
+    found  what is known about the graph's hooks
     """
     node, symbol, operands, results = bound.node, bound.node.op.symbol, bound.operands, bound.results
     hooked = found.hooks.get(symbol)
@@ -141,6 +143,8 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
     """Return the step for hooks on the gradients of a cell's result.
 
     It puts them on the tape (the recording for a gradient) if the cell had any in the first run, and else only passes values on.
+
+    found  what is known about the graph's hooks
     """
     operands, results, symbol, site, hosts = bound.operands, bound.results, bound.node.op.symbol, bound.site, graph.hosts
 
