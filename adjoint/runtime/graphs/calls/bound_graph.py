@@ -46,7 +46,8 @@ class BoundGraph:
     around     references to the cells in whose calls the user's code runs
     fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
     call       the source text of a function for a whole call; None if its arguments or result cannot be written as text
-    may_share  True if it writes a tensor from outside that is not a Parameter: the caller may pass the same tensor as an argument
+    may_share  True if it writes a tensor from outside of the graph that is not a Parameter: the caller may pass the same tensor as an
+               argument
     is_one_call  True if running the plan is all that a call does; `plan.call_function`, once it is compiled, then does a whole call
     observed   runs the graph as long as forward hooks change nothing; None if that is not possible, or nobody has asked for it
     """
@@ -92,7 +93,7 @@ class BoundGraph:
     def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
         """Raise CompileError if a call writes a tensor in place that the graph knows under two names: it would treat it as two tensors.
 
-        The two names may be two arguments, or an argument and a tensor from outside.
+        The two names may be two arguments, or an argument and a tensor from outside of the graph.
 
         named    the function, for the message
         tensors  the tensors among the arguments

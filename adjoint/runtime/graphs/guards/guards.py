@@ -165,11 +165,11 @@ class Guards:
         self._record(Object(reference(holder), named(holder)))
 
     def of_outcome(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Record what a Python function returns for objects from outside.  Each check calls the function again."""
+        """Record what a Python function returns for objects from outside of the graph.  Each check calls the function again."""
         self._record(CallResult(function, arguments))
 
     def of_numbers(self, tensor: Tensor) -> None:
-        """Record the numbers in a tensor from outside that Python has read."""
+        """Record the numbers in a tensor from outside of the graph that Python has read."""
         self._record(Numbers(reference(tensor), f"the numbers of {named(tensor)}"))
 
     def of_setting(self, read: Callable[[str], Any], name: str) -> None:
@@ -179,7 +179,7 @@ class Guards:
         self._record(Setting(read, name))
 
     def of_tensor_type(self, tensor: Tensor) -> None:
-        """Record the dtype and shape of a parameter or of another tensor from outside."""
+        """Record the dtype and shape of a parameter or of another tensor from outside of the graph."""
         self._record(TypeOfTensor(reference(tensor), f"the type of {named(tensor)}"))
 
     def of_identity(self, x: object) -> None:

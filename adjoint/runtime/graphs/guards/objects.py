@@ -234,7 +234,7 @@ def _attributes(cell: Cell) -> dict[str, Any]:
 
 
 class Numbers(Held):
-    """Guards the numbers in a tensor from outside that Python has read; they are compared at each call."""
+    """Guards the numbers in a tensor from outside of the graph that Python has read; they are compared at each call."""
 
     __slots__ = ()
 
@@ -266,7 +266,7 @@ class HookSlots(Held):
 
 
 class TypeOfTensor(Held):
-    """Guards the type of a tensor from outside: its dtype and shape."""
+    """Guards the type of a tensor from outside of the graph: its dtype and shape."""
 
     __slots__ = ()
 

@@ -27,7 +27,7 @@ __all__ = ["ChangingState"]
 
 
 class ChangingState:
-    """Decides which attributes and variables from outside the graphs of one function read in each run: those that keep changing.
+    """Decides which attributes and variables of the program the graphs of one function read in each run: those that keep changing.
 
     It remembers those that held a number or a tensor when a graph was made.
     """

@@ -49,9 +49,9 @@ def value_slot(x: Any) -> OutlineSlot | None:
 
 
 def tensor_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot that stands for a value in an outline (a structure with slots for tensors), as `value_slot` does, but also for
-    tensors from outside and Parameters.
+    """Return the slot that stands for a value in an outline (a structure with slots for tensors).
 
-    It is used for values that Python gets when the graph runs.
+    It does so as `value_slot` does, but also for Parameters and other tensors from outside of the graph.  It is used for values that Python
+    gets when the graph runs.
     """
     return OutlineSlot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)

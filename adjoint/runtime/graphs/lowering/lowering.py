@@ -70,7 +70,7 @@ class Lowered:
                cell's call in the graph, with the kind of hooks
     sites      for each node that calls such hooks, by symbol (the name in the IR), its site
     begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a run
-    rewritten  the tensors from outside that it writes
+    rewritten  the tensors from outside of the graph that it writes
     """
 
     def __init__(
@@ -145,7 +145,7 @@ def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered
 def lowered_for_any_size(subject: Subject) -> Lowered | None:
     """Return a graph for arguments with named sizes.
 
-    Return None if Python needs to know a size, or if the function writes attributes or variables from outside.
+    Return None if Python needs to know a size, or if the function writes attributes or variables from outside of the graph.
 
     subject  the function and its arguments
     """

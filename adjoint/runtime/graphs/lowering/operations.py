@@ -24,7 +24,7 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """Adds nodes for ops, for writes to tensors from outside, and for random draws to the graph that is being made."""
+    """Adds nodes for ops, for writes to tensors from outside of the graph, and for random draws to the graph that is being made."""
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
@@ -50,7 +50,7 @@ class Operations:
         return results[0] if len(results) == 1 else tuple(results)
 
     def write(self, target: Tensor, value: Tensor) -> None:
-        """Add a node that writes to a tensor from outside, such as a Parameter.
+        """Add a node that writes to a tensor from outside of the graph, such as a Parameter.
 
         CompileError for a tensor that unparsed code (code of the library, which runs as it is) has made, and if another name in the graph
         may refer to this tensor and would have to have the new value, too.

@@ -62,7 +62,7 @@ __all__ = ["Begun", "PythonState", "guarded"]
 
 
 class PythonState:
-    """Adds nodes that read and write attributes and variables from outside when the graph runs.
+    """Adds nodes that read and write attributes and variables from outside of the graph when the graph runs.
 
     Such an attribute or variable is a *place*.
 

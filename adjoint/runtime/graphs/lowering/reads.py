@@ -38,7 +38,7 @@ class Reads:
 
     The frontend calls its methods before each read.
 
-    symbols  knows which tensors from outside the graph writes
+    symbols  knows which tensors of the program the graph writes
     journal  knows the objects that parsed code has made: no other code changes these
     python   knows the attributes and variables that parsed code writes: values read there need not be constant
     """
@@ -89,7 +89,7 @@ class Reads:
     def read_object(self, x: object) -> None:
         """Record that Python's own code is about to use an object, which may read anything in it: all of the object becomes a guard.
 
-        x  an object of the user's, a tensor from outside, a cell that is a sequence, or a container of these
+        x  an object of the user's, a tensor from outside of the graph, a cell that is a sequence, or a container of these
         """
         if isinstance(x, GraphTensor) or id(x) in self._visiting:
             return
@@ -144,8 +144,8 @@ class Reads:
         self._guards.of_identity(x)
 
     def read_contents(self, container: object) -> None:
-        """Record that parsed code (the user's code of the graph) reads the items of a container from outside at this point: hooks may have
-        changed them since it was found.
+        """Record that parsed code (the user's code of the graph) reads the items of a container from outside of the graph at this point:
+        hooks may have changed them since it was found.
         """
         self._guards.look_into(container)
 

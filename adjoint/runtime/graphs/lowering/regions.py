@@ -23,7 +23,7 @@ class Regions:
     builder     the builder of the innermost open region, to which nodes are added
     outermost   the region of the function or cell that is lowered
     named       values named after a variable of the user's; a later variable does not rename them
-    has_effect  True once a node writes a tensor from outside or draws random numbers
+    has_effect  True once a node writes a tensor from outside of the graph or draws random numbers
     version     a number that grows with every node that may write tensors from outside: values read before are out of date
     user_code   a number that grows with every node that may run Python code of the user's, which may write Python state
     restless    True if any region may be entered after user's code has run, like the body of a loop: then `user_code` grows with each
@@ -52,14 +52,14 @@ class Regions:
 
         regions  the finished regions of the node, such as the branches of an `if`
         hint    a name for its results
-        writes  True if the node may write tensors from outside
+        writes  True if the node may write tensors from outside of the graph
         """
         node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.loc)
         self.version += writes
         return node
 
     def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]:
-        """Add a node with regions, such as a branch or loop, which may write tensors from outside; return its results.
+        """Add a node with regions, such as a branch or loop, which may write tensors from outside of the graph; return its results.
 
         hints  names for the results
         """

@@ -23,7 +23,8 @@ __all__ = ["Symbols"]
 
 
 class Symbols:
-    """Names the tensors from outside and the Python objects that one graph uses, and checks how its code reads and writes these tensors.
+    """Names the tensors from outside of the graph and the Python objects that one graph uses, and checks how its code reads and writes
+    these tensors.
 
     tensors   the tensors from outside, by symbol (the name in the IR)
     hosts     the Python objects that nodes call, by symbol
@@ -48,8 +49,8 @@ class Symbols:
         """For each symbol the last read: `Regions.version` at that time, the region, and the value."""
 
     def read(self, x: Tensor) -> Atom:
-        """Return the value of a tensor from outside at this point of the run, as a literal or as the result of a node that reads the
-        tensor.
+        """Return the value of a tensor from outside of the graph at this point of the run, as a literal or as the result of a node that
+        reads the tensor.
         """
         literal = getattr(x, "literal", None)
         if literal is not None:
@@ -67,7 +68,7 @@ class Symbols:
         return value
 
     def of(self, x: Tensor) -> str:
-        """Return the symbol that names a tensor from outside in the IR, made on first use."""
+        """Return the symbol (the name in the IR) of a tensor from outside of the graph, made on first use."""
         symbol = self._by_id.get(id(x))
         if symbol is None:
             symbol = self._by_id[id(x)] = self._fresh(self._name_of(x) if isinstance(x, Parameter) else "constant")
@@ -76,7 +77,7 @@ class Symbols:
         return symbol
 
     def written(self, x: Tensor) -> str:
-        """Note that the graph is about to write a tensor from outside, and return its symbol.
+        """Note that the graph is about to write a tensor from outside of the graph, and return its symbol.
 
         CompileError if Python has read its numbers in the same loop: the next round would need other numbers.
         """
@@ -87,14 +88,14 @@ class Symbols:
         return self.of(x)
 
     def rewritten(self) -> list[Tensor]:
-        """Return the tensors from outside that the graph writes."""
+        """Return those tensors from outside that the graph writes."""
         return [x for x in self.tensors.values() if self._is_written(x)]
 
     def _is_written(self, x: Tensor) -> bool:
         return self._uses.get(id(x), (0, 0))[1] > 0
 
     def uses(self, given: Sequence[Any]) -> list[tuple[int, int]]:
-        """Return for each tensor how often the graph has read it and written it so far, by its symbol as a tensor from outside."""
+        """Return for each tensor a pair: how often the graph has so far read it, and written it, as a tensor from outside."""
         return [self._uses.get(id(x), (0, 0)) for x in given]
 
     def check_names(self, given: Sequence[Any], written: Sequence[Any], before: Sequence[tuple[int, int]], loc: Loc) -> None:
@@ -112,7 +113,8 @@ class Symbols:
                 raise errors.written_under_two_names(loc, from_outside=True)
 
     def show_numbers(self, x: Tensor) -> None:
-        """Note that Python reads the numbers of a tensor from outside while parsing: they become a guard, as they are before a run.
+        """Note that Python reads the numbers of a tensor from outside of the graph while parsing: they become a guard, as they are before a
+        run.
 
         CompileError if the graph has written the tensor: then its numbers are known only when the graph runs.
         """

@@ -60,7 +60,8 @@ class Values:
         return [int if isinstance(x, GraphSize) else type(x)]
 
     def atom(self, x: Any) -> Atom:
-        """Return the operand of the IR that stands for a tensor or number in the open region; a tensor from outside is read by a node.
+        """Return the operand of the IR that stands for a tensor or number in the open region; a tensor from outside of the graph is read by
+        a node.
 
         CompileError for a value of another graph, or of a branch or loop that has ended.
         """

@@ -109,7 +109,7 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 def _differentiated(
     bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], Run, bool], tuple[Any, ...]]
 ) -> Step:
-    """Return the step that runs the region of a node while a tape records it.
+    """Return the step (the function that runs a node) that runs the region of a node while a tape records it.
 
     symbols  the tensors of the graph, by symbol (the name in the IR)
     closed   is called after the region (a body of nodes) and returns the node's results.  It takes the log entry of the gradient, the
@@ -148,8 +148,8 @@ def _differentiated(
 
 
 def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint) -> Step:
-    """Return the step of a `gradient` node: it runs a function and returns its results and gradients, computed as `grad.differentiate`
-    does.
+    """Return the step (the function that runs a node) of a `gradient` node: it runs a function and returns its results and gradients,
+    computed as `grad.differentiate` does.
 
     symbols  the tensors of the graph, by symbol (the name in the IR)
     adjoint  computes the gradients of a recorded region from the tape
@@ -175,8 +175,8 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
 
 
 def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
-    """Return the step of a `record` node: it runs a function, and returns its results and the function that pulls cotangents back, as `vjp`
-    does.
+    """Return the step (the function that runs a node) of a `record` node: it runs a function, and returns its results and the function that
+    pulls cotangents back, as `vjp` does.
 
     symbols  the tensors of the graph, by symbol (the name in the IR)
     """
@@ -194,7 +194,9 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
 
 def _pull(bound: Bound) -> Step:
-    """Return the step of a `pull!` node: it calls the function that a `record` node made, to get gradients from cotangents."""
+    """Return the step (the function that runs a node) of a `pull!` node: it calls the function that a `record` node made, to get gradients
+    from cotangents.
+    """
     (trace, *given), results, site = bound.operands, bound.results, bound.site
 
     def pull_(values: list[Any], run: Run) -> None:

@@ -53,7 +53,7 @@ def read(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
 
 def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
-    """Return the step that writes a computed value to a tensor of the state, such as a Parameter.
+    """Return the step (the function that runs a node) that writes a computed value to a tensor of the state, such as a Parameter.
 
     The tensor takes over the value's memory, without a copy, if nothing else holds that memory.
 

@@ -53,7 +53,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class State:
-    """Stands for a tensor object of a run: a Parameter or another tensor from outside that the graph uses.
+    """Stands for a tensor object of a run: a Parameter, or another tensor of the program that the graph uses.
 
     symbol  its name in the IR
     """
@@ -88,7 +88,7 @@ class Observing:
     hooks    for each node that calls hooks, by symbol (the name in the IR), which tensor objects these get
     results  stand for the tensor objects that the graph returns, as in `Watching.objects`
     records  True if the hooks are inside of a gradient: in eager mode there is a tape while they run
-    read     the symbols of the tensors from outside that may be read before the last hook
+    read     the symbols of the tensors from outside of the graph that may be read before the last hook
     pre      the symbols of those `outputs` nodes whose cells have backward pre hooks
     again    True if all of the graph can be run again after a run
     sites    the calls of cells that have hooks

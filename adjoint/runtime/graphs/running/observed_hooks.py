@@ -245,7 +245,8 @@ def _listed(expressions: Iterable[str]) -> str:
 
 
 def observed_step(found: Observing, hosts: Mapping[str, Any], bound: Bound) -> Step:
-    """Return the step that calls the forward hooks of one node, in a graph with a gradient, and checks that they have changed nothing.
+    """Return the step (the function that runs a node) that calls the forward hooks of one node, in a graph with a gradient, and checks that
+    they have changed nothing.
 
     found  what is known about the graph's hooks
     hosts  the functions that call hooks, by symbol (the name in the IR)

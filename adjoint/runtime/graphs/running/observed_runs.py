@@ -55,7 +55,7 @@ class Observed:
 
     watched  the tensors whose values hooks must not change
     repeats  True if runs keep what is needed to run them again afterwards
-    kept     the tensors from outside that such a repetition needs
+    kept     the tensors from outside of the graph that such a repetition needs
     trained  the Parameters that gradients are taken by
     places   the order in which a run without gradients keeps the tensors that hooks get
     types    the types of these tensors, in that order
@@ -225,7 +225,7 @@ class ObservedRun(Run):
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
     def repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
-        """Repeat this run while tensors from outside have the values that they had; afterwards restore their present values.
+        """Repeat this run while tensors from outside of the graph have the values that they had; afterwards restore their present values.
 
         run     the repetition
         before  the tensors that may have changed, with the types and memory that they had

@@ -111,7 +111,8 @@ def makers_of_repetition(graph: Graph, found: Observing) -> dict[type[Op], Maker
 
 # -- forward hooks and random numbers ---------------------------------------------------------------------------------------
 def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step for a node that calls forward hooks: it does not call them, and returns what the hooks returned in the first run.
+    """Return the step (the function that runs a node) for a node that calls forward hooks: it does not call them, and returns what the
+    hooks returned in the first run.
 
     That is the last of the values that they got.  Where the repetition is to end, the step raises a Deviation.
 
@@ -140,7 +141,7 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step for hooks on the gradients of a cell's result.
+    """Return the step (the function that runs a node) for hooks on the gradients of a cell's result.
 
     It puts them on the tape (the recording for a gradient) if the cell had any in the first run, and else only passes values on.
 
@@ -160,8 +161,8 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def drawing(bound: Bound) -> Step:
-    """Return the step that draws the key for random numbers of a node, and keeps it in the run so that a repetition (a second run with the
-    first one's answers) uses the same key.
+    """Return the step (the function that runs a node) that draws the key for random numbers of a node, and keeps it in the run so that a
+    repetition (a second run with the first one's answers) uses the same key.
     """
     op, out = bound.node.op, bound.results.start
     assert isinstance(op, Draw)
@@ -175,7 +176,7 @@ def drawing(bound: Bound) -> Step:
 
 
 def _drawn(bound: Bound) -> Step:
-    """Return the step that, in a repetition, takes the next key that the first run drew."""
+    """Return the step (the function that runs a node) that, in a repetition, takes the next key that the first run drew."""
     out = bound.results.start
 
     def drawn(values: list[Any], run: Any) -> None:
@@ -242,7 +243,8 @@ class _Pulled(Run):
 
 
 def _answer(positions: dict[str, int], bound: Bound) -> Step:
-    """Return the step that replaces a call of backward hooks in a repetition: it returns the next answer of the first run.
+    """Return the step (the function that runs a node) that replaces a call of backward hooks in a repetition: it returns the next answer of
+    the first run.
 
     positions  the index of each Python object that gradients call, by symbol (the name in the IR)
     """
