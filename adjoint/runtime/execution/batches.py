@@ -17,7 +17,7 @@ ByteRange = tuple[int, int, int]
 
 
 class _Bytes:
-    """A set of ranges of bytes in blocks; `meet` returns True if any given range overlaps one of the set."""
+    """A set of ranges of bytes in blocks of memory; `meet` tells if one of some other ranges overlaps the set."""
 
     def __init__(self) -> None:
         self.of: dict[int, list[tuple[int, int]]] = {}
@@ -31,13 +31,17 @@ class _Bytes:
 
 
 def batches(stages: Sequence[Stage], shared: Mapping[int, int], own: Mapping[int, Sequence[ByteRange]]) -> list[int]:
-    """Return for each stage of a table how many stages, from it on, run as one batch: 1 if it runs alone, or is not the first of a batch.
+    """Decide which launches of a table run together as one batch.
 
-    shared  for a block that may be the same memory as another one, that other block
-    own     for a block of the table's own, the bytes of other blocks that it may be
+    A table is the list of stages that one C call runs.  Return, for each stage, how many stages from it on form one batch: 1 if the stage
+    runs alone, or is in a batch but not its first.
+
+    stages  the stages of the table, in order
+    shared  for a block of memory that may be the same memory as another block, that other block
+    own     for a block that belongs to the table (a negative number), all ranges of bytes that the block may stand for
 
     The launches of a batch use one kernel, so that their units take the same time.  The kernel cannot fail, so that no launch runs after a
-    failed one.  None reads or writes bytes that another one writes, and no branch leads into a batch.
+    failed one.  No launch reads or writes bytes that another one of the batch writes, and no branch leads into the middle of a batch.
     """
     counts = [1] * len(stages)
     targets = {stage.target for stage in stages if isinstance(stage, Jump)}

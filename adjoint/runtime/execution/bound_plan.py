@@ -1,12 +1,17 @@
-"""Bound plans: the plan of a function bound to memory, ready to run.
+"""Bound plans: plans bound to memory, ready to run.
+
+A plan is a function of the IR whose nodes are sorted into pieces, with a numbered slot for each value.
 
     bound = BoundPlan(planned(function, identities=True), makers)
     bound.run([x, y], Run(tape))          any number of times, from several threads
 
-A bound plan has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python
-code sees are held as memory; if it runs often, it gets fused kernels.  In the recording form every value is a tensor, and every node is
-recorded on the tape as in eager mode, so that gradients, hooks and gradients of gradients are those of eager mode.  In the emitting form
-nodes become nodes of another graph.
+A bound plan has three forms, each made when it is first needed:
+
+    quiet      nothing is recorded or logged.  Values that no Python code sees are held as memory, not as tensors.
+               If it runs often, it gets fused kernels.
+    recording  every value is a tensor, and every node is recorded on the tape (the recording of this thread's operations for a
+               gradient) as in eager mode.  So gradients, hooks and gradients of gradients are those of eager mode.
+    emitting   nodes are added to another graph, which is being made.
 """
 
 from __future__ import annotations
@@ -54,15 +59,19 @@ __all__ = ["Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
 
 @dataclass(frozen=True)
 class Bound:
-    """A node with the positions of its values in the list of values; a step is made from it.
+    """What a maker gets to make the step of one node: the node, and where its values are.
 
-    site     the node with whose location its events are recorded: see `location.site_of`
-    held     for each operand, then each result, True if it is held as a tensor, False if it is held as memory
-    recorded True if its events may be recorded; then all values are tensors
-    params   the positions of its regions' parameters
-    blocks   the steps of its regions
-    yields   for each region the positions of the values that it yields
-    dying    the positions of operands that only this node uses
+    A position is an index in the list of values of a run.
+
+    operands  the positions of the operands
+    results   the positions of the results
+    site      the node with whose source location its events are recorded: see `location.site_of`
+    held      for each operand, then each result, True if it is held as a tensor, False if it is held as bare memory
+    recorded  True if its events may be recorded on a tape; then all values are tensors
+    params    the positions of its regions' parameters
+    blocks    the steps of its regions
+    yields    for each region the positions of the values that it yields
+    dying     the positions of operands that a launch has computed and that no other node uses
     """
 
     node: Node
@@ -83,10 +92,10 @@ Maker = Callable[[Bound], Step | None]
 
 @dataclass(frozen=True)
 class Faster:
-    """A faster function with the same parameters, results and effects.
+    """A faster function that a bound plan may run instead of its own: it has the same parameters, results and effects.
 
-    plan  makes its plan; returns None if there is no such function
-    fits  returns True if it may run on these arguments now; None if it always may
+    plan  makes the plan of the faster function; returns None if there is no such function
+    fits  returns True if the faster function may run on these arguments now; None if it always may
     """
 
     plan: Callable[[], Plan | None]
@@ -94,18 +103,22 @@ class Faster:
 
 
 class BoundPlan:
-    """A plan that is ready to run.
+    """Runs the plan of a function, for graphs, adjoints and IR text.
+
+    See the module's docstring for the three forms in which it runs.  A step is the Python function that does the work of one node or of
+    one straight piece (kernels, reads and writes of state that one C call does).
 
     plan    the plan, or a function that makes it when it is first needed
-    makers  the functions that make steps, by class of op: for ops that call Python, and ops with regions other than control flow
-    state   the tensors that accesses in straight pieces read and write, by symbol
-    explanations  functions that raise the exceptions of checks, by symbol
+    makers  the functions that make steps, by class of op: for ops that call Python, and for ops with regions that are not control flow
+    state   the tensors that straight pieces read and write, by symbol
+    explanations  the functions that raise the exceptions of failed checks, by symbol
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the plan
     faster  the function that runs instead when nothing is recorded or logged; None if there is none
-    hosts   makes, for each run, the objects that the host calls of expanded gradients call; None if there are none
-    call    the text of a call; None if there is to be no `call_function`
-    call_function  does a whole call in which nothing is recorded or logged: takes the arguments and returns the result, or NOT_RUN if it
-                   may not run on them now; None until it is made
+    hosts   makes, for each run of the faster function, the Python functions that its host calls call; None if there are none
+    call    the source text around the run, for a function that does a whole call; None if no such function is wanted
+
+    call_function  does a whole call in which nothing is recorded or logged: it takes the caller's arguments and returns the caller's
+        result, or NOT_RUN if it may not run on these arguments now.  None until it has been made
     """
 
     def __init__(
@@ -131,10 +144,14 @@ class BoundPlan:
         return plan
 
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
-        """Return the results for these arguments, which must have the types of the function's parameters.
+        """Run the function on these arguments and return its results.
 
-        Deviation if Python code returns something the graph was not made for; the run's log then ends with what it returned.  Other
-        exceptions are those of the nodes, with a note that shows the line.
+        arguments  tensors of the types of the function's parameters; InternalError for other types
+        run        the state of this run: the tape, and the log of results if one is kept
+
+        Raise Deviation if Python code (such as a hook) returns something that the graph was not made for; the run's log then ends with what
+        it
+        returned.  Other exceptions come from the nodes and get a note that shows the user's line.
         """
         types = [p.type for p in self.plan.function.params]
         if [x.type for x in arguments] != types:
@@ -142,7 +159,7 @@ class BoundPlan:
         return self.run_fitting(arguments, run)
 
     def run_fitting(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
-        """Return the results without checking the arguments' types."""
+        """Do what `run` does, without checking the types of the arguments."""
         tape = run.tape
         if tape is None and run.plain:
             faster = self._faster
@@ -159,18 +176,21 @@ class BoundPlan:
         return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
 
     def fits(self, arguments: Listed[Tensor]) -> bool:
-        """Return True if the faster function may run on these arguments now."""
+        """Return True if the faster function may run on these arguments now; False also if there is none."""
         faster = self._faster
         return faster is not None and (faster.fits is None or faster.fits(arguments))
 
     @property
     def quiet(self) -> Runnable:
-        """Return the form that records and logs nothing."""
+        """Return the form that records and logs nothing; make it at the first use."""
         return self._quiet or self._tiered("_quiet", self.plan)
 
     @property
     def fastest(self) -> Runnable:
-        """Return the form of the faster function; if it turns out that there is none, return the quiet form, now and later."""
+        """Return the form that runs the faster function; make it at the first use.
+
+        If it turns out that there is no faster function, return the quiet form, now and later.
+        """
         plan = None if self._faster is None else self._faster.plan()
         if plan is None:
             self._faster = None
@@ -183,13 +203,14 @@ class BoundPlan:
         return form
 
     def bound(self, plan: Plan) -> Runnable:
-        """Return a form of a plan that records and logs nothing."""
+        """Make a form of a plan that records and logs nothing.  Tiers call it again for the plan with fused kernels."""
         return _Binder(self, plan, recording=False).form()
 
     def use(self, name: str, form: Runnable) -> None:
         """Use a form for all runs that begin from now on.
 
-        name  the attribute that holds it, "_quiet" or "_fastest"
+        name  the attribute that holds the form: "_quiet" or "_fastest"
+        form  the new form
         """
         setattr(self, name, form)
         if self._call is not None and name == ("_quiet" if self._faster is None else "_fastest"):
@@ -197,14 +218,14 @@ class BoundPlan:
             tuning.afterwards(functools.partial(_make_call_function, weakref.ref(self), form))
 
     def make_call_function(self, form: Runnable) -> None:
-        """Make the function of calls that run a form, unless another form has replaced it by now."""
+        """Make `call_function` for a form, unless another form has replaced that form by now."""
         fits = None if self._faster is None else self._faster.fits
         if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
             self.call_function = form.function_of_calls(self._call, fits, None if self._faster is None else self._hosts)
 
     @property
     def recorded(self) -> Callable[..., Any] | None:
-        """Return the function that does a whole call which is recorded on a tape, like `call_function`; None without the text of a call."""
+        """Return a function like `call_function` for calls that are recorded on a tape; None if the bound plan has no text of a call."""
         if self._recorded is None and self._call is not None:
             form = self.recording
             self._recorded = call_function(form.run, form.takes, len(form.results), self._call, None, None, recorded=True)
@@ -212,12 +233,12 @@ class BoundPlan:
 
     @property
     def emitting(self) -> Form:
-        """Return the form whose nodes are added to the graph that is being made."""
+        """Return the form whose nodes are added to the graph that is being made; make it at the first use."""
         return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
 
     @property
     def recording(self) -> Form:
-        """Return the form in which every value is a tensor and nodes are recorded."""
+        """Return the form in which every value is a tensor and every node is recorded on a tape; make it at the first use."""
         return self._recording or self._form("_recording", self.plan, recording=True)
 
     def _form(self, name: str, plan: Plan, **kind: bool) -> Form:
@@ -235,14 +256,14 @@ def _make_call_function(reference: weakref.ref[BoundPlan], form: Runnable) -> No
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a bound plan: its steps, and the values that they start with.
+    """Runs a bound plan in one way: it has the steps, and the list of values with which each run starts.
 
     block     the steps
-    template  the initial list of values, with constants at their positions
-    takes     the indices of the arguments that are held as tensors, the others as memory; None if all are tensors
-    results   the positions of the results, each with its type if it is held as memory; a constant becomes a new tensor at each run
-    parts     the parts of a call as text; None if some step cannot be written as text
-    run_of_its_own  True if some step needs a subclass of `Run`: then only a call written as text is possible
+    template  the initial list of values of a run: constants at their positions, None elsewhere
+    takes     the indices of the arguments that are held as tensors, the others as bare memory; None if all are tensors
+    results   the position of each result, with its type if it is held as memory; a constant becomes a new tensor at each run
+    parts     the parts of a function that does a whole call as text; None if some step cannot be written as text
+    run_of_its_own  True if some step needs a subclass of `Run`: then only a call written as text can run this form
     """
 
     block: Block
@@ -253,9 +274,9 @@ class Form:
     run_of_its_own: bool
 
     def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
-        """Run the steps and return the results.
+        """Run the steps and return the results as tensors.
 
-        arguments  tensors or memory, as `takes` says
+        arguments  for each parameter a tensor or its memory, as `takes` says
         """
         values = self.template.copy()
         values[: len(arguments)] = arguments
@@ -273,9 +294,9 @@ class Form:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Listed[Tensor]], bool] | None, hosts: Callable[[], Listed[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call, from its arguments to its result; None if that is not possible.
+        """Return a function that does a whole call, from the caller's arguments to the caller's result; None if it cannot be made.
 
-        See `call_function` for the parameters.
+        The C calls are in its text if all parts can be written as text; otherwise it calls `run`.  See `call_function` for the parameters.
         """
         made = None if self.parts is None else written_call(self.parts, self.template, self.results, call, fits)
         if made is not None or self.run_of_its_own:
@@ -284,9 +305,9 @@ class Form:
 
 
 class _Binder:
-    """Makes one form of a bound plan; the form does not refer to the binder.
+    """Makes one form of a bound plan: walks over the plan's pieces and makes their steps.  The form does not refer to the binder.
 
-    tensors    the positions that hold tensors
+    tensors    the positions (indices in a run's list of values) that hold tensors; other positions hold memory
     recording  True if every position in the block that is being bound holds a tensor
     """
 
@@ -301,7 +322,7 @@ class _Binder:
         self.run_of_its_own = False
 
     def form(self) -> Form:
-        """Return the form of the plan."""
+        """Make the form of the plan."""
         params = self.plan.params
         for i, slot in enumerate(self.slots):
             if slot.literal is not None:
@@ -325,14 +346,20 @@ class _Binder:
         return position in self.tensors
 
     def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
-        """Return the positions of values as tensors; for a constant that is a position that holds a tensor."""
+        """Return, for each slot, the position at which its value is held as a tensor.
+
+        Only a constant may be held twice, as a tensor and as memory.
+        """
         return tuple(self.constant(i, tensor=True) if self.is_constant(i) else i for i in slots)
 
     def as_they_are(self, slots: Listed[int]) -> tuple[int, ...]:
         return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
 
     def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
-        """Return the positions of values that are copied to `targets`; a constant is held in the same way as its target."""
+        """Return the positions of values that are copied to the slots `targets`.
+
+        A constant is held like its target: as a tensor if the target holds one, otherwise as memory.
+        """
         return tuple(
             self.constant(i, tensor=self.holds(target)) if self.is_constant(i) else i for i, target in zip(slots, targets, strict=True))
 
@@ -340,7 +367,7 @@ class _Binder:
         return self.slots[slot].literal is not None
 
     def constant(self, slot: int, *, tensor: bool) -> int:
-        """Return the position of a constant, held as a tensor or as memory."""
+        """Return the position of a constant, held as a tensor or, if `tensor` is False, as memory.  A position for memory is made once."""
         if tensor:
             self.tensors.add(slot)
             return slot
@@ -358,9 +385,9 @@ class _Binder:
 
     # -- steps ------------------------------------------------------------------------------------------------------
     def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
-        """Return the steps of a block.
+        """Make the steps of a block (the planned form of a region).
 
-        around  the site of the node that owns the region
+        around  the node whose location nodes of the region are recorded with if they have none: the site of the region's node, None outside
         """
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
@@ -394,9 +421,10 @@ class _Binder:
         add_when_reached(block, piece.entries[0].node, None, make)
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
-        """Bind a straight piece whose values are tensors.
+        """Make the steps of a straight piece whose values are all tensors.
 
-        For a run that replays a log there is a step for each launch; for other runs one step does all launches in a row.
+        For a run that replays a log (the results of an earlier run) there is a step for each launch.  For other runs one step does all
+        launches that follow each other.
         """
         row = _Row(len(block.steps))
         last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
@@ -420,7 +448,7 @@ class _Binder:
         self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
-        """Bind a launch by itself; return the positions of its operands."""
+        """Make the step that runs one launch alone; return the positions of its operands."""
         self.define(each.results)
         node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
         if isinstance(node.op, Check):
@@ -430,7 +458,10 @@ class _Binder:
         return operands
 
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
-        """Bind launches in a row as one step; `used` are results of theirs that later entries of the piece read."""
+        """Make one step for launches that follow each other, and add it to the steps of runs that replay no log.
+
+        used  the results of these launches that later entries of the piece read
+        """
         if not row.launches:
             return
         if len(row.launches) == 1:
@@ -492,7 +523,10 @@ class _Binder:
 
 
 class _Row:
-    """Consecutive launches that run as one step; `begin` is the index of the step of the first one."""
+    """Collects launches that follow each other, so that one step can run them all.
+
+    begin  the index, among the block's steps, of the step of the first launch
+    """
 
     def __init__(self, begin: int):
         self.begin = begin
@@ -502,25 +536,29 @@ class _Row:
 
     @property
     def results(self) -> list[int]:
-        """Return the slots that the launches fill."""
+        """Return the slots of the values that the launches compute."""
         return [slot for launch in self.launches for slot in launch.results]
 
     def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
-        """Append a launch, with the positions of its operands and the node whose location is recorded."""
+        """Append a launch.
+
+        operands  the positions of its operands
+        site      the node with whose location it is recorded; None for the line that runs the plan
+        """
         self.launches.append(launch)
         self.operands.append(operands)
         self.sites.append(site)
 
 
 def _range(slots: Listed[int]) -> range:
-    """Return the positions of results, which are consecutive, as a range."""
+    """Return slots as a range; the slots of one node's results follow each other."""
     return range(slots[0], slots[-1] + 1) if slots else range(0)
 
 
 def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
-    """Append a step that frees the values in these slots.
+    """Append a step that frees the values in these slots, by putting None in their place.
 
-    every  False: in a logging block only to its own list of steps, which replays use, not to `joined`
+    every  False: in a LoggingBlock, add the step only to the block's own list of steps, which replays use, not to `joined`
     """
     if not slots:
         return
@@ -551,7 +589,11 @@ _VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
 
 
 def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
-    """Return a step that computes the results of a node with a Python function of its operands."""
+    """Return a step that computes the results of a node with a Python function.
+
+    function  takes the values of the operands, one by one, and returns the sequence of results
+    bound     the node, with the positions of its values
+    """
     operands, results = bound.operands, bound.results
 
     def compute(values: list[Any], run: Run) -> None:

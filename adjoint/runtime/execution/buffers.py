@@ -1,8 +1,8 @@
-"""Buffers: decide which values live in the arena of their piece, and where.
+"""Buffers: decide which values live in the arena of their piece, and at which offset.
 
-A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's arena,
-and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena. Stacks are not in an
-arena: each is freed together with its contents.
+The arena is one block of memory for each run of a straight piece (kernels that one C call runs).  A value that only the launches of one
+piece use needs no memory of its own: its buffer begins at an offset in the arena, and its bytes are used again once no later launch reads
+the value.  Python code, other pieces and callers never see an arena.  Stacks are not in an arena: each is freed together with its contents.
 
 In nested control flow the values that a loop carries keep their bytes for as long as the loop runs.
 """
@@ -35,7 +35,7 @@ def aligned(nbytes: int) -> int:
 
 
 def with_arenas(plan: Plan) -> Plan:
-    """Return the plan with an offset for each value that is used in one straight piece only."""
+    """Return the plan with an arena offset for each value that only one straight piece uses.  Large pieces may be split."""
     layout = _Layout(plan.slots)
     body = layout.block(plan.body)
     slots = tuple(replace(slot, offset=layout.offsets[i]) if i in layout.offsets else slot for i, slot in enumerate(plan.slots))
@@ -62,8 +62,9 @@ class _Layout:
         return Block(tuple(reversed(pieces)), block.yields)
 
     def parts(self, piece: Straight) -> list[Straight]:
-        """Split a piece after the last use of a large value from outside, so that its memory can be freed; writes stay with
-        their launches.
+        """Split a piece after each last use of a large value from outside of it, so that the value's memory can be freed there.
+
+        Writes of state stay in the same part as the launches before them.
         """
         made = {slot for entry in piece.entries for slot in entry.results}
         parts: list[Straight] = []
@@ -76,7 +77,10 @@ class _Layout:
         return [*parts, Straight(piece.entries[begin:])]
 
     def straight(self, piece: Straight, used: set[int]) -> Straight:
-        """Return a piece with its arena, and add the slots that it reads to `used`, the slots that are used after it."""
+        """Return a piece with its arena; enter the offsets of its values in `offsets`.
+
+        used  the slots that are used after the piece; the slots that the piece itself reads are added
+        """
         whole: dict[int, int] = {}
         outside: set[int] = set()
         last: dict[int, int] = {}
@@ -115,7 +119,10 @@ class _Layout:
         return Straight(tuple(entries), arena.nbytes, frozenset(kept))
 
     def nested(self, entry: Nested, arena: Arena) -> Nested:
-        """Return nested control flow with its buffers; its regions are also laid out as blocks, since Python may run them."""
+        """Return nested control flow with the offsets of its values in the arena.
+
+        Its regions are also laid out as blocks of their own, since Python runs them if a kernel is missing.
+        """
         found = _NestedLayout(self.nbytes, self.is_stack, arena, copied_reads(entry.control) if entry.writes else set())
         found.control(entry.control, outermost=True)
         control = replace(entry.control, blocks=tuple(map(self.block, entry.control.blocks)))
@@ -130,9 +137,13 @@ class _Layout:
 
 
 class _NestedLayout:
-    """Places the buffers of nested control flow in the arena of the piece around it; see `Nested` for `offsets` and `spares`.
+    """Finds places in the arena of a piece for the values of one branch or loop that is nested in it.
 
-    copied  the slots of reads of state that are copied
+    `control` fills `offsets` and `spares`; see `Nested` for what they are.
+
+    nbytes    returns the number of bytes of the value in a slot
+    is_stack  returns True for a slot that holds a stack
+    copied    the slots of reads of state that are copied
     """
 
     def __init__(self, nbytes: Callable[[int], int], is_stack: Callable[[int], bool], arena: Arena, copied: Set[int]):
@@ -141,7 +152,10 @@ class _NestedLayout:
         self.spares: dict[int, int] = {}
 
     def control(self, control: Control, *, outermost: bool = False) -> None:
-        """Place the values that a node's regions compute; its results have been placed before."""
+        """Find places for the values that a node's regions compute.
+
+        outermost  True for the branch or loop itself, False for one inside of it.  Its results already have places
+        """
         if isinstance(control.node.op, If):
             for block in control.blocks:
                 self.block(block, passed(block)[0])
@@ -160,11 +174,11 @@ class _NestedLayout:
                 self.arena.give_back(offsets[slot], self.nbytes(slot))
 
     def is_own(self, entry: Launch | Transfer | Access | Control) -> bool:
-        """Return False for a read of state that is not copied."""
+        """Return True if the results of an entry need memory of their own; a read of state that is not copied needs none."""
         return not isinstance(entry, Access) or not self.copied.isdisjoint(entry.results)
 
     def block(self, block: Block, placed: Mapping[int, int]) -> None:
-        """Place the values that a block computes, except for the slots in `placed`."""
+        """Find places for the values that a block computes, except for those in the slots `placed`."""
         roots, entries = roots_of(block), list(entries_of(block))
         last = dict.fromkeys(roots.values(), 0)
         for index, entry in enumerate(entries):
@@ -186,9 +200,9 @@ class _NestedLayout:
 
 
 class Arena:
-    """The layout of a block of memory, parts of which are taken and given back.
+    """Gives out parts of a block of memory by their offsets, and takes them back for later use.
 
-    nbytes  the size to which it has grown
+    nbytes  the size that the block must have: it grows as needed
     """
 
     def __init__(self) -> None:
@@ -197,10 +211,10 @@ class Arena:
         """Begin and end of each free part; the part given back last is at the end."""
 
     def take(self, nbytes: int) -> int:
-        """Return the offset of a part of this size.
+        """Return the offset of a part of this size, which is in use until `give_back`.
 
-        Of the free parts that are large enough, take the one given back last, whose bytes are likely to be in a cache; if there is none,
-        extend the arena.
+        Of the free parts that are large enough, take the one given back last, whose bytes are likely to be in a cache.  If there is none,
+        extend the block.
         """
         if not nbytes:
             return 0

@@ -25,27 +25,29 @@ NOT_RUN: Final = object()
 
 
 class RunConditions(Protocol):
-    """The conditions, besides those on its arguments, under which a function may run."""
+    """The conditions for a run of a function that do not depend on its arguments, as a Python function or as source text."""
 
     @property
     def holds(self) -> Callable[[], bool]:
-        """Return a function that returns True if the conditions hold."""
+        """Return a function without arguments that returns True if the conditions hold now."""
         ...
 
     def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return statements that return NOT_RUN unless the conditions hold, and the values of the variables in them."""
+        """Return the conditions as text: statements that return NOT_RUN unless they hold, and the values of the variables in these
+        statements.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class CallText:
-    """The text of a call, from the arguments to the result that the caller gets.
+    """The source text around the run of a graph, from the caller's arguments to the caller's result; `function` makes a function of it.
 
-    header      the function and its parameters: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
+    header      the name and parameters of the function: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
     given       an expression for all arguments, as `(args, kwargs)`
     arguments   statements that take the arguments apart, and return NOT_RUN for arguments that the function was not made for
     tensors     the variables that then hold the arguments of the graph
-    result      an expression for the result, in which the results of the graph are `leaf0`, `leaf1`, ...
+    result      an expression for the caller's result, in which the results of the graph are `leaf0`, `leaf1`, ...
     objects     the values of other variables in these texts
     conditions  further conditions for a run
     """
@@ -62,12 +64,12 @@ class CallText:
         self, fits: Callable[[Sequence[Tensor]], bool] | None, body: Sequence[str], objects: Mapping[str, Any],
         called: Mapping[str, Loc] = MappingProxyType({}),
     ) -> Callable[..., Any]:
-        """Return the function with a given body; it returns NOT_RUN if it may not run on its arguments now.
+        """Make a Python function of this text with the given body.  The function returns NOT_RUN if it may not run on its arguments now.
 
-        fits    returns True if it may run on these tensors now; None if it always may
-        body    the statements that run then; they use the variables `tensors`
+        fits     returns True if the body may run on these tensors now; None if it always may
+        body     the statements that run the graph; they use the variables `tensors`
         objects  the values of other variables in the body
-        called  the statements of the body that call Python for a node, each with the node's location
+        called   the statements of the body that call Python for a node, each with the node's location
         """
         conditions, known = self.conditions.as_text()
         asked = [] if fits is None else [f"if not fits(({''.join(f'{name}, ' for name in self.tensors)})): return NOT_RUN"]
@@ -81,14 +83,14 @@ def call_function(
     run: Callable[[Sequence[Any], Run], Sequence[Tensor]], takes: Collection[int] | None, results: int, call: CallText,
     fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None, *, recorded: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function that does a whole call by running a graph.
+    """Return a function that does a whole call by running a graph: it takes the caller's arguments and returns the caller's result.
 
     run      runs the graph
-    takes    the indices of arguments that it takes as tensors, the others as memory; None if all are tensors
-    results  the number of tensors that it returns
-    call     the text of the call
+    takes    the indices of arguments that the graph takes as tensors, the others as memory; None if all are tensors
+    results  the number of tensors that the graph returns
+    call     the text around the run of the graph
     fits     returns True if the graph may run on these tensors now; None if it always may
-    hosts    makes, for each run, the objects that its host calls call; None if there are none
+    hosts    makes, for each run, the Python functions that the graph's host calls call; None if there are none
     recorded True: the run is recorded on the tape of the thread
     """
     given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))

@@ -22,13 +22,13 @@ __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "pass
 
 @dataclass(frozen=True)
 class Turn:
-    """The moves of carried values at the end of a round of a loop: which are copied, and which blocks of memory change places.
+    """What happens to the carried values at the end of a round of a loop: which are copied, and which blocks of memory change places.
 
     direct   for each slot that the body computes for the next round, the index of that carried value
-    copied   for each carried value that is copied, by its index, the slot that the body yields
-    cycles   the blocks that change places; a block is named by a parameter's slot, by a slot in `direct`, or, if it is spare, by the loop's
-             result
-    shared   the parameters whose blocks may become that of another parameter
+    copied   for each carried value that is copied, by its index, the slot that is copied from
+    cycles   the blocks of memory that change places, in cycles.  A block is named by the slot of a parameter, by a slot in `direct`, or, if
+        it is spare, by the slot of the loop's result
+    shared   the slots of parameters that may get the block of another parameter
     """
 
     direct: dict[int, int]
@@ -38,12 +38,14 @@ class Turn:
 
 
 def carried_by(loop: Control) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the slots of a loop's initial values, and of the parameters that hold the carried values."""
+    """Return the slots of the values that a loop carries: those of the initial values, then those of the parameters that hold them in a
+    round.
+    """
     return (loop.operands[3:], loop.params[1:]) if isinstance(loop.node.op, For) else (loop.operands, loop.params)
 
 
 def entries_of(block: Block) -> Iterator[Launch | Transfer | Access | Control]:
-    """Yield the entries of a block of nested control flow, in order."""
+    """Yield what a block of nested control flow runs, in order: launches, nodes on stacks, accesses of state, and inner control flow."""
     for piece in block.pieces:
         if isinstance(piece, Straight):
             yield from (entry for entry in piece.entries if not isinstance(entry, (PythonAccess, Nested)))
@@ -62,7 +64,7 @@ def accesses_of(control: Control) -> Iterator[Access]:
 
 
 def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
-    """Yield the slots that an entry or a piece reads, including reads in its regions."""
+    """Yield the slots that an entry or a piece of a plan reads; for control flow also what its regions read and yield."""
     yield from each.operands
     for block in each.blocks if isinstance(each, Control) else ():
         yield from block.yields
@@ -72,7 +74,10 @@ def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
 
 
 def roots_of(block: Block) -> dict[int, int]:
-    """Return for each result in a block the slot that owns its memory: another one if the result is an alias."""
+    """Return, for each result that a block computes, the slot that owns its memory.
+
+    That is another slot if the result only is a second name for the same memory (an alias).
+    """
     roots: dict[int, int] = {}
     for entry in entries_of(block):
         roots.update((slot, slot) for slot in entry.results)
@@ -82,10 +87,10 @@ def roots_of(block: Block) -> dict[int, int]:
 
 
 def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
-    """Return how the results of a branch get to their places.
+    """Return how the results of a branch, or of a loop's body, get to their final places.
 
-    The first dict has the slots that the branch computes directly in place, each with the index of the result.  The second one has for the
-    indices of other results the slots that they are copied from.
+    The first dict is for slots that the branch computes directly in that place: it gives the index of the result.  The second dict is for
+    the other results: for the index of a result, it gives the slot from which the result is copied.
     """
     roots = roots_of(block)
     read = {slot for entry in entries_of(block) if isinstance(entry, Access) for slot in entry.results}
@@ -102,7 +107,7 @@ def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def turn_of(loop: Control) -> Turn:
-    """Return the moves of the values that a loop carries, at the end of each round."""
+    """Work out how a loop hands on the values that it carries, at the end of each round."""
     body = loop.blocks[-1]
     _, params = carried_by(loop)
     direct, copied = passed(body)
@@ -129,10 +134,11 @@ def turn_of(loop: Control) -> Turn:
 
 
 def _cycles(params: Sequence[int], next_block: dict[int, int], number: dict[int, int]) -> Iterator[tuple[int, ...]]:
-    """Yield the cycles in which blocks change places.
+    """Yield the cycles in which blocks of memory change places: each block becomes that of the next one.
 
-    next_block  for each carried value, by its index, the block that it gets
-    number      the index of the carried value of each parameter
+    params      the slot of the parameter of each carried value
+    next_block  for each carried value, by its index, the block that it gets for the next round
+    number      for the slot of each parameter, the index of its carried value
     """
     later = {number[block] for block in next_block.values() if block in number}
     left = dict(next_block)

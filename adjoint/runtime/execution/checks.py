@@ -1,4 +1,8 @@
-"""Checks by kernels: the kernel detects that a check fails, and the host of the node raises the exception that describes the mistake."""
+"""Checks by kernels.
+
+A kernel detects that a check of numbers fails.  Python then calls the host of the node: a function that raises the exception with the
+description of the mistake.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,13 @@ Explanations = Mapping[str, Callable[..., Any]]
 
 
 def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], explanations: Explanations) -> BaseException:
-    """Return the exception for a kernel that failed with `raised` on these operands; for a check that is the exception of its host."""
+    """Return the exception for a kernel that failed on these operands.
+
+    raised        the exception that the kernel's status stands for
+    explanations  the functions that raise the exceptions of checks, by symbol
+
+    For a check with such a function, the result is the exception that the function raises; otherwise it is `raised`.
+    """
     explain = explanations.get(node.op.symbol) if isinstance(node.op, Check) else None
     if explain is not None:
         try:
@@ -29,10 +39,10 @@ def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], exp
 
 
 def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explanations: Explanations) -> Step:
-    """Return a step that runs one check on its own.
+    """Return a step that runs the kernel of one check on its own, and raises the exception of the check if it fails.
 
-    operands  the positions of the node's operands
-    held      for each operand, True if it is a tensor, False if it is memory
+    operands  the positions (indices in a run's list of values) of the node's operands
+    held      for each operand, True if it is a tensor, False if it is bare memory
     """
     types = [tensor_type(x) for x in node.operands]
     kernel = plan_for(node.op, types).for_node(node).run

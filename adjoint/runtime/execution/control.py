@@ -1,6 +1,7 @@
-"""Steps of nodes with regions that Python runs: they copy values to the parameters of blocks, run the blocks, and copy the yielded values.
+"""Steps of nodes with regions that Python runs.
 
-A slot holds either a tensor or bare memory; a value copied from a tensor slot to a memory slot becomes the tensor's memory.
+They copy values to the parameters of blocks (planned regions), run the blocks, and copy the yielded values.  A slot holds either a tensor
+or bare memory; a value that is copied from a tensor's slot to a slot for memory becomes the tensor's memory.
 """
 
 from __future__ import annotations
@@ -22,23 +23,32 @@ _INDEX = scalar(I64)
 
 
 class Positions(Protocol):
-    """Answers whether the values of a plan are held as tensors or as memory."""
+    """Tells how the values of a plan are held, as tensors or as memory; makers of control flow ask it where to copy from.
+
+    A position is an index in the list of values of a run.
+    """
 
     def holds(self, position: int) -> bool:
         """Return True if a position holds a tensor; otherwise it holds memory, or a value of another kind."""
         ...
 
     def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of values that are copied to `targets`; a constant is held in the same way as its target."""
+        """Return the positions of values that are copied to the slots `targets`; a constant is held in the same way as its target."""
         ...
 
     def as_they_are(self, slots: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of values that are only read."""
+        """Return the positions of values that are only read; they may hold tensors or memory."""
         ...
 
 
 def control_step(piece: Control, blocks: Sequence[Block], results: range, positions: Positions) -> Step | None:
-    """Return the step of an `if`, a `for`, a `while`, or a cell that only runs its region; None for another node."""
+    """Return the step that runs an `if`, a `for`, a `while`, or a cell of which only the region runs; None for another node.
+
+    piece      the node, with the slots of its values
+    blocks     the steps of its regions
+    results    the positions of its results
+    positions  tells which positions hold tensors, which memory
+    """
     match piece.node.op:
         case If():
             return _if(piece, blocks, results, positions)
@@ -53,7 +63,11 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
 
 def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
-    """Return a function that copies values between slots, all at once as in a tuple assignment."""
+    """Return a function that copies values between slots of a run's list, all at once as in a tuple assignment.
+
+    slots    the slots to read
+    targets  the slots to fill, in the same order
+    """
     holds = positions.holds
     pairs = tuple((s, t) for s, t in zip(positions.fitting(slots, targets), targets, strict=True) if s != t)
     if not pairs:
@@ -101,12 +115,12 @@ def _reader(slot: int, positions: Positions) -> Callable[[list[Any]], Memory]:
 
 
 def _integer(memory: Memory) -> int:
-    """Return an i64 of the IR as a Python int."""
+    """Return the number in the memory of an i64 as a Python int."""
     return int.from_bytes(ffi.buffer(memory, 8), sys.byteorder, signed=True)
 
 
 def _index(value: int) -> Memory:
-    """Return a Python int as an i64 of the IR, in new memory, since hooks may write to it."""
+    """Return new memory with a Python int as i64.  The memory is new at each call, since hooks may write to it."""
     memory: Memory = machine().allocate(8)
     ffi.buffer(memory, 8)[:] = value.to_bytes(8, sys.byteorder, signed=True)
     return memory

@@ -20,11 +20,11 @@ __all__ = ["Writes", "writes_of"]
 
 @dataclass
 class Writes:
-    """How a piece writes state.
+    """Tells how a straight piece writes state (Parameters and other tensors that outlive a run) without copying.
 
-    handed    the results whose memory becomes that of a state's tensor
-    in_place  for each result that may be computed in place, the slot whose memory it is computed in
-    gone      for each of these results, slots of an earlier piece that were read from the same state and are not needed any more
+    handed    the slots of results whose memory becomes the memory of a state's tensor
+    in_place  for each result that may be computed in the memory of an old value, the slot of that old value
+    gone      for each of these results, slots of earlier pieces that were read from the same state and are not needed any more
     """
 
     handed: set[int] = field(default_factory=set)
@@ -33,8 +33,9 @@ class Writes:
 
 
 def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int]) -> Writes:
-    """Return how a piece writes state.
+    """Decide how a straight piece writes state.
 
+    slots    the slots of the plan, by number
     tensors  the positions that hold tensors; the others hold memory
     """
     found = Writes()
@@ -103,7 +104,11 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
 
 
 class _Moment(NamedTuple):
-    """A point in a piece.  At equal moments a symbol has the same value, and nothing between them can fail."""
+    """Marks a point in a piece.  Two equal moments mean: the symbol has the same value at both, and nothing between them can fail.
+
+    value  the slot of the symbol's value
+    fails  how many entries before this point can fail
+    """
 
     symbol: str
     value: int

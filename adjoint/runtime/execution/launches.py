@@ -1,7 +1,8 @@
 """Steps that run kernels.
 
-A value that no Python code sees is held as bare memory, and a straight piece runs by one C call.  While events are recorded or logged,
-every value is a tensor, and a launch is recorded like an op in eager mode.
+When nothing is recorded or logged, a value that no Python code sees is held as bare memory, and a straight piece (kernels with no Python
+between them) runs by one C call.  When events are recorded on a tape or logged, every value is a tensor, and each launch is recorded like
+an op in eager mode.
 
 Kernels are looked up when their step is first reached, so that a branch that is never taken compiles nothing.
 """
@@ -33,12 +34,14 @@ _new = object.__new__
 
 
 def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
-    """Append a step that is made when it is first reached, and that then replaces itself in the block.
+    """Append a step to a block; the real step is made when it is first reached, and then replaces this one.
 
-    In a logging block it is appended only to the block's own list, which replays use, not to `joined`.  As long as kernels may still be
+    In a LoggingBlock it is appended only to the block's own list, which replays use, not to `joined`.  As long as kernels may still be
     replaced by better ones, the step is made again whenever some have been.
 
-    make  makes the step
+    node     the node that the step runs, for the note on an exception; None if there is none
+    results  the positions of the node's results; None if the step writes the log itself
+    make     makes the real step
     """
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
     made: tuple[int, Step] | None = None
@@ -63,9 +66,13 @@ def straight(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], state: Mapping[str, Tensor],
     nested: Mapping[Nested, Step], explanations: Explanations, run: Run,
 ) -> Step:
-    """Return a step that runs a straight piece and records nothing; for the arguments see `table_step`.
+    """Return a step that runs a straight piece and records nothing.
 
-    nested  the steps with which Python runs nested control flow if not all kernels exist
+    It is one C call if all ops have kernels; otherwise Python runs the entries one by one.
+
+    nested  for each nested branch or loop, the step with which Python runs it in that case
+
+    The other arguments are those of `table_step`.
     """
     whole = table_step(piece, operands, slots, tensors, state, explanations, run)
     return whole or _one_by_one(piece, operands, tensors, state, nested, explanations)
@@ -75,7 +82,7 @@ def _one_by_one(
     piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
     nested: Mapping[Nested, Step], explanations: Explanations,
 ) -> Step:
-    """Return a step that runs a piece launch by launch, each with memory of its own; used if not all launches have kernels."""
+    """Return a step that runs the entries of a piece one by one, each result in memory of its own; used if some launch has no kernel."""
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
         match each:
@@ -159,9 +166,11 @@ def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> 
 
 # -- on tensors, recorded --------------------------------------------------------------------------------------------------
 def recorded_launch(node: Node, operands: Sequence[int], results: range, site: Node | None) -> Step:
-    """Return a step that runs the kernels of a node, and records it on the run's tape if there is one.
+    """Return a step that runs the kernels of one node on tensors, and records the op on the run's tape if there is one.
 
-    site  the node whose location is recorded; None for the line of the program that runs the step
+    operands  the positions of its operands in the run's list of values
+    results   the positions of its results
+    site      the node whose location is recorded; None for the line of the program that runs the step
     """
     op = node.op
     types = [tensor_type(v) for v in node.results]
@@ -219,7 +228,7 @@ def recorded_launch(node: Node, operands: Sequence[int], results: range, site: N
 
 
 def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
-    """Return a step that adds a node to the graph that is being made."""
+    """Return a step that runs no kernel, but adds a node with the same op to the graph that is being made."""
 
     def emit(values: list[Any], run: Run) -> None:
         made = apply(node.op, *[values[i] for i in operands])
@@ -229,7 +238,7 @@ def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
 
 
 def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
-    """Return the step of `stop_gradient`; as in eager mode, hooks cannot be registered on its result."""
+    """Return the step of `stop_gradient`.  As in eager mode, hooks cannot be registered on its result."""
 
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]
@@ -242,7 +251,7 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
 
 
 def _unrecorded(type_: Any, a: int, out: int) -> Step:
-    """Return the step of `no_grad`: no tape knows its result, so nothing computed from it is recorded."""
+    """Return the step of `no_grad`: its result is unknown to every tape, so nothing computed from it is recorded."""
 
     def unrecorded(values: list[Any], run: Run) -> None:
         values[out] = wrap(type_, values[a].memory)

@@ -1,14 +1,17 @@
-"""The stages of nested control flow: tests and branches around the launches of its regions.
+"""Nested control flow in a table: the stages (launches, branches, exchanges of memory) that run a branch or a loop within one C call.
 
-    while              for                    if
-      copy initial       copy initial           branch on c to B
-    A test               range                  then
-      branch to B      A branch on more to B    branch to C
-      body               body                 B otherwise
-      exchange           exchange             C
-      branch to A        next
-    B copy results       branch to A
-                       B copy results
+     while              for                    if
+
+     copy initial       copy initial           branch on c to B
+  A  test               range                  then
+     branch to B      A branch on more to B    branch to C
+     body               body                 B otherwise
+     exchange           exchange             C
+     branch to A        next
+  B  copy results       branch to A
+                      B copy results
+
+`exchange` lets the blocks of memory of carried values change places, instead of copying them.
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rot
 __all__ = ["Blocks", "NestedStages"]
 
 class Blocks:
-    """The blocks of memory that a table owns and that change places while it runs.
+    """Collects the blocks of memory that a table owns and that change places while it runs.  They are numbered -1, -2, ...
 
-    begin  the place where each block begins; the block -1 is the first
-    bytes  for each block the ranges of bytes that it may become
+    begin  the place (block and offset) where each of them begins; the first one is for block -1
+    bytes  for each of them, all ranges of bytes that it may stand for
     """
 
     def __init__(self) -> None:
@@ -39,7 +42,11 @@ class Blocks:
         self.bytes: dict[int, tuple[ByteRange, ...]] = {}
 
     def add(self, places: Sequence[BufferPlace], nbytes: int) -> list[BufferPlace]:
-        """Return new blocks of this size that begin at these places and change places only with each other."""
+        """Add blocks of this size, and return the place of each.
+
+        places  where the blocks begin; they change places only with each other
+        nbytes  the size of each block
+        """
         ranges = tuple((block, offset, offset + nbytes) for block, offset in places)
         made: list[BufferPlace] = []
         for place in places:
@@ -50,7 +57,10 @@ class Blocks:
 
 
 class Table(Protocol):
-    """The table to which stages are added."""
+    """The table to which NestedStages appends its stages; see PieceTable, which builds one.
+
+    A BufferPlace is a block of memory and an offset in it.
+    """
 
     @property
     def stages(self) -> list[Stage]: ...
@@ -62,11 +72,11 @@ class Table(Protocol):
     def places(self) -> dict[int, BufferPlace]: ...
 
     def place(self, position: int) -> BufferPlace:
-        """Return the place of a value, given its position."""
+        """Return where the value at a position of the run's list of values has its buffer."""
         ...
 
     def nbytes(self, slot: int) -> int:
-        """Return the number of bytes of a value."""
+        """Return the number of bytes of the value in a slot."""
         ...
 
     def is_stack(self, slot: int) -> bool:
@@ -78,16 +88,22 @@ class Table(Protocol):
         ...
 
     def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
-        """Append the stages of a launch on buffers at these places."""
+        """Append the stages of a launch.
+
+        given  where its buffers are: first the operands, then the results
+        """
         ...
 
     def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
-        """Append the stage of a node on stacks at these places."""
+        """Append the stage of a node on stacks.
+
+        given  where its stack is, then the item that is pushed or popped
+        """
         ...
 
 
 class _Counter(NamedTuple):
-    """The counters of a `for`; the last three are next to each other in the arena."""
+    """Tells where the numbers that count the rounds of a `for` are; the last three are next to each other in the arena."""
 
     step: BufferPlace
     index: BufferPlace
@@ -96,10 +112,12 @@ class _Counter(NamedTuple):
 
 
 class NestedStages:
-    """Appends the stages of one entry of a piece to a table; the places of the entry's results are known.
+    """Appends to a table the stages that run one nested branch or loop.  The places of its results are known before.
 
-    positions  the positions of slots from outside
-    written    for each symbol of state that the entry writes, the place of the state
+    table      the table
+    entry      the branch or loop
+    positions  for each slot that it reads from outside, the position of the value
+    written    for each symbol of state that it writes, the place of the state
     """
 
     def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int], written: Mapping[str, BufferPlace]):
@@ -107,7 +125,7 @@ class NestedStages:
         self.places: dict[int, BufferPlace] = {}
 
     def add(self) -> None:
-        """Append the stages."""
+        """Append all stages of the branch or loop."""
         for slot in self.entry.results:
             self.places[slot] = self.table.places[slot]
         self.control(self.entry.control)
@@ -117,18 +135,18 @@ class NestedStages:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
     def own(self, slot: int) -> BufferPlace:
-        """Return the place of a slot that the regions fill; give it a place if it has none."""
+        """Return the place of a slot that the regions fill; find one if it has none yet."""
         if slot not in self.places:
             self.places[slot] = self.separate(slot, self.entry.offsets)
         return self.places[slot]
 
     def separate(self, slot: int, offsets: Mapping[int, int]) -> BufferPlace:
-        """Return a new place for a slot: in the arena, or a new stack."""
+        """Return a new place for a slot: a new stack, or the arena at the offset that `offsets` gives."""
         return self.table.stack() if self.table.is_stack(slot) else (0, offsets[slot])
 
     # -- control flow -------------------------------------------------------------------------------------------------
     def control(self, control: Control) -> None:
-        """Append the stages of a node with regions; its results have places already."""
+        """Append the stages of an `if`, `for` or `while`.  Its results have places already."""
         if isinstance(control.node.op, If):
             self.choice(control)
         else:
@@ -172,13 +190,13 @@ class NestedStages:
             self.copy(control, param, self.place(result))
 
     def tested(self, loop: Control) -> BufferPlace:
-        """Append the test of a `while`; return the place of its condition."""
+        """Append the stages that compute the condition of a `while`; return the place of the condition."""
         test = loop.blocks[0]
         self.block(test)
         return self.place(test.yields[0])
 
     def counter(self, loop: Control) -> _Counter:
-        """Append the beginning of a `for`, and return its counters."""
+        """Append the stage that begins the count of a `for`, and return where its numbers are."""
         block, offset = self.own(loop.params[0])
         bounds = [self.place(slot) for slot in loop.operands[:3]]
         counter = _Counter(bounds[2], (block, offset), (block, offset + 8), (block, offset + 16))
@@ -186,9 +204,9 @@ class NestedStages:
         return counter
 
     def carried(self, control: Control, turn: Turn) -> dict[int, BufferPlace]:
-        """Assign places to the values that a loop carries.
+        """Find places for the values that a loop carries from round to round.
 
-        Return the places of the blocks that change places, by the names that a Turn uses for them.
+        Return the places of the blocks of memory that change places, by the names that a Turn uses for them.
         """
         _, params = carried_by(control)
         result_of = dict(zip(params, control.results, strict=True))
@@ -226,7 +244,10 @@ class NestedStages:
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
 
     def access(self, entry: Access) -> None:
-        """Append the stages of an access of state.  State that is only read needs none: its memory is that of a value from outside."""
+        """Append the stages of a read or a write of state.
+
+        A read of state that the loop only reads needs no stage: its value is one from outside.
+        """
         state = self.written.get(entry.node.op.symbol)
         if state is None:
             return
@@ -247,11 +268,14 @@ class NestedStages:
         return made
 
     def here(self, branch: Jump) -> None:
-        """Make a branch lead to the stage that comes next."""
+        """Make a branch lead to the stage that is appended next."""
         branch.target = len(self.table.stages)
 
     def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
-        """Append a copy of a value unless source and target are the same; a stack is moved instead."""
+        """Append a copy of a value unless source and target are the same place.  A stack is moved, not copied.
+
+        like  the slot whose size the copy has; None for `slot`
+        """
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
         if not self.table.is_stack(slot):
             self.copied(control.node, source, target, nbytes)
@@ -259,7 +283,7 @@ class NestedStages:
             self.kernel(control.node, "adjoint_move", (), (source, target), (nbytes, nbytes), 0, None)
 
     def copied(self, node: Node, source: BufferPlace, target: BufferPlace, nbytes: int) -> None:
-        """Append a copy of memory unless source and target are the same."""
+        """Append a copy of bytes unless source and target are the same place."""
         if source != target and nbytes:
             self.kernel(node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
 
@@ -267,7 +291,14 @@ class NestedStages:
         self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[BufferPlace], nbytes: Sequence[int], inputs: int,
         failure: Callable[[int], Exception] | None,
     ) -> None:
-        """Append a call of a kernel of the run-time library."""
+        """Append a call of a kernel of the run-time library.
+
+        name     the C function
+        sizes    the sizes that the kernel takes
+        places   its buffers; `nbytes` gives the bytes of each
+        inputs   how many of the buffers, from the first on, are only read
+        failure  the exception for a status that it may return; None if it cannot fail
+        """
         self.table.stages.append(LaunchStage(library_kernel(name, sizes), tuple(places), tuple(nbytes), inputs, node, failure))
 
 

@@ -1,7 +1,8 @@
 """Nesting: decide which branches and loops run inside of the C call of the straight piece around them.
 
-Such a node computes by kernels alone: its regions hold launches, stacks, accesses of state, and other such nodes.  It has memory of its own
-for its carried values and results, so Python must not be able to see that a result is the same tensor as another one.
+A straight piece is a part of a plan with no Python in it.  A branch or loop can be part of one if it computes by kernels alone: its regions
+hold launches, stacks, accesses of state, and other such branches and loops.  It has memory of its own for its carried values and results,
+so Python must not be able to see that a result is the same tensor as another one.
 
 An `if` outside of any loop is nested only if it writes no state and its kernels are quick to compile, since one that is never taken should
 compile nothing.
@@ -34,7 +35,7 @@ a copy.
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A branch or loop whose regions allow it to be nested.
+    """Describes a branch or loop that may be nested, since its regions need no Python; `staying` decides which of the candidates are.
 
     inner     all slots that its regions fill
     outside   all slots that its regions read and do not fill
@@ -50,9 +51,10 @@ class Candidate:
 
 
 def candidate(piece: Control, known: Mapping[Control, Candidate]) -> Candidate | None:
-    """Return a branch or loop as a candidate; None if it cannot be nested.
+    """Return a description of a branch or loop that may be nested; None if its regions or results do not allow it.
 
-    known  the candidates in its regions
+    piece  the node with its planned regions
+    known  the candidates that have been found in its regions
     """
     if not isinstance(piece.node.op, (If, For, While)) or not all(map(holds_memory, piece.node.results)):
         return None
@@ -87,9 +89,9 @@ def _entries(block: Block) -> Iterator[Launch | Access | PythonAccess | Transfer
 
 
 def by_kernels(each: Launch | Access) -> bool:
-    """Return True for an entry that needs no Python.
+    """Return True if an entry can run inside of a C call.
 
-    That is a launch that kernels compute or that only names its operand, a read of state, or a write of little state.
+    That is a launch that kernels compute or whose result only names its operand, a read of state, or a write of little state.
     """
     if isinstance(each, Access):
         return isinstance(each.node.op, Read) or tensor_type(each.node.operands[0]).nbytes <= _COPIED
@@ -121,10 +123,11 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
 def staying(
     found: Iterable[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
 ) -> list[Candidate]:
-    """Return the candidates that are nested, once it is known which slots Python sees.
+    """Return those candidates that are nested in the end, once it is known which slots Python sees.
 
+    found      the candidates
     shown      the slots that Python sees
-    undefined  the slots whose value may be undefined, not a tensor
+    undefined  the slots whose value may be undefined, so that it is not a tensor
     read       the slots that hold tensors of the state
     fresh      returns True for a slot outside of all candidates that is filled with new memory and that Python does not see
     """
@@ -160,7 +163,7 @@ def _staying_among(
 
 
 def sources_of(control: Control) -> dict[int, list[int]]:
-    """Return, for each slot to which control flow copies values, the slots from which it copies."""
+    """Return, for each slot to which a branch or a loop copies values, the slots from which it copies."""
     if isinstance(control.node.op, If):
         first, second = control.blocks
         return {r: list(pair) for r, *pair in zip(control.results, first.yields, second.yields, strict=True)}
@@ -170,8 +173,9 @@ def sources_of(control: Control) -> dict[int, list[int]]:
 
 
 def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the slots that a value may come from, and that control flow does not fill itself.
+    """Return the slots from which a value may come in the end, following copies by control flow backwards.
 
+    slot   the slot of the value
     flows  for each slot the slots that are copied to it
     """
     roots: set[int] = set()
@@ -189,10 +193,13 @@ def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
 
 # -- joining --------------------------------------------------------------------------------------------------------------
 def join(block: Block, nested: Mapping[Control, Candidate]) -> Block:
-    """Return a block in which nested nodes are entries of the straight pieces around them.
+    """Return a block in which nested branches and loops are entries of the straight pieces around them.
 
-    State is written before a loop begins, since a loop can be interrupted.  A loop that writes state is a piece of its own, so that values
-    read before it are not in the memory that it writes.  Launches without kernels stay pieces of their own.
+    block   the block before, in which each branch and loop is a piece
+    nested  the branches and loops to nest
+
+    State is written before a loop begins, since a loop can be interrupted.  A loop that writes state becomes a piece of its own, so that
+    values read before it are not in the memory that it writes.  Launches without kernels stay pieces of their own.
     """
     pieces: list[Piece] = []
     straight: list[PieceEntry] = []

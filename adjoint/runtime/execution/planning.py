@@ -1,11 +1,12 @@
-"""Planning: make the plan of a function.
+"""Planning: make the plan of a function, which an executor runs.
 
-Planning assigns slots to values, sorts nodes into launches, host calls and control flow, and decides which values Python code sees:
+Planning gives each value a numbered slot.  It sorts nodes into launches of kernels, host calls (calls of Python) and control flow, and
+decides which values Python code sees.
 
-    identities=True   tensors keep their identity: an argument that is returned is the same object, and a host sees the tensor
-                      that another host returned.  Used for graphs.
-    identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient that it gets changes
-                      no other gradient.  Hooks of gradients that are part of a graph get new tensors, too.
+identities=True   tensors keep their identity: an argument that is returned is the same object, and a host sees the tensor
+                  that another host returned.  Used for graphs.
+identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient that it gets changes
+                  no other gradient.  Hooks of gradients that are part of a graph get new tensors, too.
 
 With `accesses=True` reads and writes of state, and nodes that use stacks, stand between launches instead of being host calls.  The bound
 plan then needs the tensors of the state.  A value that is read from state is not shown to Python as long as only launches and writes use
@@ -55,7 +56,12 @@ _KEPT = 4096
 
 
 def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:
-    """Return the plan of a function; see the module's docstring for the options."""
+    """Make the plan of a function.
+
+    identities  True: an argument that is returned, or a tensor that a host returned, stays the same object; False: host calls get new
+        tensors
+    accesses    True: state and stacks are used between launches; False: Python reads and writes them
+    """
     count("plans")
     planner = _Planner(identities, accesses)
     params = [planner.define(p) for p in function.params]
@@ -70,7 +76,7 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
 
 
 class _Planner:
-    """Makes the plan of one function: assigns slots, and collects what must be known of them.
+    """Makes the plan of one function: gives slots to values, and collects what must be known about the slots.
 
     shown      the slots whose values Python code sees
     read       for each slot that an access reads, the symbol of the state
@@ -114,13 +120,17 @@ class _Planner:
         self.shown.update(slots)
 
     def show_read(self, slots: Iterable[int]) -> None:
-        """Show the slots among these that hold the value of state, since Python may get them as the state's tensor itself."""
+        """Mark those of these slots that hold the value of state as shown, since Python may get them as the state's tensor itself."""
         self.show(*(slot for slot in slots if slot in self.read))
 
     def show_known(self, results: Sequence[int], params: Sequence[int]) -> None:
-        """Show each result that may be a tensor that Python also has in another way: as an argument, as state, or as another result.
+        """Mark each result as shown that may be a tensor that Python also has in another way: as an argument, as state, or as another
+        result.
 
         A result that a loop carries is left out: the loop may be nested, and then its result is a new tensor.
+
+        results  the slots of the function's results
+        params   the slots of its parameters
         """
         sources: dict[int, Iterable[int]] = {**self.flows}
         for each in self.candidates:
@@ -136,7 +146,7 @@ class _Planner:
             self.flows.setdefault(target, set()).add(source)
 
     def spread(self) -> None:
-        """Add to `shown` the slots that may be undefined, and all slots from which values flow to a shown one."""
+        """Complete `shown`: add the slots that may be undefined, and all slots from which control flow copies values to a shown one."""
         self.undefined = self.reached(self.undefined)
         self.show(*self.undefined)
         left = list(self.shown)
@@ -147,14 +157,14 @@ class _Planner:
                     left.append(source)
 
     def reached(self, slots: set[int]) -> set[int]:
-        """Return these slots together with all slots to which their values flow."""
+        """Return these slots together with all slots to which control flow copies their values, directly or through others."""
         found = set(slots)
         while more := [target for target, sources in self.flows.items() if target not in found and sources & found]:
             found.update(more)
         return found
 
     def nested(self) -> dict[Control, Candidate]:
-        """Return the branches and loops that are nested, after completing `shown`."""
+        """Decide which branches and loops are nested, and return them; `shown` is complete afterwards."""
         while True:
             self.spread()
             undefined = self.reached(self.undefined | self.taken_out)
@@ -167,12 +177,12 @@ class _Planner:
             self.candidates = stay
 
     def fresh(self, slot: int) -> bool:
-        """Return True if a slot is filled, by a launch or with a constant, with memory that Python does not see."""
+        """Return True if a launch or a constant fills a slot with memory that Python does not see."""
         return slot not in self.shown and (slot in self.launched or self.slots[slot][2] is not None)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
     def block(self, region: Region, own_params: bool = False) -> Block:
-        """Return the block of a region whose parameters have slots already.
+        """Plan the nodes of a region, whose parameters have slots already.
 
         own_params  True if its parameters may be freed, since nothing outside of the region reads them
         """
@@ -227,7 +237,11 @@ class _Planner:
         return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
 
     def own(self, node: Node, computed: Container[Value], last: Container[Value]) -> tuple[int, ...]:
-        """Return the slots of the operands that a launch of the same region computes and that only this node uses."""
+        """Return the slots of those operands of a node that a launch of the same region computes and that no other node uses.
+
+        computed  the values that launches of the region compute
+        last      the values that the node is the last to use
+        """
         return tuple(self.slot_of[x] for x in node.operands if isinstance(x, Value) and x in computed and x in last)
 
     def control(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...], freed: tuple[int, ...]) -> Control:
@@ -243,7 +257,7 @@ class _Planner:
         return piece
 
     def connect(self, piece: Control) -> None:
-        """Note between which slots Python copies values when it runs a node with regions."""
+        """Note between which slots Python copies values when it runs a node with regions, and which slots it sees then."""
         node, operands, results, params, blocks = piece.node, piece.operands, piece.results, piece.params, piece.blocks
         self.show_read(operands)
         for block in blocks:
@@ -282,14 +296,17 @@ def _holds_others(node: Node) -> bool:
 
 
 def _transfers(node: Node) -> bool:
-    """Return True for a node on stacks or undefined values that can be held as memory."""
+    """Return True for a node on stacks or undefined values that can be held as memory, so that it needs no Python."""
     return isinstance(node.op, (Stack, Push, Pop, Undef)) and all(map(holds_memory, (*node.operands, *node.results)))
 
 
 def _last_uses(region: Region, own_params: bool, accesses: bool) -> dict[int, list[Value]]:
-    """Return, by the index of a node, the values of this region that the node is the last to use.
+    """Return which values each node is the last to use, by the index of the node in the region.
 
     Only large values are listed, and values of state, whose memory a later write may use again.
+
+    own_params  True if the region's parameters are listed too
+    accesses    True if values read from state are listed, too, whatever their size
     """
     last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
     for index, node in enumerate(region.nodes):

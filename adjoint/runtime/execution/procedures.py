@@ -3,8 +3,8 @@
     procedure = traced(code, [types of the arguments])      `code` is called once, on symbolic tensors: nothing is computed
     procedure.run(arguments)                                any number of times
 
-`code` takes the arguments, writes tensors from outside, and returns nothing.  It must not depend on the numbers in tensors.  It is not
-parsed: values that it reads from Python objects are those of the time when it was traced.
+`code` (such as the step of an optimiser) takes the arguments, writes tensors from outside, and returns nothing.  It must not depend on the
+numbers in tensors.  It is not parsed: values that it reads from Python objects are those of the time when it was traced.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Untraceable(Exception):
 
 
 class Procedure:
-    """Library code that has been traced, ready to run.
+    """Runs library code that has been traced, such as the step of an optimiser, as one bound plan.
 
-    tensors  the tensors from outside that it reads and writes, with their types at the time of tracing
+    tensors  the tensors from outside that the code reads and writes, with their types at the time of tracing
     """
 
     def __init__(self, function: Function, tensors: dict[str, Tensor]):
@@ -42,16 +42,19 @@ class Procedure:
         self._plan = BoundPlan(planned(function, identities=True, accesses=True), {}, tensors)
 
     def fits(self) -> bool:
-        """Return True if the tensors from outside still have the types that they had."""
+        """Return True if the procedure may still be run: its tensors have the types that they had when it was traced."""
         return all(x.type is type_ for x, type_ in self.tensors)
 
     def run(self, arguments: Sequence[Tensor]) -> None:
-        """Run the code on arguments of the types that it was traced for."""
+        """Run the code on these arguments; they must have the types for which it was traced."""
         self._plan.run_fitting(arguments, Run(None))
 
 
 def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]) -> Procedure:
-    """Trace code and return it as a procedure for arguments of these types; Untraceable if it cannot be one."""
+    """Call code once on symbolic tensors, and return it as a procedure for arguments of these types.
+
+    Raise Untraceable if the code does more than ops on tensors, or depends on the numbers in them.
+    """
     outer = state.tracer
     trace = _Trace()
     params = [Value(type_, "x") for type_ in types]
@@ -65,7 +68,7 @@ def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]
 
 
 class _Symbolic(Tensor):
-    """A tensor without numbers, for code that is being traced."""
+    """Stands for a tensor while code is being traced: it has a type and a value of the IR, but no numbers."""
 
     __slots__ = ("atom",)
 
@@ -83,7 +86,10 @@ class _Symbolic(Tensor):
 
 
 class _Trace:
-    """The tracer that turns each op into a node; it has only those parts of an Emitter that ops on tensors use."""
+    """Makes a node of each op while code is being traced.
+
+    It is the thread's tracer then, and has only those parts of an Emitter (the graph that is being made) that ops on tensors use.
+    """
 
     emits: Literal[True] = True
 
@@ -106,7 +112,7 @@ class _Trace:
         self.builder.emit(Write(self.symbol(target)), self.atom(value))
 
     def atom(self, x: Tensor) -> Atom:
-        """Return the value of a tensor in the IR; for a tensor from outside that is a literal, or a read of the state at this point."""
+        """Return the IR's value for a tensor.  For a tensor from outside that is its literal, or a read of its state at this point."""
         if isinstance(x, _Symbolic):
             return x.atom
         literal = getattr(x, "literal", None)

@@ -6,7 +6,7 @@
     ...
     write2(n2)
 
-An int is computed here only if it cannot need more than 64 bits, so that it equals the number that a kernel would compute.
+An int is computed this way only if it cannot need more than 64 bits, so that it equals the number that a kernel would compute.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _LARGEST = 2**63 - 1
 
 
 class PythonNumbers:
-    """The Python numbers in the text of one piece, by position.
+    """Writes the statements by which Python reads, computes and writes numbers around the C call of one straight piece.
 
-    names   the variable of each number
+    made    the values of the variables in the statements, by name; this class adds to them
+    names   the variable of each number, by its position in the run's list of values
     """
 
     def __init__(self, made: dict[str, Any]):
@@ -41,22 +42,25 @@ class PythonNumbers:
         self._dtypes: dict[int, DType] = {}
 
     def read(self, entry: PythonAccess, access: Any) -> list[str]:
-        """Return the statement with which an access reads a number.
+        """Return the statements that read a number which Python holds.
 
-        access  the StateAccess of the entry
+        access  the StateAccess of the entry: the object that reads the number
         """
         (slot,) = entry.results
         self._made[f"read{slot}"] = access.number
         return [self._define(slot, f"read{slot}()", tensor_type(entry.node.results[0]).dtype, access.bound)]
 
     def write(self, position: int, access: Any) -> str:
-        """Return the statement with which an access writes the number at a position."""
+        """Return the statement that writes the number at a position to where Python holds it.
+
+        access  the StateAccess that writes the number
+        """
         name = f"write{len(self._made)}"
         self._made[name] = access.number
         return f"{name}({self.names[position]})"
 
     def computed(self, launch: Launch, operands: Sequence[int]) -> list[str] | None:
-        """Return the statement that computes a launch with Python numbers; None if a kernel must compute it.
+        """Return the statements that compute a launch's result with Python numbers; None if a kernel must compute it.
 
         operands  the positions of its operands
         """
@@ -76,7 +80,7 @@ class PythonNumbers:
         return [self._define(launch.results[0], f"{a} {sign} {b}", type_.dtype, bound)]
 
     def packed(self, position: int) -> str:
-        """Return an expression for new memory that holds a number."""
+        """Return an expression for new memory that holds the number at a position, for a kernel that reads it."""
         kind = "int64" if self._dtypes[position] is I64 else "float64"
         self._made[kind] = _PACKING[kind]
         return f"{kind}({self.names[position]})"

@@ -1,8 +1,8 @@
-"""Straight pieces under a tape: run by one C call, and recorded by one call.
+"""Straight pieces (kernels with no Python between them) under a tape: run by one C call, and recorded on the tape by one call.
 
-A tape needs few of the values that a piece computes: values that are used outside of the piece, and values that adjoints have read before.
-The other values have their buffers in the piece's arena, as when nothing is recorded; if the tape needs one after all, it computes it
-again.
+A tape is the recording of a thread's operations for a gradient.  It needs few of the values that a piece computes: values that are used
+outside of the piece, and values that adjoints have read before.  The other values have their buffers in the piece's arena, as when nothing
+is recorded; if the tape needs one after all, it computes it again.
 
 A piece first runs launch by launch, since many adjoints are recorded only once; from the second time on it runs by one call.  In a log the
 piece is one entry, which is replaced by the entries of its launches if the log is replayed.
@@ -34,12 +34,13 @@ def recorded_piece(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
     explanations: Explanations, alone: Step,
 ) -> Step:
-    """Return the step of a piece without accesses, whose positions all hold tensors.
+    """Return the step that runs and records a straight piece without accesses of state; all its values are tensors.
 
     operands  for each launch the positions of its operands
+    slots     the slots of the plan
     sites     for each launch the node whose location is recorded; None for the line of the program that runs it
     explanations  the functions that raise the exceptions of checks, by symbol
-    alone     the step that runs and records its launches one by one
+    alone     the step that runs and records the launches one by one, for the first run and for ops without kernels
     """
     one_call: _OneCall | None = None
     reached = False
@@ -59,12 +60,12 @@ def recorded_piece(
 
 
 class _OneCall:
-    """A piece that runs by one call.
+    """Runs a straight piece by one C call, and records it.
 
-    positions  the positions of the operands from outside, then of all results, in the order of the recording's values
-    made       the set of values to keep; the step that computes the piece and keeps them, None if an op has no kernel; and for each result
-               its position, -1 if it is not kept
-    round      `tuning.round` when `made` was made
+    positions  the positions of the operands from outside, then of all results, in the order in which the Recording numbers them
+    made       made for one set of values to keep, `recording.kept`: that set; the step that computes the piece and keeps them, None if an
+        op has no kernel; and for each result its position, -1 if it is not kept
+    round      the value of `tuning.round` when `made` was made: it changes when better kernels are there
     """
 
     def __init__(
@@ -87,7 +88,10 @@ class _OneCall:
         self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
-        """Run the piece, record it on the tape of the run if there is one, and log it.  Return False if an op has no kernel."""
+        """Run the piece, record it on the run's tape if there is one, and log it if there is a log.
+
+        Return False, with nothing done, if an op has no kernel.
+        """
         kept, compute, shown = self.made
         if self.recording.kept is not kept or self.round != tuning.round:
             # Two threads may both make it: the steps are equal.
@@ -119,9 +123,9 @@ class _OneCall:
 
 
 class _Logged:
-    """Log entry: a piece that ran by one call.
+    """Stands in a log for all launches of a piece that ran by one C call.
 
-    given     the memory that its operands had
+    given     the memory of the operands from outside
     made      for each result the tensor that was kept, or None
     extended  the record of the piece on the tape; None if there is no tape, or if the tape has all results
     """
@@ -130,7 +134,7 @@ class _Logged:
         self.one_call, self.given, self.made, self.tape, self.extended = one_call, given, made, tape, extended
 
     def entries(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield the results of each launch; results that were not kept are computed again."""
+        """Yield the results of each launch, as a replay of the log needs them.  Results that were not kept are computed again."""
         results = iter(self._results())
         for launch in self.one_call.piece.launches:
             made = tuple(itertools.islice(results, len(launch.results)))

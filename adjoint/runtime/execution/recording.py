@@ -1,4 +1,4 @@
-"""Recordings: the ops of a straight piece, in a form that a tape records by one call."""
+"""Recordings: the ops of a straight piece, in a form that a tape records by one call, not op by op."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["RecordedOp", "Recording"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedOp:
-    """One op of a recording.
+    """Describes one op of a Recording.
 
     operands  the numbers of the values that it reads
-    types     the types of its results, which have the next numbers
+    types     the types of its results, whose numbers come next
     site      the node whose location is recorded; None for the line of the program that runs the piece
     """
 
@@ -30,11 +30,13 @@ class RecordedOp:
 
 
 class Recording:
-    """The ops of a straight piece, in order.  Values are numbered: first the operands from outside, then the results of each op.
+    """Lists the ops of a straight piece in order, so that a tape can record the whole piece at once and compute its values again.
+
+    Values are numbered: first the operands from outside, then the results of each op.
 
     given  the types of the operands from outside
     types  the types of all values, by number
-    sited  True if every op has a site
+    sited  True if every op has a site: a node whose location is recorded
     kept   the numbers of results that adjoints have read, so that later runs of the piece keep their memory.  The set only grows
     """
 
@@ -45,7 +47,10 @@ class Recording:
         self.kept: frozenset[int] = frozenset()
 
     def compute(self, given: Sequence[Memory]) -> list[Memory]:
-        """Compute all values again, and return their memory.  The ops are pure, so the numbers are those of the run."""
+        """Compute all values again, and return their memory by number.  The ops are pure, so the numbers are those of the run.
+
+        given  the memory of the operands from outside
+        """
         values = [*given]
         for each in self.ops:
             plan = plan_for(each.op, [self.types[i] for i in each.operands])

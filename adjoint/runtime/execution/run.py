@@ -1,6 +1,7 @@
-"""The parts of one run: blocks of steps, the log, and the note on an exception.
+"""The parts of one run of a plan: blocks of steps, the log, and the note on an exception.
 
-A step is a closure over positions in one list of values.  It holds no state of a run, so that several threads may run it.
+A step is a closure over positions in one list of values: it reads operands there and puts results there.  It holds no state of a run, so
+that several threads may run it.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
 
 class Deviation(Exception):
-    """Raised when the user's Python code returned something the graph was not made for.
+    """Raised when the user's Python code (such as a hook) returned something that the graph was not made for.
 
     node      where: an `apply!`, a `cell` with hooks, or a `read` or `write!` of a tensor whose type has changed
-    observed  what was returned: for `apply!` the tensors or the Unfitting; for a cell the `(args, kwargs)` or the output that its hooks
-              returned
+    observed  what was returned: for `apply!` the tensors, or the Unfitting (an object that is no result for a graph); for a cell the
+        `(args, kwargs)` or the output that its hooks returned
     slot      for a cell the kind of its hooks, such as "forward"
 
-    Cells that were entered are still open on the tape, so that the run can continue in another graph.  A caller that does not continue
-    calls `abandon`.
+    Who catches it can continue the run in another graph, made for this type.  So cells that were entered are still open on the tape.  A
+    caller that does not continue calls `abandon`.
     """
 
     def __init__(self, node: Node, observed: Any, slot: str = ""):
@@ -37,15 +38,15 @@ class Deviation(Exception):
         self.unwind: list[Callable[[], None]] = []
 
     def abandon(self) -> None:
-        """Close the open cells, innermost first, as an exception does."""
+        """Close the cells that are still open, innermost first, as any exception does."""
         while self.unwind:
             self.unwind.pop(0)()
 
 
 class Run:
-    """One run without a log.
+    """Holds what belongs to one run of a plan; this class is for runs without a log.
 
-    tape   the tape that records it, the graph to which its nodes are added, or None
+    tape   the tape that records the run, or the graph to which its nodes are added; None if there is neither
     hosts  the functions that host nodes call, if these differ from run to run, as for an adjoint
     noted  True if an exception that leaves the run needs no note: it has one, or hooks of an adjoint add their own
     """
@@ -62,30 +63,40 @@ class Run:
         self.noted = hosts is not None
 
     def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """Return the next result to replay, and add it to the log; None if none is left.  InternalError if it is not of this kind."""
+        """Take the next entry of the log that is replayed, and add it to the log of this run.
+
+        Return None if none is left.  Raise InternalError if the entry is not of this kind.
+        """
         return None
 
     def next_inline(self, slot: str) -> InlineHooks | None:
-        """Return the next result to replay if it belongs to hooks of a cell of the kind `slot`, and add it to the log; otherwise None."""
+        """Take the next entry of the log that is replayed if it is of a cell's hooks of the kind `slot`, and add it to the log of this run.
+
+        Return None, and take nothing, if it is something else or none is left.
+        """
         return None
 
     def note(self, raised: BaseException, node: Node) -> None:
-        """Add a note with the line of a node to an exception that the node raised, unless it is a Deviation or has a note."""
+        """Add a note with the line of a node to an exception that the node raised, unless the exception is a Deviation or the run has added
+        one.
+        """
         if not self.noted and not isinstance(raised, Deviation):
             self.noted = True
             _note(raised, node)
 
     def keep(self, entry: Any) -> Any:
-        """Append an entry to the log, if there is one; return the entry."""
+        """Append an entry to the log, if there is one; return the entry in any case."""
         return entry
 
 
 class LoggedRun(Run):
-    """One run that keeps a log, or replays one.
+    """Holds what belongs to one run that keeps a log, or replays one.
+
+    A log lets a run that left its graph continue in another graph.
 
     log     gets the results of each node, in order, or a `LoggedPiece` for several nodes; None if no log is kept
-    replay  the log of a run in a graph that begins with the same nodes.  Until it is used up, its results replace the execution of nodes,
-            without recording or effects; `at` is the index of the next entry
+    replay  the log of a run in a graph that begins with the same nodes.  Until it is used up, its results are taken instead of running
+        nodes, without recording or effects; `at` is the index of the next entry
     """
 
     __slots__ = ("at", "log", "replay")
@@ -123,14 +134,14 @@ class LoggedRun(Run):
 
 
     def forget(self) -> None:
-        """Drop the log and the objects that it keeps alive: from here on the run cannot leave its graph."""
+        """Drop the log and the objects that it keeps alive.  From here on the run cannot leave its graph."""
         if self.log is not None:
             self.log.clear()
         self.replay, self.at = (), 0
 
 
 class Entered(tuple[Any, ...]):
-    """Log entry for entering a cell: its arguments, under their new names on the tape.
+    """Log entry for entering a cell: the cell's arguments, as the new tensors that the tape knows inside of the cell.
 
     rule    the call of the cell's own bprop; None if there is none
     hooked  True if the cell had hooks then: only in that case hooks added during the call take part in it
@@ -141,24 +152,24 @@ class Entered(tuple[Any, ...]):
 
 
 class InlineHooks(tuple[Any, ...]):
-    """Log entry for hooks of a cell that ran without a node of their own: the tensors that they returned.
+    """Log entry for hooks of a cell that ran as part of another node: the tensors that the hooks returned.
 
-    slot  the kind of the hooks
+    slot  the kind of the hooks, such as "forward_pre"
     """
 
     slot: str = ""
 
 
 class LoggedPiece(Protocol):
-    """Log entry for a straight piece that ran by one call, so that not all results were kept."""
+    """Log entry for a straight piece that ran by one C call, so that not all results were kept."""
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
-        """Return an entry for each of its nodes; results that were not kept are computed again."""
+        """Return an entry for each of the piece's nodes; results that were not kept are computed again."""
         ...
 
 
 def unfolded(log: Iterable[Any]) -> list[Any]:
-    """Return a log with one entry for each node, as a replay needs it."""
+    """Return a log with one entry for each node, as a replay needs it: a LoggedPiece is replaced by the entries of its nodes."""
     return [each for entry in log for each in ([entry] if isinstance(entry, tuple) else entry.entries())]
 
 
@@ -166,7 +177,7 @@ Step = Callable[[list[Any], Run], None]
 
 
 class Block:
-    """The steps of a region.
+    """Runs the steps of a region, one after the other, on a run's list of values.
 
     steps  the functions to run, in order
     nodes  for each step its node (the first one of several); None for a step that frees buffers
@@ -181,13 +192,20 @@ class Block:
         self.made: list[range | None] = []
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step, with its node and the positions of its results."""
+        """Append a step.
+
+        node  the node that it runs, whose line an exception gets as a note; None for none
+        made  the positions of its results, for the log; None if the step writes the log itself
+        """
         self.steps.append(step)
         self.nodes.append(node)
         self.made.append(made)
 
     def run(self, values: list[Any], run: Run) -> None:
-        """Run the steps; an exception gets a note with the line of the node that raised it."""
+        """Run the steps.  An exception gets a note with the line of the node that raised it.
+
+        values  the list of values of the run
+        """
         step = None
         try:
             for step in self.steps:
@@ -197,7 +215,7 @@ class Block:
             raise
 
     def run_part(self, begin: int, end: int, values: list[Any], run: Run) -> None:
-        """Run the steps with indices from `begin` up to `end`, without the last."""
+        """Run the steps with the indices `begin`, ..., `end - 1`."""
         step = None
         try:
             for step in self.steps[begin:end]:
@@ -215,9 +233,9 @@ class Block:
 
 
 class LoggingBlock(Block):
-    """A block whose values are tensors, for runs that keep a log or replay one, node by node.
+    """Runs the steps of a region whose values are all tensors; the run may keep a log of each node's results, or replay one.
 
-    joined  the steps of a run that does not replay: a straight piece is one step, which writes the log for its nodes itself
+    joined  the steps of a run that replays nothing: a straight piece is one step there, which writes the log for its nodes itself
     """
 
     __slots__ = ("joined",)
@@ -227,7 +245,7 @@ class LoggingBlock(Block):
         self.joined = Block()
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step to both lists."""
+        """Append a step to both lists, the block's own and `joined`."""
         super().add(step, node, made)
         self.joined.add(step, node, made)
 
@@ -246,7 +264,7 @@ class LoggingBlock(Block):
             _logged(self, begin, end, values, run)
 
     def _replay(self, values: list[Any], run: Run) -> None:
-        """Run the steps; as long as the replayed log has entries, take results from there."""
+        """Run the steps; as long as the log that is replayed has entries, take results from there instead."""
         step = None
         try:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
@@ -265,7 +283,7 @@ class LoggingBlock(Block):
 
 
 def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> None:
-    """Run the steps with indices from `begin` up to `end`, and log their results."""
+    """Run the steps of a block with the indices `begin`, ..., `end - 1`, and append their results to the run's log."""
     step = None
     try:
         for step, made in zip(block.steps[begin:end], block.made[begin:end], strict=True):
@@ -278,12 +296,12 @@ def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> 
 
 
 def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
-    """Return True if results have these types; a value that has no type (`undef`) fits any type."""
+    """Return True if results have these types.  A value that has no type (`undef`) fits any type."""
     return len(results) == len(types) and all(getattr(x, "type", t) is t for x, t in zip(results, types, strict=True))
 
 
 def _note(raised: BaseException, node: Node) -> None:
-    """Add a note with the line of the user's program, unless the exception has such a note from a hook."""
+    """Add a note with the line of the user's program to an exception, unless a hook has added such a note."""
     if any(note.startswith(("raised in ", "  --> ")) for note in getattr(raised, "__notes__", ())):
         return
     if user_place(node.loc) is not None:

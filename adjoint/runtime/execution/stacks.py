@@ -1,7 +1,7 @@
 """Stacks: the values that a loop keeps for its gradient, last in first out, in memory that grows with the rounds.
 
-A stack is one piece of memory, `struct adjoint_stack` of the run-time library.  It changes in place: a stack value is used once.  When its
-memory is freed, its items are freed as well, so that a run that ends early leaks nothing.
+A stack is one piece of memory, `struct adjoint_stack` of the run-time library.  It changes in place, which is possible since each stack
+value of the IR is used once.  When its memory is freed, its items are freed as well, so that a run that ends early leaks nothing.
 
 Without a compiler a stack is a Python list.
 """
@@ -28,13 +28,13 @@ _WHOLE = 1 << 40
 
 
 def library_kernel(name: str, sizes: Sequence[int]) -> Any:
-    """Return a kernel of the run-time library, bound to these sizes and to one thread."""
+    """Return a kernel of the run-time library, ready to launch with these sizes and on one thread."""
     here = machine()
     return here.bind(getattr(here.library, name), (1, _WHOLE, *sizes))
 
 
 def nbytes_of(type_: Type) -> int:
-    """Return the bytes of a value that is held as memory; for a stack, those of the stack itself without its items."""
+    """Return how many bytes of memory a value of this type needs.  For a stack that is the stack itself without its items."""
     if isinstance(type_, StackType):
         return machine().stack_bytes
     assert isinstance(type_, TensorType)
@@ -47,9 +47,9 @@ def _depth(stack: StackType) -> int:
 
 
 def stack_stage(node: Node, places: Sequence[BufferPlace]) -> LaunchStage | None:
-    """Return the stage of a node on stacks; None for `undef`, which does nothing.
+    """Return the stage (the part of a table) that makes a stack, pushes to it or pops from it; None for `undef`, which does nothing.
 
-    places  the places of the stack, and of the item that is pushed or popped
+    places  where the stack is, and the item that is pushed or popped
     """
     op = node.op
     if isinstance(op, Stack):
@@ -70,7 +70,7 @@ def _stack(node: Node) -> StackType:
 
 
 def _item_size(node: Node) -> int:
-    """Return the size of an item as the kernels take it: -1 if the item is a stack."""
+    """Return the size of an item of the stack, as the library's kernels take it: its bytes, or -1 if the item is a stack itself."""
     item = _stack(node).item
     return -1 if isinstance(item, StackType) else nbytes_of(item)
 
@@ -87,7 +87,7 @@ def _empty(status: int) -> Exception:
 
 # -- one at a time ---------------------------------------------------------------------------------------------------------
 def transfer_step(each: Transfer, operands: Sequence[int], tensors: Collection[int]) -> Step:
-    """Return a step that runs one node on stacks on its own.
+    """Return a step that runs one node on stacks, outside of a table.
 
     operands  the positions of its operands
     tensors   the positions that hold tensors; the others hold memory

@@ -1,4 +1,4 @@
-"""Stages: the parts of the C call of a straight piece, which run one after the other.
+"""Stages: the parts of the C call of a straight piece (kernels with no Python between them), which run one after the other.
 
 A place is a block of memory and an offset in bytes.  Blocks 0, 1, ... are passed to the call; blocks -1, -2, ... belong to the table.
 """
@@ -18,14 +18,14 @@ BufferPlace = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LaunchStage:
-    """The launch of a kernel.
+    """The stage that launches one kernel.
 
-    kernel  the bound kernel
-    places  for each buffer its block and its offset in bytes: operands, results, scratch
+    kernel  the bound kernel: its C function together with its sizes
+    places  for each buffer its block and its offset in bytes: operands, then results, then scratch memory
     sizes   the bytes of each buffer
     inputs  how many of the buffers are operands, which are only read
     node    the node that it belongs to
-    failure the exception for a status that it may return; None if it does not fail
+    failure makes the exception for a status that the kernel may return; None if it does not fail
     """
 
     kernel: Any
@@ -38,7 +38,7 @@ class LaunchStage:
 
 @dataclass(slots=True)
 class Jump:
-    """Continue at the stage `target` if the bool at `condition` is false, or if there is no condition."""
+    """The stage that continues at the stage `target` if the bool at `condition` is false, or always if there is no condition."""
 
     node: Node
     condition: BufferPlace | None
@@ -47,7 +47,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Blocks change places: each becomes the memory of the next one, the last that of the first."""
+    """The stage that lets blocks of memory change places: each becomes the memory of the next one, the last that of the first."""
 
     node: Node
     blocks: tuple[int, ...]

@@ -1,7 +1,8 @@
 """Tables: the launches of a straight piece, with the branches and loops nested in it, run by one C call.
 
-A table holds, for each launch, its bound kernel and the places of its operands: a block of memory and an offset.  The blocks of a run are
-the arena, the values that come from outside, and the results that are used outside.
+A straight piece is a part of a plan with no Python of the user's in it.  Its table holds, for each launch, the bound kernel and the places
+of its operands: a block of memory and an offset.  The blocks of a run are the arena (memory for values that only the piece uses), the
+values that come from outside, and the results that are used outside.
 
 A call with a loop returns to Python from time to time, so that it can be interrupted.
 
@@ -57,13 +58,14 @@ def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
     state: Mapping[str, Tensor], explanations: Explanations, run: Run,
 ) -> Step | None:
-    """Return the step that runs a straight piece by one call; None if one of its ops has no kernel on this machine.
+    """Return the step that runs a straight piece by one C call; None if one of its ops has no kernel on this machine.
 
-    operands  for each entry the positions of its operands
+    operands  for each entry of the piece the positions of its operands in the run's list of values
+    slots     the slots of the plan
     tensors   the positions that hold tensors; the others hold memory
-    state     the tensors that it reads and writes, by symbol
+    state     the tensors that the piece reads and writes, by symbol
     explanations  the functions that raise the exceptions of its checks, by symbol
-    run       the run that reached the piece: an exception gets a note with the line of the launch whose kernel cannot be made
+    run       the run that reached the piece: it adds a note, with the line of the launch, to the exception if a kernel cannot be made
     """
     prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
     table = PieceTable(piece, slots, tensors, state, explanations).filled(operands, run)
@@ -71,7 +73,9 @@ def table_step(
 
 
 class Variables(PythonText):
-    """The variables of a generated function that runs one or more tables: each value around the pieces is in one.
+    """Names the Python variables of a generated function that runs one or more tables.
+
+    In such a function each value outside of the pieces is in a variable, not in a list of values.
 
     arguments  the variables of the function's arguments, which are tensors
     constants  the constants, by position
@@ -84,11 +88,14 @@ class Variables(PythonText):
         self.tables = 0
 
     def value(self, position: int) -> str:
-        """Return the expression for the value at a position."""
+        """Return the expression for the value at a position, such as `a0` or `v7`."""
         return self.arguments[position] if position < len(self.arguments) else f"v{position}"
 
     def memory(self, position: int, tensor: bool) -> str:
-        """Return the expression for the memory of the value at a position; `tensor` is True if the value is held as a tensor."""
+        """Return the expression for the memory of the value at a position.
+
+        tensor  True if the value is held as a tensor
+        """
         constant = self.constants.get(position)
         if constant is not None:
             self.objects[f"m{position}"] = constant.memory if tensor else constant
@@ -97,7 +104,9 @@ class Variables(PythonText):
 
 
 class PieceTable:
-    """Builds the table of one straight piece, and the statements that run it.
+    """Builds the table of one straight piece, and the Python statements that run it.
+
+    A slot or position is the number of a value in the plan.  The fields collect what is needed for the statements:
 
     blocks  for each block of memory, a Python expression for it
     places  for each position or slot, the block and the offset of its buffer
@@ -112,7 +121,7 @@ class PieceTable:
     stacks  the number of stacks that only the table uses
     plans   the kernels of each launch
     numbers the numbers that Python computes
-
+    before, after  the statements before and after the writes of state; the C call is the last of `before`
     around  the variables of a generated function; None if the step finds values in a list
     suffix  the ending of names that are unique to this table within a function
     """
@@ -148,8 +157,9 @@ class PieceTable:
 
     @collector.paused(lasting=False)
     def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:
-        """Append the entries of the piece, and return the table; None if one of the ops has no kernel.  For the parameters see
-        `table_step`.
+        """Append all entries of the piece, and return the table; None if one of the ops has no kernel.
+
+        The parameters are those of `table_step`.
         """
         plans: dict[Launch, OpPlan] = {}
         for launch in self.piece.launches:
@@ -179,7 +189,7 @@ class PieceTable:
 
     # -- state --------------------------------------------------------------------------------------------------------
     def read(self, entry: Access) -> None:
-        """Append a read of state; after a write in the same piece it yields the written value."""
+        """Append a read of state.  After a write in the same piece its value is the written one."""
         symbol, (slot,) = entry.node.op.symbol, entry.results
         tensor = self.tensor(entry)
         if symbol in self.current:
@@ -192,7 +202,10 @@ class PieceTable:
             self.after.append(f"{self.value(slot)} = {tensor if slot in self.tensors else self.name(slot)}")
 
     def write(self, entry: Access, operands: Sequence[int]) -> None:
-        """Append a write of state."""
+        """Append a write of state, which happens after the C call.
+
+        operands  the position of the value that is written
+        """
         (slot,), (position,) = entry.operands, operands
         tensor, memory = self.tensor(entry), self.name(position)
         self.current[entry.node.op.symbol] = self.same.get(position, position)
@@ -204,7 +217,7 @@ class PieceTable:
         self.done.append((len(self.stages), statement))
 
     def python_access(self, entry: PythonAccess, operands: Sequence[int]) -> None:
-        """Append a read or a write of numbers that Python holds."""
+        """Append a read or a write of numbers that Python holds, such as a counter."""
         access, given = self.explanations[entry.node.op.symbol], list[str]()
         if getattr(access, "number", None) is not None:
             if entry.results and self.piece.kept.isdisjoint(entry.results):
@@ -229,7 +242,10 @@ class PieceTable:
                 self.after.append(f"{self.value(slot)} = {f'read{slot}' if slot in self.tensors else f'm{slot}'}")
 
     def tensor(self, entry: Access) -> str:
-        """Return the variable that holds the tensor of an access; the run leaves the graph there if the tensor's type has changed."""
+        """Return the variable that holds the tensor which an access of state reads or writes.
+
+        If the tensor's type has changed since the graph was made, the statement that sets the variable raises Deviation.
+        """
         symbol = entry.node.op.symbol
         if symbol not in self.states:
             name = self.states[symbol] = self.own_name(f"t{len(self.states)}")
@@ -242,7 +258,7 @@ class PieceTable:
 
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, launch: Launch, operands: Sequence[int]) -> None:
-        """Append a launch."""
+        """Append a launch; `operands` are the positions of its operands."""
         if self.piece.kept.isdisjoint(launch.results) and (computed := self.numbers.computed(launch, operands)) is not None:
             self.before += computed
             return
@@ -257,7 +273,10 @@ class PieceTable:
             self.launched(launch, [*given, *(self.define(slot) for slot in launch.results)])
 
     def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
-        """Append the stages of a launch on buffers at these places."""
+        """Append the stages of a launch, one for each of its kernels.
+
+        given  where its buffers are: first the operands, then the results
+        """
         plan, scratch, offset = self.plans[launch], list[BufferPlace](), self.piece.arena
         for nbytes in plan.scratch:
             scratch.append((0, offset))
@@ -269,7 +288,7 @@ class PieceTable:
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
-        """Append the stages of a node on a stack."""
+        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands."""
         given = [self.place(position) for position in operands]
         if continues(entry):
             stack = entry.results[0]
@@ -280,13 +299,16 @@ class PieceTable:
         self.transferred(entry, [*given, *(self.define(slot) for slot in entry.results[continues(entry):])])
 
     def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
-        """Append the stage of a node on stacks at these places."""
+        """Append the stage of a node on stacks.
+
+        given  where its stack is, then the item that is pushed or popped
+        """
         stage = stack_stage(entry.node, given)
         if stage is not None:
             self.stages.append(stage)
 
     def nested(self, entry: Nested, operands: Sequence[int]) -> None:
-        """Append nested control flow."""
+        """Append the stages of a branch or loop; `operands` are the positions of the values that it reads from outside."""
         for read in entry.reads:
             self.read(read)
         for position in operands:
@@ -297,7 +319,7 @@ class PieceTable:
         NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True)), written).add()
 
     def written(self, entry: Access) -> BufferPlace:
-        """Return the place of state that nested control flow writes: memory that only its tensor holds."""
+        """Return the place of state that a nested branch or loop writes: memory that only the state's tensor holds."""
         tensor = self.tensor(entry)
         name = f"m{tensor}"
         if name not in self.blocks:
@@ -307,14 +329,16 @@ class PieceTable:
         return self.blocks.index(name), 0
 
     def place(self, position: int) -> BufferPlace:
-        """Return the block and the offset of the value at a position."""
+        """Return where the value at a position has its buffer: a block and an offset in it."""
         position = self.same.get(position, position)
         if position not in self.places:
             self.places[position] = self.block(self.name(position))
         return self.places[position]
 
     def name(self, position: int) -> str:
-        """Return the variable that holds the memory at a position."""
+        """Return the local variable that holds the memory of the value at a position; append the statement that sets it, if there is none
+        yet.
+        """
         position = self.same.get(position, position)
         if position not in self.names:
             name = self.names[position] = f"m{position}"
@@ -329,7 +353,10 @@ class PieceTable:
         return self.names[position]
 
     def value(self, position: int) -> str:
-        """Return the expression for the value at a position outside of the piece."""
+        """Return the Python source text that reads or sets a value that is held outside of the piece, at this position.
+
+        That is a variable in a generated function, otherwise `values[position]`.
+        """
         return f"values[{position}]" if self.around is None else self.around.value(position)
 
     def block(self, expression: str) -> BufferPlace:
@@ -337,7 +364,7 @@ class PieceTable:
         return len(self.blocks) - 1, 0
 
     def define(self, slot: int) -> BufferPlace:
-        """Return the place of a result, in the arena or in memory of its own."""
+        """Find a place for a result, in the arena or in memory of its own, and return it."""
         offset = self.slots[slot].offset
         if offset is not None:
             self.places[slot] = 0, offset
@@ -358,9 +385,11 @@ class PieceTable:
         return self.places[slot]
 
     def alone(self, slot: int) -> str:
-        """Return the beginning of an expression for the memory of a result that may be computed in place; "" if it needs its own memory.
+        """Return the beginning of a Python expression for the memory of a result that may be computed in place; "" if it needs its own
+        memory.
 
-        The expression yields the state's memory if only the tensor holds that; what to use otherwise is still to be appended.
+        The expression yields the memory of the state's old value if nothing but the state's tensor holds that.  The caller appends `else`
+        and what to use otherwise.
         """
         before = self.writes.in_place.get(slot)
         if before is None:
@@ -374,15 +403,15 @@ class PieceTable:
         return f"m{before} if holders({tensor}.memory) <= {OF_ATTRIBUTE + 1}{''.join(gone)}"
 
     def allocate(self, name: str, nbytes: int, first: str = "") -> None:
-        """Append the allocation of memory.
+        """Append the statement that sets the variable `name` to new memory.
 
-        first  the beginning of an expression that may yield other memory instead
+        first  the beginning of an expression that may yield other memory instead, see `alone`; "" for none
         """
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)
         self.before.append(f"{name} = {first}{' else ' if first else ''}allocate_{name}(size_{name})")
 
     def store(self, slot: int, *, stopped: bool = False) -> None:
-        """Append the statements that pass a result on to what follows the piece, if it is needed there.
+        """Append the statements that pass a result on to later pieces, if it is needed there.
 
         stopped  True for a result of `stop_gradient`, on which no hook can be registered
         """
@@ -401,7 +430,7 @@ class PieceTable:
         return isinstance(self.slots[slot].type, StackType)
 
     def stack(self) -> BufferPlace:
-        """Return the place of a new stack that only the table uses."""
+        """Return the place of a new stack that no other piece uses."""
         if not self.stacks:
             self.block("stacks")
             self.made["allocate_stacks"] = machine().allocate_stacks
@@ -409,7 +438,7 @@ class PieceTable:
         return self.blocks.index("stacks"), (self.stacks - 1) * machine().stack_bytes
 
     def nbytes(self, slot: int) -> int:
-        """Return the bytes of a value."""
+        """Return how many bytes of memory the value in a slot needs."""
         return nbytes_of(self.slots[slot].type)
 
     def type_of(self, slot: int) -> TensorType:
@@ -418,15 +447,15 @@ class PieceTable:
         return type_
 
     def step(self) -> Step:
-        """Return the step that runs the table.  It is generated code, which is faster than a loop over the values."""
+        """Return the step that runs the table.  It is a generated function, which is faster than a loop over the values."""
         self.call()
         freed = [f"values[{slot}] = None" for slot in self.freed()]
         return function_of("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
     def part(self, *, last: bool) -> list[str]:
-        """Return the statements of the piece for a function of its own.
+        """Return the statements that run the piece, as a part of a function that does a whole call.
 
-        last  True for the last piece of the function: there, variables need not be freed
+        last  True for the last piece of the function: after it, variables need not be freed
         """
         self.call(alone=True)
         if last:
@@ -437,18 +466,18 @@ class PieceTable:
         return [*self.statements(), *(f"{name} = None" for name in gone)]
 
     def freed(self) -> list[int]:
-        """Return the slots of values from outside of the piece that are not read after it."""
+        """Return the slots of values from outside of the piece that nothing reads after it."""
         own = {slot for entry in self.piece.entries for slot in entry.results}
         return [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
 
     def own_name(self, name: str) -> str:
-        """Return a name that is unique to this table within a function."""
+        """Return a variable's name with an ending that no other table in the same function has."""
         return f"{name}{self.suffix}"
 
     def call(self, *, alone: bool = False) -> None:
-        """Append the C call.
+        """Append the C call, and the statements that raise its failure.
 
-        alone  True if a single kernel may be launched directly, so that a failure is the kernel's own status
+        alone  True if a single kernel may be launched without a table
         """
         if not self.stages:
             return
@@ -490,7 +519,8 @@ class PieceTable:
         self.before.append(f"    raise {failure}(failed, run, {given})")
 
     def resumed(self) -> list[str]:
-        """Return the statements that run a table with branches; they return to Python from time to time."""
+        """Return the statements that run a table with branches.  Its C call returns from time to time, so that Python can be interrupted.
+        """
         library, blocks = machine().library, ", ".join(self.blocks)
         arena, table, interrupted = self.blocks[0], self.own_name("table"), self.own_name("interrupted")
         self.made |= {"new_blocks": functools.partial(ffi.new, ffi.typeof("void *[]")), "place": library.adjoint_place,
@@ -509,11 +539,11 @@ class PieceTable:
         ]
 
     def statements(self) -> list[str]:
-        """Return the statements of a run: everything up to and including the call, the writes of state, and what follows them."""
+        """Return the statements of a run: the preparation and the C call, then the writes of state, then what passes results on."""
         return [*self.before, *(statement for _, statement in self.done), *self.after]
 
     def packed(self) -> list[TableStep]:
-        """Return the stages as steps of a table, as the run-time library takes them."""
+        """Return the stages in the form in which the run-time library takes them."""
         steps: list[TableStep] = []
         for stage, batch in zip(self.stages, batches(self.stages, self.shared, self.own.bytes), strict=True):
             match stage:
@@ -552,7 +582,7 @@ class PieceTable:
 
 
 def _alone(tensor: Tensor) -> Any:
-    """Move a tensor's numbers to memory that nothing else holds; return that memory."""
+    """Move a tensor's numbers to new memory that nothing else holds; return that memory."""
     tensor.memory = memory = _bytes_of(tensor.memory, tensor.type.nbytes)
     return memory
 
@@ -572,5 +602,5 @@ def _given_on(piece: Straight) -> set[int]:
 
 
 def _copied(type_: TensorType, block: Any, offset: int) -> Tensor:
-    """Return a tensor with a copy of the bytes at an offset of a block."""
+    """Return a new tensor with a copy of the bytes that begin at an offset in a block of memory."""
     return wrap(type_, _bytes_of(ffi.cast("char *", block) + offset, type_.nbytes))

@@ -1,4 +1,7 @@
-"""IR text as callable functions: `load_ir` turns text into functions on tensors, run by kernels."""
+"""IR text as callable functions.
+
+`load_ir` turns the text of a module into functions on tensors, which kernels run.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ __all__ = ["Loaded", "load_ir"]
 
 
 class Loaded:
-    """A callable module of the IR: `loaded(x, y)` runs its first function, `loaded["f"](x)` the function `f`.
+    """Lets Python call the functions of a module of the IR: `loaded(x, y)` runs the first one, `loaded["f"](x)` the function `f`.
 
     module  the IR
     state   the Tensors of the module's parameters, by symbol; `write!` sets them
-    hosts   Python callables by symbol
+    hosts   the Python functions that the text calls, by symbol
     needed  the symbols of hosts that must be given; a check does without, since it then raises its own exception
     """
 
@@ -63,7 +66,10 @@ class Loaded:
         return self[next(iter(self.module.functions))](*arguments)
 
     def run(self, symbol: str, arguments: Listed[Any]) -> list[Tensor]:
-        """Return the results of a function; TypeError if the arguments do not have its parameters' types."""
+        """Run a function of the module and return its results.
+
+        TypeError if the arguments do not have the types of its parameters.
+        """
         function = self.module.functions[symbol]
         types = [p.type for p in function.params]
         if len(arguments) != len(types):
@@ -92,14 +98,17 @@ class Loaded:
 
 
 class _Hosts(Interpreter):
-    """Calls the Python hosts of a module with tensors, by the interpreter's protocol."""
+    """Calls the Python functions that a module names, with tensors; it uses the interpreter's way to call them."""
 
     def zeros(self, type_: TensorType) -> Tensor:
         return zeros(type_)
 
 
 def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
-    """Return the makers of steps that call Python, read and write state, or call other functions of the module."""
+    """Return the functions that make steps for the ops of a module that need Python.
+
+    They call hosts, read and write state, and call other functions of the module.
+    """
     hosts = _Hosts(loaded.module, hosts=loaded.hosts)
     call = _each(lambda node, given: _of_types(node, hosts.host(node, given)))
     unchanged = _each(lambda node, given: given)
@@ -128,7 +137,10 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 
 
 def _each(function: Callable[[Node, Listed[Tensor]], Listed[Any]]) -> Maker:
-    """Return a maker of steps that compute the results of a node with a Python function of its operands."""
+    """Return a maker of steps that compute the results of a node with a Python function.
+
+    function  takes the node and its operands as tensors, and returns its results
+    """
 
     def maker(bound: Bound) -> Step:
         node, held = bound.node, bound.held
@@ -146,7 +158,7 @@ def _each(function: Callable[[Node, Listed[Tensor]], Listed[Any]]) -> Maker:
 
 
 def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
-    """Return the result of a host as a list of tensors; TypeError if they do not have the types of the node's results."""
+    """Return what a host returned as a list of tensors; TypeError if they do not have the types of the node's results."""
     types = [value.type for value in node.results]
     tensors = [x if isinstance(x, Tensor) else as_tensor(x, getattr(t, "dtype", None)) for x, t in zip(made, types, strict=False)]
     if len(made) != len(types) or any(x.type is not t for x, t in zip(tensors, types, strict=True)):
@@ -158,10 +170,11 @@ def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
 def load_ir(
     source: str | Path, *, hosts: Mapping[str, Callable[..., Any]] | None = None, state: Mapping[str, Any] | None = None
 ) -> Loaded:
-    """Return IR text, or a file of it given by its path, as callable functions.
+    """Load IR text, and return an object that calls its functions.
 
-    hosts  Python callables by symbol, with the signatures that the interpreter uses
-    state  initial values of the module's parameters by symbol; zeros by default
+    source  the text, or the path of a file that holds it
+    hosts   the Python functions that the text calls, by symbol, with the signatures that the interpreter uses
+    state   initial values of the module's parameters by symbol; zeros by default
 
     Gradients inside of the text (`gradient` and `record` nodes) are expanded by the pass `differentiate`.
 

@@ -1,4 +1,4 @@
-"""Tiers: a bound plan at first runs the kernels of its nodes, and later fused kernels, once these are compiled.
+"""Tiers: a plan at first runs the kernels of its single nodes, and later fused kernels, once these are compiled.
 
     the first runs    the kernels that eager mode has
     after the third   elementwise nodes are fused and their kernels compiled, in another thread and at a low priority
@@ -38,7 +38,10 @@ _RUNS = 3
 
 
 class Runnable(Protocol):
-    """A form of a plan that can be run."""
+    """What a bound plan needs of a form (one way to run its plan): a Form, or a FirstForm that counts its runs.
+
+    takes  the indices of the arguments that it takes as tensors, the others as memory; None if all are tensors
+    """
 
     @property
     def takes(self) -> frozenset[int] | None: ...
@@ -48,24 +51,32 @@ class Runnable(Protocol):
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call; None if there is none.  For the parameters see `call_functions.call_function`."""
+        """Return a function that does a whole call, from the caller's arguments to the caller's result; None if there is none.
+
+        See `call_functions.call_function` for the parameters.
+        """
         ...
 
 
 class Tiered(Protocol):
-    """An object that has forms of plans, each in an attribute."""
+    """What a FirstForm needs of its bound plan: it makes forms of plans, and holds each in an attribute."""
 
     def bound(self, plan: Plan) -> Runnable:
-        """Return a form of a plan."""
+        """Make a form that runs a plan and records nothing."""
         ...
 
     def use(self, name: str, form: Runnable) -> None:
-        """Use a form for all runs that begin from now on; `name` is the attribute that holds it."""
+        """Use a form for all runs that begin from now on.
+
+        name  the attribute that holds it
+        """
         ...
 
 
 class FirstForm:
-    """The first form of a plan.  It counts its runs, requests fused kernels, and is used until these are ready or known not to exist.
+    """Runs a plan until fused kernels are ready, or are known not to exist.
+
+    It counts its runs, and after some of them it requests the fused kernels; their form then replaces it in the bound plan.
 
     After the first runs one function does a whole call with it (`function_of_calls`).  Callers keep that function; it checks whether this
     form is still in use.
@@ -82,7 +93,10 @@ class FirstForm:
         self.takes = form.takes
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]:
-        """Return the results of the form."""
+        """Run the plan and return its results; count the run.
+
+        arguments  tensors or memory, as `takes` says
+        """
         form, self._runs = self._form, self._runs + 1
         chosen = background_compile()
         if self._next is None and (self._runs > _RUNS or chosen == "wait") and self._settled != (settled := (chosen, os.getpid())):
@@ -94,14 +108,17 @@ class FirstForm:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call as long as this form is in use; None before the form has run some times."""
+        """Return a function that does a whole call as long as this form is in use; None before the form has run some times.
+
+        See `call_functions.call_function` for the parameters.
+        """
         return None if self._settled is None else self._form.function_of_calls(call, partial(self._fits, self._settled[0], fits), hosts)
 
     def _fits(self, chosen: bool | str, fits: Callable[[Sequence[Tensor]], bool] | None, arguments: Sequence[Tensor]) -> bool:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
 
     def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
-        """Do what the setting `background_compile` asks for; return the form for this run."""
+        """Begin to fuse, as the setting `background_compile` says, and return the form for the present run."""
         kernels = machine().kernels
         if chosen == "wait" or (chosen is True and kernels is None):
             self._end(of, self._form)
@@ -128,7 +145,10 @@ class FirstForm:
             self._end(of, self._form)
 
     def _fused(self, of: Tiered, *, waited_for: bool) -> Runnable | None:
-        """Return the form with fused kernels, after making it the one in use; None if there is nothing to fuse."""
+        """Make the form with fused kernels and put it in use; return None if there is nothing to fuse.
+
+        waited_for  True: the run waits, so all processors compile; False: one processor compiles at a low priority
+        """
         plan = fused_plan(self._plan, waited_for=waited_for)
         if plan is None:
             return None
@@ -137,13 +157,13 @@ class FirstForm:
         return form
 
     def _end(self, of: Tiered, form: Runnable) -> None:
-        """Use another form from now on."""
+        """Let another form replace this one from now on."""
         self._next = form
         of.use(self._name, form)
 
 
 def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
-    """Return the plan of a function with fused nodes, whose kernels are compiled; None if there is nothing to fuse.
+    """Return a plan of the same function with fused nodes, whose kernels are compiled; None if there is nothing to fuse.
 
     waited_for  True: all processors compile, since somebody waits; False: one compiles at a low priority
     """
@@ -173,7 +193,7 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
 
 
 def _is_ready(kernels: KernelCache, text: KernelText) -> bool:
-    """Return True if a fused kernel can be used; warn if the compiler refuses it."""
+    """Return True if a fused kernel can be used.  Warn if the compiler refuses it."""
     if kernels.ended:
         return kernels.found(text) is not None
     try:

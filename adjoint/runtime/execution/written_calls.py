@@ -39,7 +39,7 @@ _MOST_LAUNCHES = 64
 
 
 class StraightPart(NamedTuple):
-    """A straight piece that has been bound; for the fields see `tables.table_step`."""
+    """A straight piece, with all that `tables.table_step` needs to write its statements; the fields are explained there."""
 
     piece: Straight
     operands: Sequence[tuple[int, ...]]
@@ -50,10 +50,10 @@ class StraightPart(NamedTuple):
 
 
 class WrittenStep:
-    """A step that calls Python, and that can also be written as text.
+    """A step that calls Python, for a host such as a hook; besides being called, it can write itself as statements of a call function.
 
     node  the node that it runs
-    run_of_its_own  True if it needs a subclass of `Run`
+    run_of_its_own  True if it can be called only with a subclass of `Run`, so that Form.run cannot run it
     """
 
     run_of_its_own = False
@@ -62,23 +62,26 @@ class WrittenStep:
         self.node = node
 
     def __call__(self, values: list[Any], run: Any) -> None:
-        """Run the step."""
+        """Run the step on a run's list of values."""
         raise NotImplementedError
 
     def write(self, text: Text) -> Sequence[str]:
-        """Return statements that do the same as the step."""
+        """Return statements that do the same as the step, for the function that `text` describes."""
         raise NotImplementedError
 
 
 class Part(NamedTuple):
-    """A part of a function: a straight piece or a step, and the positions of values that are not read after the step."""
+    """One part of a call function: a straight piece or a step.
+
+    freed  the positions of values that nothing reads after a step
+    """
 
     of: StraightPart | WrittenStep
     freed: Sequence[int] = ()
 
 
 class Text(Variables):
-    """The text of one call function, as its parts share it.
+    """Collects the variables of one call function while its parts write their statements.
 
     given   the expression for the call's arguments, as `(args, kwargs)`
     made    the variables that steps have assigned, by what they represent
@@ -98,12 +101,14 @@ class Text(Variables):
 def written_call(
     parts: Sequence[Part], template: Sequence[Any], results: Results, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None
 ) -> Callable[..., Any] | None:
-    """Return a function that does a whole call; None if one of its ops has no kernel, or if it has too many launches.
+    """Make a function that does a whole call, with its C calls in its own text.
+
+    Return None if one of its ops has no kernel, or if it has too many launches for the text to matter.
 
     parts     the parts of the function, in order
-    template  the constants, at their positions
+    template  the constants, at their positions, None elsewhere
     results   the positions of the results
-    call      the text of the call
+    call      the text around the run: how arguments are taken apart and the result is put together
     fits      returns True if the function may run on these arguments now; None if it always may
     """
     pieces = [part.of.piece for part in parts if isinstance(part.of, StraightPart)]
@@ -129,7 +134,7 @@ def written_call(
 
 
 def _noting(text: Text, node: Node, statements: Sequence[str]) -> list[str]:
-    """Return statements in which an exception gets a note with the line of a node."""
+    """Return the statements inside a `try` that adds a note with the line of a node to an exception."""
     return ["try:", *(f"    {statement}" for statement in statements or ("pass",)),
             "except BaseException as raised:", f"    (run or Run(None)).note(raised, {text.object(node)})", "    raise"]
 
