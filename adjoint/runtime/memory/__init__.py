@@ -2,7 +2,7 @@
 
     early     buffers made before the run-time library has been compiled
     machine   buffers, the run-time library and the kernels of this process
-    watching  observers that are called after each launch
-    tuning    the replacement of plain kernels by tuned ones
+    watching  observers: functions that are called after each launch of a kernel
+    tuning    the replacement of plain kernels (quick to compile) by tuned ones (quick to run)
     op_plans  for an op and operand types: the result types and the function that computes them
 """

@@ -22,9 +22,9 @@ _MAPPED = 2**21
 
 
 class EarlyMemory:
-    """Blocks that Python allocates.
+    """Allocates memory by Python alone, for tensors that are made before the run-time library is there.
 
-    allocate  bytes -> memory that is freed with its last reference
+    allocate  called with C's `char[]` type and a number of bytes; returns memory that is freed with its last reference
     """
 
     def __init__(self, ffi: Any):
@@ -42,7 +42,10 @@ class EarlyMemory:
         self._lock = ReentrantLock()  # a block may be freed wherever the collector runs
 
     def count_with(self, count: Callable[[int], None]) -> None:
-        """Call `count` with the number of bytes in use now, and from then on with each change of that number."""
+        """Call `count` with the number of bytes in use now, and from then on with each change of that number.
+
+        The run-time library counts all memory in this way, once it has been opened.
+        """
         with self._lock:
             self._count = count
             count(sum([*self._sizes.values()]))

@@ -1,7 +1,8 @@
-"""The machine: memory that kernels work on, and the functions that launch them.
+"""The machine: memory that kernels work on, the run-time library, and the functions that launch kernels.
 
 Nothing is compiled on import: the run-time library is built, or loaded from the cache, when the first tensor needs memory.
-Without a C compiler all memory is early memory, and ops run by their NumPy reference.
+
+Without a C compiler all memory is early memory, which Python allocates, and ops run by their NumPy reference.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ Memory = Any
 
 
 class TableStep(NamedTuple):
-    """A step of a table, in the form that the run-time library takes.
+    """Describes one step of a table (a list of steps that one C call runs), so that Machine.table can pack it for the run-time library.
 
-    kind    LAUNCH, BRANCH or EXCHANGE
-    places  for each operand the index of its block and its offset in bytes; -1, -2, ... are blocks that belong to the table
-    bound   the bound kernel of a launch
-    batch   the number of steps, from this one on, that run as one; 1 if it runs alone, or is inside of such a batch
+    kind    LAUNCH a kernel, BRANCH to another step, or EXCHANGE: let blocks of memory change places
+    places  for each operand the index of its block of memory and its offset in bytes; -1, -2, ... are blocks that belong to the table
+    bound   the bound kernel of a launch: its C function together with its sizes
+    batch   the number of steps, from this one on, that run as one; 1 if it runs alone, or is inside of such a batch but not its first
     target  the index of the step to which a branch leads
     """
 
@@ -54,11 +55,9 @@ class TableStep(NamedTuple):
 
 
 class Machine:
-    """The memory, the run-time library and the kernel cache of this process.
+    """Allocates memory, and holds the run-time library and the cache of kernels; there is one object for each process, see `machine()`.
 
-    allocate   bytes -> memory; MemoryError if the machine does not have enough
-
-    If the library has to be compiled, another thread does that; see `early` for the memory until then.
+    If the library has to be compiled, another thread does that.  Until then memory is early memory, which Python allocates.
     """
 
     def __init__(self) -> None:
@@ -87,19 +86,20 @@ class Machine:
 
     @property
     def library(self) -> Any:
-        """Return the loaded run-time library; None without a compiler."""
+        """Return the loaded run-time library, waiting for it if necessary; None without a compiler."""
         return (self._parts or self._opened())[0]
 
     @property
     def kernels(self) -> KernelCache | None:
-        """Return the cache that finds or compiles kernels; None without a compiler."""
+        """Return the cache that finds or compiles kernels, waiting for the run-time library if necessary; None without a compiler."""
         return (self._parts or self._opened())[1]
 
     @property
     def first_kernels(self) -> KernelCache | None:
-        """Return the kernel cache, or one that can compile kernels while the run-time library is still being compiled.
+        """Return a cache that can compile kernels now, without waiting for the run-time library; None without a compiler.
 
-        In the second case kernels may have to be made again later.
+        Normally that is the kernel cache.  While the library is still being compiled it is another cache, whose kernels may have to be made
+        again later.
         """
         from adjoint.codegen import declarations
         from adjoint.codegen.compile import KernelCache
@@ -146,14 +146,17 @@ class Machine:
             self.library.adjoint_set_threads(count)
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
-        """Return a kernel packed with its sizes, as the argument of launches; the caller keeps this memory alive."""
+        """Pack a kernel's C function with its sizes, as the argument of launches.  The caller keeps the returned memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
     def table(self, steps: Sequence[TableStep], given: int, own: Sequence[tuple[int, int]] = ()) -> tuple[Any, Any]:
-        """Return steps packed as the argument of `adjoint_run`, and the objects that the caller must keep alive with it.
+        """Pack steps as the argument of `adjoint_run`, the C function that runs them.
 
-        given  the number of blocks that are passed to each call
-        own    the place where each block of the table's own begins: the index of a block and an offset in bytes
+        Return the table, and the objects that the caller must keep alive as long as the table.
+
+        steps  the steps, in order
+        given  the number of blocks of memory that are passed to each call
+        own    for each block that belongs to the table, where it begins: the index of a passed block and an offset in bytes
         """
         new, kinds = self._declared.new, self.library
 
@@ -168,13 +171,13 @@ class Machine:
         return new("struct adjoint_table *", (packed, len(steps), widest, begins, given, len(own))), (steps, operands, packed, begins)
 
     def copy_of(self, bound: Any) -> Any:
-        """Return a copy of a bound kernel, which an observer can tell apart from the original."""
+        """Return a copy of a bound kernel, so that an observer can tell launches for one node from others."""
         count = (self._declared.sizeof(bound[0]) - self._declared.offsetof("struct adjoint_bound", "size")) // 8
         return self.bind(bound.kernel, [bound.size[i] for i in range(count)])
 
     @functools.cached_property
     def stack_bytes(self) -> int:
-        """Return the size of a stack in bytes, without its items."""
+        """Return the size of a stack (what a loop keeps for its gradient) in bytes, without its items."""
         if self._parts is None:
             self._opened()
         return self._declared.sizeof("struct adjoint_stack")
@@ -188,18 +191,19 @@ class Machine:
             raise _no_memory(nbytes) from None
 
     def callback(self, type_: str, function: Any) -> Any:
-        """Return a Python function as a C function of a given type of the run-time library; the caller keeps the result alive."""
+        """Make a C function, of a function type of the run-time library, that calls a Python function.  The caller keeps the result alive.
+        """
         return self._declared.callback(type_, function)
 
     def warn_of(self, fault: InternalError) -> None:
-        """Warn once that a kernel cannot be compiled: the cause usually affects all kernels."""
+        """Warn that a kernel cannot be compiled.  Only the first call warns, since the cause usually affects all kernels."""
         if not self._warned:
             self._warned = True
             warn(f"{fault} Ops without a kernel run by NumPy instead: slower, the same within each op's stated error. "
                  "This is said once; other kernels may lack too.")
 
     def allocate(self, size: int) -> Memory:
-        """Return `size` bytes of uninitialised memory; MemoryError if the machine does not have enough."""
+        """Return `size` bytes of memory with undefined contents; MemoryError if the machine does not have enough."""
         if size < SMALL:
             return _small(self._bytes, size or 1)
         if size >= _LARGE and self._parts is None:
@@ -210,7 +214,10 @@ class Machine:
             raise _no_memory(size) from None
 
     def allocator(self, size: int) -> tuple[Any, Any]:
-        """Return a function and its argument that allocate `size` bytes at each call: the fast path of plans."""
+        """Return a function and its argument; each call of the function with that argument allocates `size` bytes.
+
+        It is the fast path for code that allocates the same size at each run.
+        """
         if self._parts is None:
             self._opened()
         # Not `ffi.typeof(f"char[{size}]")`, which caches the type of every size for ever.
@@ -262,7 +269,7 @@ context.on_change("num_threads", lambda count: machine().use_threads(count))
 
 
 def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:
-    """Return a NumPy view of the memory (bf16 as uint16), which keeps the memory alive."""
+    """Return a NumPy array that shares the memory of a tensor, and keeps that memory alive; bf16 is seen as uint16."""
     if type_.count < 0:
         raise InternalError(f"there is no array of the symbolic type {type_}")
     if type_.count == 0:

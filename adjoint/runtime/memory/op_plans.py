@@ -1,10 +1,10 @@
-"""Op plans: for an op and its operand types, the result types and the function that computes them, memoised.
+"""Op plans: for an op and its operand types, the result types and the function that computes the op.  Each is made once.
 
-A plan is found by one dictionary look-up on `(op, type, ...)`; types and ops are interned, so that this only hashes a few pointers.  `run`
-takes and returns memory; it looks up and decides nothing.
+A plan is found by one dictionary look-up on `(op, type, ...)`.  There is one object for equal types and equal ops, so this only hashes a
+few pointers.  A plan's `run` takes and returns memory; it looks up and decides nothing.
 
-The table of all plans counts towards the budget.  A look-up first tries the plans that were used in this period of the budget, since these
-need not be marked as used again.
+The table of all plans counts towards the budget (the limit for all caches together).  A look-up first tries the plans that were used in
+this period of the budget, since these need not be marked as used again.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = ["OpPlan", "pairs", "pairs_of", "plan_for", "plans", "prepare"]
 
 
 class OpPlan:
-    """The result types and the compiled function of an op for operands of certain types.
+    """Computes an op on operands of certain types; eager mode calls its `run` for each operator.
 
     types   the result types
     type    the only result type; None if there are several
-    run     operand memories -> result memory, or a tuple of them
-    into    (operand memories, result memories) -> None: does the same, but writes into given memory
+    run     takes the operands' memory, and returns the result's memory, or a tuple for several results
+    into    takes a list with the operands' memory and one with the results' memory: does the same, but writes into given memory
     stages  the bound kernels, each launched on the operands, the results and the scratch buffers; None if the op has no kernels
     scratch the number of bytes of each scratch buffer
     again   makes an equal plan for one node of a graph; None if nothing is computed
@@ -58,7 +58,7 @@ class OpPlan:
         self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
 
     def for_node(self, node: Node) -> OpPlan:
-        """Return the plan for a node that runs on its own, so that observers get the node."""
+        """Return a plan of the same kind for one node of a graph, so that observers are told the node."""
         return self if self.again is None else self.again(node)
 
 
@@ -99,17 +99,19 @@ _better: dict[tuple[Any, ...], tuple[KernelText, Callable[[], None]]] = {}
 
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, OpPlan]]:
-    """Return the plans of an op of two operands used in this period of the budget, by the type of the first operand, then of the second.
+    """Return a dictionary of plans of an op with two operands, by the type of the first operand, then of the second.
 
-    `plan_for` finds and adds plans that are missing there.
+    It holds the plans used in this period of the budget; a caller looks there first, and asks `plan_for` for a plan that is missing, which
+    adds it.
     """
     _read_outside.add(op)
     return pairs.setdefault(op, {})
 
 
 def plan_for(op: Op, types: Sequence[TensorType]) -> OpPlan:
-    """Return the plan for operands of these types, made on the first request.  TypeError or ValueError if the operands do not fit
-    the op.
+    """Return the plan that computes an op on operands of these types; make it at the first request.
+
+    TypeError or ValueError if the operands do not fit the op.
     """
     key = (op, *types)
     plan = plans.get(key)
@@ -127,7 +129,13 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> OpPlan:
 
 
 def check_fits(name: str, type_: TensorType) -> None:
-    """Raise ValueError for a result with more dimensions than tensors may have, MemoryError for one larger than the memory."""
+    """Raise an exception if a result is too large to be made.
+
+    ValueError for more dimensions than tensors may have, MemoryError for more bytes than the memory of the machine.
+
+    name   the name of the operator, for the message
+    type_  the type of the result
+    """
     if type_.rank > 8:
         raise ValueError(f"For '{name}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
     if type_.nbytes > physical_memory():
@@ -173,7 +181,10 @@ def _copied_into(nbytes: int) -> Callable[..., None]:
 
 
 def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
-    """Return a plan that computes with the op's NumPy reference, since there is no compiler, or no C for this op."""
+    """Return a plan that computes by the op's NumPy reference, since there is no compiler, or no C code for this op.
+
+    InternalError if the environment forbids that.
+    """
     if forbids_interpreter():
         raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
     return _by_reference(op, types, result_types, here)
@@ -181,9 +192,9 @@ def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[Tens
 
 def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine,
                   node: Node | None = None) -> OpPlan:
-    """Return a plan that calls the op's NumPy reference.
+    """Return a plan that computes by calling the op's NumPy reference.
 
-    node  the node of a graph that the plan is for; None for all with these types
+    node  the node of a graph that the plan is for; None for a plan that serves any
     """
 
     def compute(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
@@ -212,7 +223,10 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
 
 
 def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
-    """Compile the missing kernels of these ops on these types, all at a time.  Errors are left to `plan_for`."""
+    """Compile the missing kernels of several ops at once, so that `plan_for` finds them.  Errors are left to `plan_for`.
+
+    wanted  the ops, each with the types of its operands
+    """
     kernels = machine().first_kernels
     if kernels is None:
         return
@@ -232,9 +246,9 @@ def prepare(wanted: Iterable[tuple[Op, Sequence[TensorType]]]) -> None:
 def _kernels(
     kernels: KernelCache, op: Op, types: Sequence[TensorType], result_types: Sequence[Type]
 ) -> tuple[KernelText, KernelText]:
-    """Return the kernel to use now, and the better one to use as soon as it is compiled.
+    """Return the text of the kernel to use now, and that of the better one to use as soon as it is compiled.
 
-    Both are the same if that kernel is compiled already, or if its compilation is waited for.
+    Both are the same if the better one is compiled already, or if its compilation is waited for.
     """
     # Imported with the first kernel, not with the package.
     from adjoint.codegen.recipes import kernel_of, plain_kernel_of
@@ -249,7 +263,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
               prepared: tuple[KernelText, KernelText] | None) -> OpPlan:
     """Return a plan that launches kernels.
 
-    prepared  the kernels to use now and later, if they are known
+    prepared  the texts of the kernel to use now and of the later one, if `prepare` has found them; None otherwise
     """
     assert here.kernels is not None
     kernel, tuned = prepared or _kernels(here.kernels, op, types, result_types)
@@ -260,7 +274,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
 
 def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine, tuned: KernelText) -> None:
-    """Replace a plan, if it is still in the table, by one that launches the tuned kernel, which has been compiled."""
+    """Replace a plan by one that launches the tuned kernel, which has been compiled.  Do nothing if the plan was evicted meanwhile."""
     key = (op, *types)
     if key not in _every:
         return
@@ -277,7 +291,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
                node: Node | None = None) -> OpPlan:
     """Return a plan that launches the kernels of `lowered`.
 
-    node  the node of a graph that the plan is for; None for all with these types
+    node  the node of a graph that the plan is for; None for a plan that serves any
     """
     assert here.kernels is not None
     functions = here.kernels.get(lowered)
@@ -309,7 +323,12 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """Return `OpPlan.run` for one kernel with one result and no scratch: the fast path of the common case."""
+    """Return the function `OpPlan.run` for an op that has one kernel, one result and no scratch buffer: the fast path of the common case.
+
+    kernel  the bound kernel
+    nbytes  the bytes of the result
+    arity   the number of operands
+    """
     new, ctype = here.allocator(nbytes)
     library = here.library
 

@@ -30,10 +30,10 @@ QUIET: Final = 0.3
 
 
 class Tuning:
-    """The plain kernels that are to be replaced by tuned ones.
+    """Replaces plain kernels (quick to compile) by tuned ones (quick to run) while the program runs.
 
     round  counts how often kernels were replaced
-    waits  True if there are kernels to replace
+    waits  True if there are kernels that are still to be replaced
     """
 
     def __init__(self) -> None:
@@ -49,14 +49,17 @@ class Tuning:
         self._busy = False
 
     def add(self, key: Any, kernel: KernelText, replace: Callable[[], None]) -> None:
-        """Compile `kernel` in another thread, and then call `replace` there, once for each key."""
+        """Ask for a plain kernel to be replaced: another thread compiles `kernel`, and then calls `replace` once.
+
+        key  names the request; a later one with the same key takes its place
+        """
         with self._lock:
             self._wanted[key] = kernel, replace
             self.waits = True
         self.go_on()
 
     def afterwards(self, task: Callable[[], None]) -> None:
-        """Run a task, which must not raise, once there are no kernels to replace: at once, or later in another thread."""
+        """Run a task once no kernels are left to replace: at once, or later in another thread.  The task must not raise."""
         with self._lock:
             if self.waits:
                 self._afterwards.append(task)
@@ -64,7 +67,7 @@ class Tuning:
         task()
 
     def finish(self) -> None:
-        """Compile all tuned kernels and make the replacements now, before returning."""
+        """Compile all tuned kernels and make the replacements now; return when all is done."""
         wanted = self._wanted.copy()
         kernels = machine().kernels if wanted else None
         if kernels is not None:
@@ -76,7 +79,7 @@ class Tuning:
             self._drop(wanted)
 
     def go_on(self) -> None:
-        """Start compiling in another thread, unless that is under way."""
+        """Start to compile in another thread, unless one is at work already."""
         kernels = machine().kernels
         with self._lock:
             if self._busy or not self._wanted or kernels is None:
@@ -85,7 +88,7 @@ class Tuning:
         kernels.later(self._tune)
 
     def _tune(self) -> None:
-        """Compile the wanted kernels, one unit of compilation after the other, and make replacements as soon as kernels are ready."""
+        """Compile the tuned kernels, one unit of compilation after the other; replace plain kernels as soon as the tuned ones are ready."""
         kernels = machine().kernels
         assert kernels is not None
         while self._wanted:
@@ -100,7 +103,7 @@ class Tuning:
         self.go_on()  # something may have been added just before
 
     def _replace(self, wanted: Mapping[Any, Wanted]) -> None:
-        """Make the replacements whose kernels can be loaded."""
+        """Make those replacements whose tuned kernels can be loaded by now."""
         kernels = machine().kernels
         assert kernels is not None
         ready = {key: each for key, each in wanted.items() if key in self._wanted and kernels.found(each[0]) is not None}

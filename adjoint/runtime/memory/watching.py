@@ -1,4 +1,4 @@
-"""Observation: call observers after each operator that is computed, in eager mode, in gradients and in graphs alike.
+"""Observation: call observers (Python functions) after each operator that is computed, in eager mode, in gradients and in graphs alike.
 
 The run-time library calls an observer after each launch of a kernel.  While nothing observes, a launch only tests a pointer.  Kernels and
 tables are described when they are made, so that an observer knows what a launch computed.  An op that is computed without a kernel, by its
@@ -30,7 +30,7 @@ _STOPPED = 0x7F000000
 
 
 class _Kernel(NamedTuple):
-    """The description of the op that a bound kernel computes.
+    """Tells which op a bound kernel computes, so that an observer can be told.
 
     last  True for the last kernel of its op, after which the results are complete
     node  the node that the kernel is launched for; None if it serves any
@@ -45,12 +45,12 @@ class _Kernel(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation:
-    """A launch of a kernel that has run, or an op that was computed without kernels.
+    """What an observer is told after a launch: which op has run, on what memory, and how long it took.
 
     op           the op; None for what a loop does between launches
     node         the op's node in a graph or an adjoint; None in eager mode
-    last         True if the results of the op are complete
-    nanoseconds  the time that it took
+    last         True if the results of the op are complete: an op may take several launches
+    nanoseconds  the time that the launch took
     buffers      the memory of the operands, then of the results
     """
 
@@ -64,12 +64,12 @@ class Observation:
 
     @property
     def operands(self) -> list[np.ndarray[Any, Any]]:
-        """Return the operands as arrays, in the dtypes in which they are computed; valid until the observer returns."""
+        """Return the operands as NumPy arrays, in the dtypes in which the op computes.  Use them only until the observer returns."""
         return self._arrays(0, self.operand_types)
 
     @property
     def results(self) -> list[np.ndarray[Any, Any]]:
-        """Return the results as arrays, in the dtypes in which they are computed; valid until the observer returns."""
+        """Return the results as NumPy arrays, in the dtypes in which the op computes.  Use them only until the observer returns."""
         return self._arrays(len(self.operand_types), self.result_types)
 
     def _arrays(self, first: int, types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
@@ -85,24 +85,28 @@ _tables: weakref.WeakKeyDictionary[Any, tuple[Node, ...]] = weakref.WeakKeyDicti
 
 def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results: Sequence[TensorType], *, last: bool,
                     node: Node | None) -> None:
-    """Record what a bound kernel computes; the record lasts as long as the kernel."""
+    """Note which op a bound kernel computes, for observers; the note lasts as long as the kernel.
+
+    last  True if it is the last kernel of the op
+    node  the node that it is launched for; None if it serves any
+    """
     _kernels[bound] = _Kernel(op, tuple(operands), tuple(results), last, node)
 
 
 def copy_for(node: Node, bound: Any) -> Any:
-    """Return a copy of a bound kernel that is launched for one node of a graph."""
+    """Return a copy of a bound kernel that is launched for one node only, so that observers are told that node."""
     made = machine().copy_of(bound)
     _kernels[made] = _kernels[bound]._replace(node=node)
     return made
 
 
 def describe_table(table: Any, nodes: Sequence[Node]) -> None:
-    """Record the node of each step of a table; the record lasts as long as the table."""
+    """Note the node of each step of a table (the steps of one C call), for observers; the note lasts as long as the table."""
     _tables[table] = tuple(nodes)
 
 
 class _Thread(threading.local):
-    """The observers of a thread, and the exception that one of them raised."""
+    """Holds the observers of this thread, and the exception that one of them raised."""
 
     def __init__(self) -> None:
         self.observers: tuple[_Observer, ...] = ()
@@ -135,7 +139,11 @@ def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int)
 
 def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], nanoseconds: int,
            buffers: Sequence[Any]) -> None:
-    """Call the observers of this thread after an op that was computed without kernels; their exceptions are passed on."""
+    """Call this thread's observers after an op that was computed without kernels.  Their exceptions are passed on.
+
+    nanoseconds  the time that the op took
+    buffers      the memory of the operands, then of the results
+    """
     made = Observation(op, node, operands, results, True, nanoseconds, buffers)
     for observer in _thread.observers:
         observer(made)
@@ -143,7 +151,7 @@ def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results:
 
 @contextmanager
 def observed(observer: _Observer) -> Iterator[None]:
-    """Call `observer` after each op that this thread computes, within a `with` statement; an exception from it stops the run."""
+    """Within a `with` statement, call `observer` after each op that this thread computes.  An exception from the observer stops the run."""
     before = _thread.observers
     with _launches_observed():
         _thread.observers = (*before, observer)
@@ -155,7 +163,10 @@ def observed(observer: _Observer) -> Iterator[None]:
 
 @contextmanager
 def _launches_observed() -> Iterator[None]:
-    """Make the run-time library report launches; without a compiler there is no library, and plans report their ops."""
+    """Within a `with` statement, make the run-time library report its launches.
+
+    Without a compiler there is no library; then the plans report their ops.
+    """
     global _observing, _called
     library = machine().library
     if library is None:
@@ -181,7 +192,11 @@ def observing() -> bool:
 
 
 def failure(of_status: Callable[[int], BaseException], status: int) -> BaseException:
-    """Return the exception for the status of a launch: the one that an observer raised, or the result of `of_status`."""
+    """Return the exception for a launch that has failed.
+
+    of_status  makes the exception for a status of the kernel's own
+    status     the status of the launch; it may also say that an observer raised, and then its exception is returned
+    """
     raised = _thread.raised
     if status != _STOPPED or raised is None:
         return of_status(status)
