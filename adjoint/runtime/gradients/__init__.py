@@ -1,8 +1,8 @@
-"""The tape that records ops, the adjoints built from it, and the functions that take gradients.
+"""The tape that records operations, the adjoints (gradient functions) built from it, and the functions that take gradients.
 
     argument_copy    copies of arguments, and writing changes back to the caller's containers
-    trie             all recorded paths, and the adjoints built from them
-    path             the values that a path defines, and how its next step is made
+    trie             the tree of all sequences of events ever recorded, and the adjoints built from them
+    path             one way through the tree: the values that its steps define, and how its next step is made
     extended         the pieces that a tape has recorded by one call
     tape             the recording of one thread while a gradient is taken
     awaited          a tape that is made when it is first used

@@ -1,6 +1,7 @@
-"""Programs: the adjoint of a path, ready to run.
+"""Programs: adjoints that are ready to run.
 
-A program is built when a tape first ends at a step of the trie, and cached there.  It runs as a bound plan: normally on memory, with new
+An adjoint is the function that computes gradients from what a tape (the recording of a thread's operations) holds.  It is built when a
+tape first ends at a step of the trie (the tree of all recordings), and cached there.  It runs as a bound plan: normally on memory, with new
 tensors for each hook or bprop; inside another gradient on tensors, so that the adjoint itself is recorded.
 """
 
@@ -35,11 +36,13 @@ _PROGRAM, _NODE = 2000, 900
 
 
 class Program:
-    """The adjoint of a path, ready to run.
+    """Computes the gradients of one recorded program; every tape that records the same program again uses the same object.
 
-    function  the adjoint as IR: residuals, then cotangents -> gradients
+    A slot of a tape is the number of a value that the tape knows.  A leaf is a value by which the gradient is taken.
+
+    function  the adjoint as IR: its parameters are residuals (forward values that it reads), then cotangents; its results are gradients
     sources   the tape's slots of the residuals, in the order of the parameters
-    hosts     the index of each host among the hosts of a tape, by symbol
+    hosts     for the symbol of each host (a hook or a bprop), its index among the hosts of a tape
     missing   for each wanted leaf, True if nothing flows to it, so that its gradient is zeros
     """
 
@@ -54,7 +57,12 @@ class Program:
         return self._bound_plan
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """Return the gradients of the leaves that have one.  Nothing is recorded meanwhile, so that hooks may compute anything."""
+        """Run the adjoint on the values of a tape; return the gradients of those leaves that have one.
+
+        cotangents  the cotangents of the results that are differentiated
+
+        Nothing is recorded meanwhile, so that hooks may compute anything.
+        """
         return (self._bound_plan or self._bind()).quiet.run(self._given(tape, cotangents), Run(None, tape.hosts))
 
     def _given(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Any]:
@@ -67,18 +75,20 @@ class Program:
 
     def repeated(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], maker: Callable[[dict[str, int]], Maker], run: Run,
                  ) -> list[Tensor]:
-        """Return the gradients as `gradients` does, with a step of another kind for each host call.
+        """Do what `gradients` does, with steps of another kind for the calls of hooks and bprops.
 
-        maker  takes the indices of the hosts by symbol, and returns the maker of these steps
-        run    the run, with the hosts
+        wanted      the tape's slots of the leaves
+        maker       takes the indices of the hosts by symbol; returns the function that makes such a step
+        run         the run, with the hosts
         """
         make = maker(self.hosts)
         bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
         return self._with_zeros(bound.quiet.run(self._given(tape, cotangents), run), tape, wanted)
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """Return the same gradients as `run`, recording each op on the enclosing gradient's tape, or adding it to the graph that is being
-        made.
+        """Return the same gradients as `run`, inside of another gradient or graph.
+
+        Each op is recorded on the enclosing gradient's tape, or added to the graph that is being made.
         """
         values, around = tape.values, state.tracer
         assert around is not None
@@ -94,9 +104,9 @@ class Program:
             around.adjoint_of = None
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
-        """Return a gradient for each of the wanted slots, zeros where nothing flows.
+        """Return a gradient for each of the wanted slots of the tape, zeros where nothing flows.
 
-        recorded  True: inside of another gradient or graph, which records the ops
+        recorded  True: inside of another gradient or graph, which records the ops of the adjoint
         """
         if state.eager:
             return not_eagerly(self.gradients, tape, wanted, cotangents, recorded=recorded)
@@ -111,9 +121,11 @@ class Program:
 
 # -- hosts -----------------------------------------------------------------------------------------------------------------
 def adjoint_makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return the makers of an adjoint's host calls; the steps look up their functions among the run's hosts each time.
+    """Return, for each op by which an adjoint calls hooks and bprops, the function that makes its step.
 
-    hosts  the index of each host, by symbol
+    A step takes the Python function to call from the run's hosts each time, so that one adjoint serves many runs.
+
+    hosts  the index of each host among the run's hosts, by symbol
     """
     make = functools.partial(_step, hosts)
     return {Callback: make, CellCallback: make, Bprop: make}
@@ -149,7 +161,10 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
 
 
 def _held(bound: Bound, position: int) -> Step:
-    """Return the step of a host call for which some values are held as tensors: Python gets new tensor objects nevertheless."""
+    """Return the step of a call of Python for which some values are held as tensors.  Python gets new tensor objects all the same.
+
+    position  the index of the function among the run's hosts
+    """
     count = len(bound.operands)
     given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))
     made, call = tuple(zip(bound.results, bound.held[count:], strict=True)), _host(bound.node, position)
@@ -163,7 +178,12 @@ def _held(bound: Bound, position: int) -> Step:
 
 
 def _after_cell(bound: Bound, position: int) -> Step:
-    """Return the step of a cell's backward hooks if no entry is missing.  Fast path: hooks that change nothing copy no tensors."""
+    """Return the step that calls a cell's backward hooks, if all their gradients exist.
+
+    It is a fast path: hooks that change nothing copy no tensors.
+
+    position  the index of the call (a CellCall) among the run's hosts
+    """
     node, operands, results = bound.node, bound.operands, bound.results
     assert isinstance(node.op, CellCallback)
     types, call, loc, count = [tensor_type(x) for x in node.operands], _host(node, position), node.loc, len(node.op.inputs)
@@ -192,7 +212,12 @@ def _after_cell(bound: Bound, position: int) -> Step:
 
 
 def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Tensor]]:
-    """Return a function that does a host call: it looks up the Python callable among the run's hosts each time."""
+    """Return a function that calls a hook or bprop: it takes the gradients and the run, and returns the new gradients.
+
+    It takes the Python function from the run's hosts each time.
+
+    position  the index of the function among these hosts
+    """
     op, loc = node.op, node.loc
     match op:
         case Callback(kind="tensor"):
@@ -235,7 +260,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
 
 
 def _spread(given: Listed[Any], present: Listed[bool]) -> tuple[Any, ...]:
-    """Return a tuple with the given entries at the positions that are present, and None at the others."""
+    """Return a tuple with an entry for each item of `present`: the next of `given` if that item is True, otherwise None."""
     left = iter(given)
     return tuple(next(left) if here else None for here in present)
 
@@ -245,7 +270,11 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
 
 
 def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    """Return the adjoint of the path since `start`: the gradients of `outputs` with respect to the slots `wanted`."""
+    """Return the adjoint of what a tape has recorded since the step `start`; build it if no tape has needed it before.
+
+    outputs  the tape's slots of the values that are differentiated
+    wanted   the tape's slots of the values by which the gradient is taken
+    """
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
     if program is None:
@@ -269,6 +298,14 @@ def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[
 
 
 def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
-    """Return the gradients of the wanted slots, zeros where nothing flows; inside of another gradient they are recorded."""
+    """Run the adjoint of what a tape has recorded since the step `start`; return the gradient of each wanted slot, zeros where nothing
+    flows.
+
+    outputs     the tape's slots of the values that are differentiated
+    wanted      the tape's slots of the values by which the gradient is taken
+    cotangents  the cotangents of the outputs
+
+    Inside of another gradient the ops of the adjoint are recorded on the tape.
+    """
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)

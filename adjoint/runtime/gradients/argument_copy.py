@@ -13,7 +13,10 @@ __all__ = ["ArgumentCopy"]
 
 
 class ArgumentCopy:
-    """A copy of an argument with each leaf replaced by `change(leaf)`.
+    """Copies an argument of a function, with every object that is no container replaced by `change(object)`.
+
+    A gradient needs this to give the function new tensors.  `write_back` then brings changes that the function made to lists and dicts to
+    the caller's own containers.
 
     value  the copy
     given  the argument as it was at the call, unaffected by later changes
@@ -35,7 +38,7 @@ class ArgumentCopy:
             raise endless(argument) from None
 
     def _copied(self, original: Any, change: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return a copy of a container, and the container's present contents as a container of the same kind."""
+        """Return a copy of a container, and a second container of the same kind with the original's present contents."""
         kind = type(original)
         parts: Sequence[Any] = original if kind is tuple else [*(items(original) or ())]
         new: list[Any] = []
@@ -62,14 +65,17 @@ class ArgumentCopy:
 
     @property
     def is_changed(self) -> bool:
-        """True if a list, dict or deque has changed since it was copied."""
+        """True if the function has changed a list, dict or deque of the copy."""
         for container in self._containers:  # noqa: SIM110 - a generator costs more than what it looks at
             if container.is_changed:
                 return True
         return False
 
     def write_back(self) -> None:
-        """Apply the changes made to the copy to the argument itself, with copies replaced by their originals at any depth."""
+        """Make the changes that the function made to the copy in the argument itself.
+
+        Copies in the new contents are replaced by their originals, at any depth.
+        """
         if not self.is_changed:
             return
         changed = [container for container in self._containers if container.is_changed]
@@ -82,7 +88,7 @@ class ArgumentCopy:
 
 
 class _Container:
-    """A container in an argument, its copy, and the initial contents of both."""
+    """Remembers one container of an argument, its copy, and the initial contents of both, so that changes can be found and written back."""
 
     __slots__ = ("copy", "names", "new", "original", "parts")
 
@@ -103,7 +109,7 @@ class _Container:
 
 
 class _Originals:
-    """Finds originals by the ids of their copies."""
+    """Finds the original of each object that has been copied, by the copy's id."""
 
     def __init__(self) -> None:
         self.known: dict[int, Any] = {}
@@ -114,8 +120,8 @@ class _Originals:
     def of(self, part: Any) -> Any:
         """Return the original of a copy; return any other object itself.
 
-        In a container that the function has made, copies are replaced by originals too: in place in a list, dict or deque; in a new object
-        for a tuple.
+        A container that the function has made may hold copies; these are replaced by originals too.  That is done in place in a list, dict
+        or deque, and in a new object for a tuple.
         """
         if id(part) in self.known:
             return self.known[id(part)]
@@ -132,7 +138,10 @@ class _Originals:
 
 
 def _fill(container: list[Any] | dict[Any, Any] | deque[Any], names: Any, parts: list[Any]) -> None:
-    """Replace the contents of a list, dict or deque by `parts`; `names` are the keys of a dict."""
+    """Replace the contents of a list, dict or deque by `parts`.
+
+    names  the keys, if it is a dict
+    """
     keys = list(names)
     container.clear()
     if isinstance(container, dict):

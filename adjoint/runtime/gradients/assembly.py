@@ -1,4 +1,4 @@
-"""Turn what a tape has recorded into IR, and make its adjoint."""
+"""Turns what a tape (the recording of a thread's operations) has recorded into IR, and makes the adjoint of it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Assembled", "adjoint_of", "assembled"]
 
 @dataclass(frozen=True)
 class Assembled:
-    """A part of a path as IR.
+    """A recorded part of a program as IR, of which the adjoint can be made.
 
-    nodes    its nodes; they may use values of the path before it, and values that no step of the path defines
-    results  the values of the slots that are wanted at its end
-    slots    value -> slot of the tape
-    hosts    symbol -> index among the tape's hosts
+    nodes    its nodes; they may use values that were recorded before, and values from outside of the recording
+    results  the values that are wanted at its end
+    slots    for each value its slot on the tape
+    hosts    for the symbol of each hook or bprop its index among the tape's hosts
     """
 
     nodes: tuple[Node, ...]
@@ -31,7 +31,10 @@ class Assembled:
 
 
 def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
-    """Return the steps of the path after `start` as IR; `wanted` are the slots that are needed at its end."""
+    """Return the steps of a path (what a tape has recorded) after the step `start` as IR.
+
+    wanted  the slots of the values that are needed at its end: what is differentiated, and the leaves
+    """
     slots = {value: slot for slot, value in enumerate(path.values)}
     region, copies = with_escapes(Region((), tuple(path.nodes(start)), tuple([path.values[slot] for slot in wanted])))
     slots.update((copy, slots[value]) for copy, value in copies.items())
@@ -39,6 +42,6 @@ def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
 
 
 def adjoint_of(made: Assembled, count: int) -> Pulled:
-    """Return the gradients of the first `count` results with respect to the others."""
+    """Make the adjoint of recorded IR: the gradients of the first `count` of its results with respect to the other results."""
     wanted = made.results[count:]
     return pullback("adjoint", made.nodes, made.results[:count], wanted, (True,) * count)  # pyright: ignore[reportArgumentType] - no literals

@@ -17,13 +17,16 @@ _set = object.__setattr__
 
 
 class AwaitedTape:
-    """Passes everything on to a tape, which it makes at the first use."""
+    """Stands in for a tape while hooks run, and makes the tape only if a hook needs it.
+
+    Every attribute is that of the tape, which is made when one is first read or set.
+    """
 
     emits: Literal[False] = False
     _made: Tape | None = None
 
     def __init__(self, make: Callable[[], Tape]):
-        """Take the function that returns the tape, recorded up to now."""
+        """Take the function that makes the tape, with everything on it that was recorded up to now."""
         _set(self, "_make", make)
 
     def __getattr__(self, name: str) -> Any:

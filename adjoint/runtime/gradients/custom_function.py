@@ -76,25 +76,25 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Save tensors for `backward`, which reads them from `saved_tensors`; RuntimeError unless each is a Tensor or None."""
+        """Save tensors, which `backward` then reads from `ctx.saved_tensors`.  RuntimeError unless each is a Tensor or None."""
         if not all(x is None or isinstance(x, Tensor) for x in tensors):
             raise RuntimeError("Please check your custom function, that save_for_backward() only support None and tensor, "
                                "but got other type!")
         self._keep("saved_tensors", tensors)
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Declare the arguments that `forward` writes in place and returns.  RuntimeError for an argument that is not a Tensor."""
+        """Declare the arguments that `forward` writes in place and returns.  RuntimeError if one is not a Tensor."""
         for x in args:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"element of dirty_tensors should be a tensor, but get a {type(x).__name__}")
         self._keep("dirty_tensors", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Declare results that no gradient flows through."""
+        """Declare results of `forward` through which no gradient flows."""
         self._keep("non_differentiable", args)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Choose zeros (the default) or None for results without a gradient in the call of `backward`."""
+        """Choose what `backward` gets for a result without a gradient: zeros if `value` is True (the default), else None."""
         self._keep("materialize_grads", value)
 
     def _keep(self, name: str, value: Any) -> None:
@@ -106,7 +106,7 @@ class Function:
 
     @classmethod
     def apply(cls, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the result of `forward` for the arguments; `backward` computes its gradients.
+        """Call `forward` on the arguments and return its result; when a gradient is taken, `backward` computes it.
 
         TypeError for keyword arguments, unless `setup_context` is defined, and for a result with tensors below its top level.
         RuntimeError for an argument that is written in place and not marked.
@@ -143,7 +143,7 @@ Function.__name__ = Function.__qualname__ = "_Function"
 
 
 class CustomFunction(Cell):
-    """A `_Function` as a cell, whose `bprop` is `backward`."""
+    """Lets the tape and graphs see a `_Function` as a cell, whose `bprop` calls `backward`."""
 
     takes_absent = True
 
@@ -153,7 +153,10 @@ class CustomFunction(Cell):
         self.title = function.__name__
 
     def construct(self, needs: tuple[bool, ...], *args: Any) -> tuple[Any, dict[str, Any]]:
-        """Return the result of `forward`, and the contents of the context."""
+        """Call `forward`; return its result, and the contents of the context for `bprop`.
+
+        needs  for each argument, True if its gradient may be needed
+        """
         context = self.function()
         graph = emitter()
         if graph is not None:
@@ -191,9 +194,13 @@ class CustomFunction(Cell):
 
     def _dirty(self, context: Function, own: Sequence[Any], written: Sequence[int],
                entries: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
-        """Return the arguments that are written in place, each with the index of the result that returns it.
+        """Return pairs for the arguments that are written in place: the index of the argument, and that of the result which returns it.
 
-        RuntimeError for one that is not marked, or is marked but not returned.
+        own      the arguments that `forward` got
+        written  the indices of those that it has written
+        entries  its results
+
+        RuntimeError for a written argument that is not marked, or is marked but not returned.
         """
         pairs: list[tuple[int, int]] = []
         for x in context.dirty_tensors:
@@ -208,7 +215,7 @@ class CustomFunction(Cell):
         return tuple(pairs)
 
     def bprop(self, needs: tuple[bool, ...], *rest: Any) -> tuple[Any, ...]:
-        """Return the gradients that `backward` computes: None for `needs`, then one for each argument."""
+        """Call `backward`, and return None for `needs`, then a gradient for each argument."""
         args, (output, kept), (gradients, _) = rest[:-2], rest[-2], rest[-1]
         context, single = self.function(), not isinstance(output, tuple)
         by_kind = {"argument": args, "result": (output,) if single else output}
@@ -231,14 +238,18 @@ class CustomFunction(Cell):
 
 @dataclass(frozen=True)
 class _Placeholder:
-    """Placeholder, in the contents of a context, for an argument or a result of the call."""
+    """Stands, in the saved contents of a context, for an argument or a result of the call.
+
+    kind   "argument" or "result"
+    index  its index among these
+    """
 
     kind: str
     index: int
 
 
 def _cell_of(function: type[Function]) -> CustomFunction:
-    """Return the cell of a function: one for each class."""
+    """Return the cell that represents a `_Function`; there is one for each class."""
     cell = function.__dict__.get("_cell")
     if cell is None:
         cell = function._cell = CustomFunction(function)  # pyright: ignore[reportAttributeAccessIssue] - the class's own
@@ -250,7 +261,10 @@ def _is_recorded(tape: Any, x: Any) -> bool:
 
 
 def _numbers(x: Any) -> Any:
-    """Return the object that a write replaces: the memory, or the value in a graph; None if `x` is not a Tensor."""
+    """Return the object that a write to `x` replaces, so that a write can be noticed; None if `x` is not a Tensor.
+
+    That is its memory, or its value in a graph.
+    """
     return getattr(x, "atom", None) or x.memory if isinstance(x, Tensor) else None
 
 

@@ -1,4 +1,4 @@
-"""Pieces that a tape has recorded by one call, and their values that no run has kept."""
+"""Pieces that a tape (the recording of a thread's operations) has recorded by one call, and their values that no run has kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ __all__ = ["Extended"]
 
 
 class Extended:
-    """One run of a piece, as a tape has recorded it.
+    """Stands on a tape for one run of a straight piece that was recorded by one call; it can compute values again that the run did not
+    keep.
 
     first  the first slot of the tape that it fills
     given  the memory that its operands had; a later write to an operand gives that tensor other memory
+    recording, chain  the ops of the piece, and which of their values have slots
     """
 
     __slots__ = ("chain", "first", "given", "recording")
@@ -25,15 +27,15 @@ class Extended:
         self.first, self.recording, self.chain, self.given = first, recording, chain, given
 
     def begins(self) -> int:
-        """Return the first slot."""
+        """Return the first slot that it fills, as a key to search by."""
         return self.first
 
     def keep(self, slot: int) -> None:
-        """Make later runs of the piece keep the value in this slot."""
+        """Ask later runs of the piece to keep the value in this slot."""
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:
-        """Compute all values again, and yield them with their slots."""
+        """Compute all values of the piece again; yield each that has a slot, with its slot."""
         recording = self.recording
         memories = recording.compute(self.given)
         for filled, number in enumerate(self.chain.values, self.first):

@@ -43,7 +43,10 @@ def _check_function(name: str, fn: Any) -> None:
 
 
 def function_identity(fn: Any) -> Any:
-    """Return the key that identifies a differentiated function: its code, or a Cell's class."""
+    """Return an object that identifies a function to differentiate: its code object, or the class of a Cell.
+
+    Recordings of the same function begin with the same key.
+    """
     while isinstance(fn, functools.partial):
         fn = fn.func
     if isinstance(fn, Cell):
@@ -53,7 +56,7 @@ def function_identity(fn: Any) -> Any:
 
 
 class _Leaf:
-    """An argument to differentiate by: a copy with new tensors in it, and the tape's slots of these tensors."""
+    """Prepares one argument for a gradient by it: makes a copy with new tensors in it, and knows the tape's slots (numbers) of these."""
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
@@ -94,12 +97,13 @@ def differentiate(
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint; return its result, the gradients of the arguments at `positions`, and those of the weights.
 
+    args, kwargs  the arguments of the call
     positions  the positions of arguments, counted in the order of the call: keyword arguments come after positional ones
     weights    the Parameters to differentiate by
-    sens       cotangents of the results, in their structure; None: ones
-    sens_of    computes the cotangents from the result instead
+    sens       cotangents of the results, in the same nested structure; None: ones
     has_aux    True if only the first item of the result is differentiated
-    valued     False if the result is not needed; it may then be None
+    sens_of    computes the cotangents from the result instead; None to use `sens`
+    valued     False if the caller does not need the result, which may then be None
     """
     check_gradients()
     tracer = state.tracer
@@ -134,9 +138,10 @@ def differentiate(
 
 
 def with_parameters(tape: Tape, result: Any) -> Any:
-    """Return what a differentiated function has returned, with each Parameter itself in place of the new names that cells have given it.
+    """Return the result of a differentiated function with the Parameters themselves in it.
 
-    Inside of another gradient the new names stay: the outer gradient goes through them.
+    Cells give new tensor objects to a Parameter that passes through them; the caller gets the Parameter instead.  Inside of another
+    gradient the new objects stay: the outer gradient goes through them.
     """
     if tape.depth > 1:
         return result
@@ -146,11 +151,11 @@ def with_parameters(tape: Tape, result: Any) -> Any:
 
 
 class Recorded:
-    """A function that has run on the tape, before its adjoint runs.
+    """Holds what is known of a function that has run on the tape, until its adjoint runs.
 
-    start   the step at which its recording begins
+    start   the step (recorded event) at which its recording begins
     result  the value that it returned
-    wanted  the tape's slots of its leaves
+    wanted  the tape's slots (numbers) of the values by which the gradient is taken
     """
 
     __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")
@@ -164,7 +169,7 @@ class Recorded:
         self.result: Any = None
 
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """Return the gradients of the arguments, each in the structure of its argument, and those of the weights.
+        """Sort gradients for the caller: those of the arguments, each in the structure of its argument, and those of the weights.
 
         found  the gradients by slot of the tape
         """
@@ -176,9 +181,10 @@ class Recorded:
 def recorded(
     tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
 ) -> Recorded:
-    """Run `fn` on this thread's tape, nested one gradient deeper; the arguments at `positions` are leaves.
+    """Run `fn` on this thread's tape, nested one gradient deeper, and return what its adjoint needs.
 
-    Positions of keyword arguments come after those of positional ones.
+    positions  the arguments by which the gradient is taken; keyword arguments are counted after positional ones
+    weights    the Parameters by which it is taken
     """
     given = [*args, *kwargs.values()] if kwargs else list(args)
     run = Recorded(weights)
@@ -210,7 +216,7 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
 
     has_aux  True if only the first item of the result is differentiated
 
-    ValueError if `has_aux` is True and the result is not a tuple of several values; TypeError if there are no tensors.
+    ValueError if `has_aux` is True and the result is not a tuple of at least two values; TypeError if there are no tensors.
     """
     if has_aux:
         if not isinstance(result, tuple) or len(result) < 2:
@@ -225,7 +231,14 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
 
 
 def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
-    """Return the sensitivities of the differentiated outputs, each with its output's dtype and shape; dicts are matched by key.
+    """Check sensitivities (the cotangents that a caller gives) against the outputs that they are for, and return them in the outputs'
+    order.
+
+    Each gets its output's dtype and shape; dicts are matched by key.
+
+    result   the value that the function returned
+    has_aux  True if only the first item of the result is differentiated
+    sens     the sensitivities, in the same nested structure
 
     TypeError if one is not a tensor; ValueError if their number is wrong, for a key that the result does not have, and for a shape that
     does not broadcast.
@@ -253,7 +266,10 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Return the tape's slots of the results that depend on a leaf, and their cotangents."""
+    """Return the tape's slots of those results that depend on what is differentiated, and a cotangent for each.
+
+    sens  the cotangents as the caller gave them; None for ones
+    """
     tensors = differentiated(result, has_aux)
     given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
     slots: list[int] = []
@@ -269,12 +285,15 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
 
 
 def ones(x: Tensor) -> Tensor:
-    """Return ones of the type of `x`."""
+    """Return a tensor of ones with the dtype and shape of `x`."""
     return full(constant(1, x.dtype), x.type)
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """Return the weights as a tuple, which is empty for None, and True if a single one was passed."""
+    """Return the weights as a tuple, and True if a single one was passed, not in a list.  The tuple is empty for None.
+
+    name  the public function, for the error message
+    """
     if weights is None:
         return (), False
     if isinstance(weights, Parameter):
@@ -286,7 +305,7 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
 
 
 def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Return the argument positions to differentiate by, checked against the call."""
+    """Return the positions of the arguments to differentiate by.  Raise an error if the call has no such argument, or no tensor there."""
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
     given = (*args, *kwargs.values()) if kwargs else args
     for place in places:
@@ -331,7 +350,10 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """Take the cotangent out of the arguments of a call; it is `sens` or the last positional argument."""
+    """Take the cotangent out of the arguments of a call: return the other arguments, the other keyword arguments, and the cotangent.
+
+    It is the keyword argument `sens`, or the last positional argument.
+    """
     if "sens" in kwargs:
         return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
     if not args:
@@ -453,9 +475,12 @@ class GradOperation:
 
 
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
-    """Return the gradient of one argument or parameter from the result of `grad(..., return_ids=True)`.
+    """Find the gradient of one argument or parameter in what `grad(..., return_ids=True)` has returned.
 
-    identifier  a position, or a Parameter.  RuntimeError if it is not among the gradients, TypeError if it is neither.
+    gradients   that result
+    identifier  the position of the argument, or the Parameter
+
+    RuntimeError if it is not among the gradients, TypeError if `identifier` is neither.
     """
     if isinstance(identifier, Parameter):
         wanted: Any = identifier.name

@@ -69,7 +69,7 @@ no_grad.__name__ = no_grad.__qualname__ = "_no_grad"
 
 
 class PausedTape:
-    """Takes the place of a tape and records nothing, except writes to tensors that the tape knows already."""
+    """Takes the place of a tape inside of `_no_grad`: it records nothing, except writes to tensors that the tape knows already."""
 
     emits: Literal[False] = False
     adjoint_of: int | None = None
@@ -85,7 +85,7 @@ class PausedTape:
 
     @property
     def site(self) -> Any:
-        """Return the graph node that is running."""
+        """Return the graph node that is running, to which events belong; None outside of graphs."""
         return self._tape.site
 
     @site.setter
@@ -97,20 +97,20 @@ class PausedTape:
         return None
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Ignore an op that has run: its results are constants."""
+        """Ignore an op that has run, so that its results are constants."""
 
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
-        """Ignore a piece that has run."""
+        """Ignore a straight piece (ops that ran by one C call) that has run."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Prepare for `x` to be overwritten by `value`: the gradient of `x` flows as before."""
+        """Be told that `x` is about to be overwritten by `value`.  The gradient of `x` flows as if it were not."""
         new = wrap(value.type, value.memory)
         if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
             self._tape.record(StraightThrough(), (x, wrap(value.type, value.memory)), (new,))
         self._tape.overwritten(x, new)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return constants equal to `operands`, as the results of a hook that is an operator."""
+        """Return constants equal to `operands`, as the results of a hook that is an operator: no gradient comes, so it does not run."""
         return tuple([wrap(x.type, x.memory) for x in operands])
 
     def outputs(self, kind: Any, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:
@@ -118,9 +118,9 @@ class PausedTape:
         return list(results)
 
     def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:
-        """Enter a cell: its arguments get no new names."""
+        """Be told that a cell is entered; return its arguments themselves, since nothing is recorded inside."""
         return list(arguments)
 
     def leave(self, results: Sequence[Tensor], rule: Any) -> list[Tensor]:
-        """Leave a cell: its results get no new names."""
+        """Be told that a cell is left; return its results themselves."""
         return list(results)

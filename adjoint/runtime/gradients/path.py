@@ -1,4 +1,7 @@
-"""A path of the trie: the values that its steps define, and how the next step is made."""
+"""Paths: what one tape has recorded, as a way through the trie (the tree of all recordings).
+
+A path has the values that its steps define, and makes the IR of its next step.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ __all__ = ["Path"]
 
 
 class Path:
-    """The steps from the root of the trie to the step `end`.
+    """Follows the recording of one program, from the root of the trie to the step `end`; it turns steps into IR and makes new ones.
 
-    values  slot -> value
-    hosts   index among the tape's hosts -> symbol
-    cells   the cells that have been entered and not left, outermost first
+    A slot is the number of a value on the tape.
+
+    values  the value of each slot
+    hosts   the symbol of each of the tape's hosts (hooks and bprops), by index
+    cells   the steps of cells that have been entered and not left, outermost first
     """
 
     def __init__(self, end: TrieStep):
@@ -39,7 +44,7 @@ class Path:
             self.append(step)
 
     def append(self, step: TrieStep) -> None:
-        """Continue to a child of the last step."""
+        """Go on to a step that follows the last one."""
         self.end = step
         self.values += step.values
         self.hosts += step.hosts
@@ -51,7 +56,8 @@ class Path:
             self.cells.pop()
 
     def nodes(self, start: TrieStep) -> list[Node]:
-        """Return the nodes of the steps after `start`, in order; nodes inside of a cell are in the cell's region."""
+        """Return the nodes of the IR that were recorded after the step `start`, in order.  Nodes inside of a cell are in the cell's region.
+        """
         found: list[Node] = []
         at = self.end
         while at is not start:
@@ -66,7 +72,10 @@ class Path:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def hint(self, base: str) -> str:
-        """Return a hint that no other value of the path has, so that a cotangent can be named after its value."""
+        """Return a name for a value that no other value of the path has, so that a cotangent can be named after its value.
+
+        base  the beginning of the name
+        """
         if not self._hints:
             for value in self.values:
                 stem, _, number = value.hint.rpartition(".")
@@ -78,7 +87,10 @@ class Path:
         return f"{base}.{number}" if number else base
 
     def symbol(self, title: str) -> str:
-        """Return a symbol for a host that no other host of the path has."""
+        """Return a symbol for a hook or bprop that no other one of the path has.
+
+        title  a description of the function, with which the symbol begins
+        """
         # The location of the host tells where the function is defined, so the symbol is the name only.
         base = symbol_like(title.partition(" at ")[0], "hook")
         if base not in self._symbols:
@@ -91,15 +103,19 @@ class Path:
 
     # -- the next step ----------------------------------------------------------------------------------------------
     def leaf(self, type_: Type, name: str) -> TrieStep:
-        """Return the step of a value that no step of the path defines."""
+        """Make the step that brings in a value from outside, which no other step defines."""
         return TrieStep(self.end, values=(Value(type_, self.hint(name)),))
 
     def operation(self, op: Op, operands: Sequence[int], outside: Sequence[Type], hint: str, loc: Loc, owner: Any,
                   hosts: tuple[str, ...] = ()) -> TrieStep:
-        """Return the step of an op.
+        """Make the step of an op that has run for the first time at this place.
 
         operands  the slots of its operands
-        outside   the types of operands that get the next slots, since no step of the path defines them
+        outside   the types of operands that come from outside; they get the next slots
+        hint      a name for its results
+        loc       its location in the user's program
+        owner     an object to keep alive, since its address is in the step's key
+        hosts     the symbols of hooks that it calls
         """
         free = tuple([Value(type_, self.hint("x")) for type_ in outside])
         known, count = self.values, len(self.values)
@@ -108,10 +124,14 @@ class Path:
         return TrieStep(self.end, node, (*free, *node.results), hosts, owner)
 
     def entered(self, title: str, operands: Sequence[int], hooked: bool, ruled: bool, loc: Loc, owner: Any) -> EnterStep:
-        """Return the step that enters a cell.
+        """Make the step that enters a cell.
 
-        hooked  True if the cell has backward hooks
-        ruled   True if it has a `bprop` of its own
+        title     the cell's name
+        operands  the slots of its arguments
+        hooked    True if the cell has backward hooks
+        ruled     True if it has a `bprop` of its own
+        loc       the location of the call
+        owner     an object to keep alive, since its address is in the step's key
         """
         arguments = tuple([self.values[slot] for slot in operands])
         params = tuple([Value(x.type, self.hint(x.hint.partition(".")[0])) for x in arguments])
@@ -119,7 +139,10 @@ class Path:
         return EnterStep(self.end, op, arguments, params, tuple(filter(None, (op.symbol, op.rule))), loc, owner)
 
     def left(self, operands: Sequence[int]) -> LeaveStep:
-        """Return the step that leaves the innermost cell, whose results are in the slots `operands`."""
+        """Make the step that leaves the innermost cell.
+
+        operands  the slots of the cell's results
+        """
         cell = self.cells[-1]
         region = Region(cell.values, tuple(self.nodes(cell)), tuple([self.values[slot] for slot in operands]))
         node = Builder(cell.loc).emit_node(cell.op, cell.arguments, regions=(region,), hint=self.hint(_last_part(cell.op.title)))
@@ -127,6 +150,6 @@ class Path:
 
 
 def _last_part(title: str) -> str:
-    """Return the last part of a cell's title, as a name for its result; `y` if that is a number."""
+    """Return the last part of a cell's title in lower case, as a name for its result; `y` if that part is no identifier."""
     last = title.rpartition(".")[2]
     return last.lower() if last.isidentifier() else "y"

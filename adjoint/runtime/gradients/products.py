@@ -3,7 +3,8 @@
     y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
     y, dy = jvp(f, x, dx)       pull is linear, so its own pullback maps dx to dy
 
-The pullback keeps the tape of the forward run: the adjoint uses the values of that run, and hooks run at each call of the pullback.
+The pullback `pull` maps the cotangents of results to those of arguments.  It keeps the tape (the recording) of the forward run: the adjoint
+uses the values of that run, and hooks run at each call of the pullback.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ __all__ = ["Pullback", "jvp", "vjp"]
 
 
 class Pullback:
-    """The adjoint of the part of a tape after `start`.
+    """Maps cotangents of a function's outputs to gradients; `vjp` and `jvp` make one after the function has run.
 
     It may run any number of times; inside another gradient it is recorded.
 
+    tape     the tape on which the function was recorded
+    start    the step (recorded event) at which its recording begins
     outputs  the tensors to differentiate
-    wanted   the tape's slots to differentiate by
+    wanted   the tape's slots (numbers) of the values by which the gradient is taken
     own      True if the tape was started for this pullback alone
     """
 
@@ -53,7 +56,10 @@ class Pullback:
             tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
-        """Return the gradients by slot, given one cotangent for each output."""
+        """Run the adjoint; return the gradient for each wanted slot of the tape.
+
+        cotangents  one for each output
+        """
         tape = self._tape
         if self._program is None:
             # The path ends where the function returned, even if the tape has advanced since.
@@ -82,9 +88,10 @@ def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
 
 
 def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[type, ...]) -> list[Tensor]:
-    """Return the tensors in `vectors` in the order of `wanted`; dicts are matched by key.
+    """Return the tensors in `vectors` in the order of `wanted`, which has the same nested structure; dicts are matched by key.
 
-    within  the classes of containers that are searched
+    name, what  the public function and a description of the vectors, for the message
+    within      the classes of containers that are searched
 
     ValueError if the structures differ.
     """
@@ -95,9 +102,9 @@ def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[typ
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Split a result into the part to differentiate and a tuple of the auxiliary part.
+    """Split a result: return the part to differentiate, and a tuple with what follows it in the public function's result.
 
-    The tuple is empty without `has_aux`; otherwise it holds one value, or a tuple of several values.
+    Without `has_aux` that tuple is empty.  With it, the tuple has one entry: the auxiliary value, or a tuple of them if there are several.
     """
     if not has_aux:
         return result, ()
@@ -111,7 +118,7 @@ _Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], _Pull]:
-    """Run `fn`; return its result, the tensors in it that are differentiated, and the pullback."""
+    """Run `fn` on the tape; return its result, the tensors in it that are differentiated, and the function that computes gradients."""
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.record(fn, args, positions, weights, has_aux)
@@ -205,7 +212,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
 
 
 def _direction(x: Any, vector: Any) -> list[Tensor]:
-    """Return the tensors of one vector, checked against those of its input."""
+    """Return the tensors of one vector in the order of its input's; raise an error if their number, dtypes or shapes differ from these."""
     _check_tensors("jvp", "vectors", [vector])
     wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x, CONTAINERS)
     if len(wanted) != len(given):

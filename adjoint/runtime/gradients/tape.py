@@ -1,13 +1,18 @@
 """The tape: the recording of eager mode while a gradient is being taken.
 
-A tape is a region that is still open.  Every recorded event (an op, a cell entered or left, a hook attached) takes one step in a *trie*,
-from a node to the child with its key.  A training loop walks the same path every time, and finds at its end the adjoint that was built the
-first time: no graph is built and no pass runs twice for one program.
+Every recorded event (an op, a cell entered or left, a hook attached) is a step in the *trie*, a tree of all recordings.  A program that
+runs again follows the steps that exist, and finds its adjoint where the recording ends.  So only the first time a graph is built and passes
+run.
 
-The key of a step holds everything that an adjoint depends on: the op with its attributes; the source of each operand (the *slot* of a value
-that the tape knows, or the type of any other value); cells entered and left; whether hook slots are filled; and the location of an op, a
-cell or a hook, which is the instruction of the user's program or the node of a graph, so that no error names the line of another path.
-Values of tensors are not in the key: a decaying learning rate walks the same path. Hooks and custom bprops are looked up in each run.
+The key of a step holds everything that an adjoint depends on:
+
+- the op with its attributes, and whether hook slots are filled;
+- the source of each operand: the *slot* (number) of a value that the tape knows, or the type of any other value;
+- cells entered and left;
+- the location of an op, a cell or a hook, which is the instruction of the user's program or the node of a graph, so that no error names
+  the line of another path.
+
+Values of tensors are not in the key: a decaying learning rate takes the same steps.  Hooks and custom bprops are looked up in each run.
 
 A gradient taken inside another one (second order) records on the same tape: its region is the part between its beginning and its end, and
 its adjoint is recorded too.
@@ -50,25 +55,30 @@ _RUNS_CONSTRUCT = Eager.construct.__code__
 
 
 class Tape:
-    """The recording of one thread from the beginning of the outermost gradient to its end.
+    """Records what one thread does, from the beginning of the outermost gradient to its end.
 
-    values  slot -> its tensor (for a Parameter an alias, since the Parameter's memory may be replaced)
-    names   id of a tensor -> all tensor objects that are one tensor to the program, such as a cell's argument inside and outside of the
-            cell; a write to one of them writes all
+    A slot is the number of a value that the tape knows.  A *name* is one of several tensor objects that are one tensor to the program: a
+    cell sees other objects for its arguments than its caller.
+
+    values  the tensor of each slot (for a Parameter another object, since the Parameter's memory may be replaced)
+    names   by id of a tensor, all names that it has; a write to one of them writes all
     named   pairs (new name, tensor) added since `names` was last brought up to date
-    owners  slot -> the Parameter
-    keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id is not
-            reused
-    frozen  id -> the slot that a Parameter had until its `requires_grad` became False
-    thawed  id -> the slot that a Parameter has had since its `requires_grad` became True
+    owners  for the slot of a Parameter, the Parameter
+    keep    by id, tensors that had a slot and were overwritten, or were overwritten by one with a slot: they are kept alive so that the id
+        is not reused
+    frozen  by id, the slot that a Parameter had until its `requires_grad` became False
+    thawed  by id, the slot that a Parameter has had since its `requires_grad` became True
     renamed_parameter  whether a Parameter has a new name, which a function may return in its place
     hosts   cells and hook functions in order of first use
+    attached  the slots of values with hooks
+    calls   the calls of cells that have been entered and not left
     extended  the pieces recorded by one call some of whose results were not kept; `values` has None in place of these
     depth   the number of nested gradients being taken
+    at      the step that has been reached
     site    the graph node that the next event belongs to, used in keys and locations in place of the line of Python; None outside of
-            graphs, and while a graph runs the user's Python code
+        graphs, and while a graph runs the user's Python code
     adjoint_of  the instruction of the user's program that requested the adjoint whose ops are being recorded; None if there is none, and
-                while the adjoint runs the user's Python code
+        while the adjoint runs the user's Python code
     """
 
     emits: Literal[False] = False
@@ -113,7 +123,10 @@ class Tape:
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
-        """Return another object for `x` that the program treats as `x` itself; `asked` is True if its gradient is requested."""
+        """Return a new tensor object that the program treats as `x` itself.
+
+        asked  True if the gradient of `x` is requested
+        """
         alias = wrap(x.type, x.memory)
         if not x._takes_gradient and not asked:
             alias._takes_gradient = False
@@ -121,7 +134,10 @@ class Tape:
         return alias
 
     def _renamed(self, x: Tensor) -> Tensor:
-        """Return a new name for `x`, in the next slot.  Not a call of `_name`, for speed: every argument and result of a Cell gets one."""
+        """Return a new tensor object for `x`, which gets the next slot.
+
+        Not a call of `_name`, for speed: every argument and result of a Cell gets one.
+        """
         alias = _new(Tensor)
         alias.type, alias.memory = x.type, x.memory
         if not x._takes_gradient:
@@ -134,7 +150,7 @@ class Tape:
         return alias
 
     def _names(self, x: Tensor) -> list[Tensor]:
-        """Return all names of `x` that the program can still reach."""
+        """Return all tensor objects for `x` that the program can still reach."""
         self._gather_names()
         names = self.names.get(id(x))
         if names is None:
@@ -151,7 +167,7 @@ class Tape:
         return id(x) if names is None else id(names[0])
 
     def parameter_of(self, x: Tensor) -> Tensor:
-        """Return the Parameter of which `x` is another name, else `x` itself."""
+        """Return the Parameter that `x` stands for; return `x` itself if it stands for none."""
         self._gather_names()
         first = self.names.get(id(x), (x,))[0]
         return x if first.__class__ is Tensor else first
@@ -172,7 +188,10 @@ class Tape:
         return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Prepare for `x` to be overwritten by `value`: recorded steps keep the old memory and the hooks on the old value."""
+        """Be told that `x` is about to be overwritten by `value`.
+
+        What has been recorded keeps the old memory, and the hooks on the old value.
+        """
         new = self.slots.get(id(value))
         for name in self._names(x):
             self._overwritten(name, new)
@@ -199,8 +218,7 @@ class Tape:
     def _instruction(self, frame: FrameType | None) -> int | None:
         """Return a number for the instruction of the user's program that runs in `frame` or in one of its callers; None if there is none.
 
-        The number is an address inside the code object, unique among living code objects. A step keeps its code alive.
-
+        The number is an address inside the code object, unique among living code objects.  A step keeps its code alive.
         No frame of the user's program lies between the construct of a library cell and the call of that cell.
         """
         while frame is not None:
@@ -217,14 +235,17 @@ class Tape:
         return self._instruction(sys._getframe(1))
 
     def path(self) -> Path:
-        """Return the path that this tape has taken."""
+        """Return the path that this tape has taken through the trie, with the IR of its steps."""
         path = self._path
         if path is None or path.end is not self.at:
             path = self._path = Path(self.at)
         return path
 
     def _grow(self, key: tuple[Any, ...], step: TrieStep) -> None:
-        """Continue to a step that is recorded for the first time."""
+        """Add a step that is recorded for the first time, and go on to it.
+
+        key   the key under which it is found again
+        """
         path = self.path()
         self.at.children[key] = step
         self.at = step
@@ -232,14 +253,17 @@ class Tape:
         budget.charge(STEP_BYTES)
 
     def _line(self) -> tuple[Loc, CodeType | None]:
-        """Return the location of the event that is being recorded, and the code object of the user's that runs, if any."""
+        """Return the location of the event that is being recorded, and the user's code object that is running, or None."""
         if self.site is not None:
             return self.site.loc, None
         frame = user_frame()
         return user_location(), frame and frame.f_code
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Record an op that has run.  If this tape knows none of the operands, nothing is recorded: the results are constants."""
+        """Record an op that has run.
+
+        If this tape knows none of the operands, nothing is recorded: the results are constants.
+        """
         slots, values, place = self.slots, self.values, self.site
         first, count = len(values), len(operands)
         # One and two operands are handled without lists and calls: most ops have as many.
@@ -279,7 +303,8 @@ class Tape:
             values.append(x)
 
     def _sources(self, operands: Sequence[Tensor]) -> tuple[int | TensorType, ...] | None:
-        """Return for each operand its slot, or its type if it gets a slot only now; None if this tape knows none of them."""
+        """Return for each operand its slot, or its type if it gets a slot only now.  Return None if this tape knows none of the operands.
+        """
         slots = self.slots
         sources: list[Any] = [slots.get(id(x)) for x in operands]
         if None in sources:
@@ -296,12 +321,14 @@ class Tape:
 
     # -- whole pieces -----------------------------------------------------------------------------------------------
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> Extended | None:
-        """Record all ops of a piece that has run; the steps are the same as if the ops were recorded one after the other.
+        """Record all ops of a straight piece (ops that ran by one C call); the steps are the same as if the ops were recorded one after the
+        other.
 
-        Return the record of the piece if some of its values were not kept, else None.
+        recording  the ops of the piece
+        operands   the values from outside, in the order of the recording
+        made       the results of the ops in order; None for one that was not kept, which is computed again if an adjoint reads it
 
-        operands  the values from outside, in the order of the recording
-        made      the results of the ops in order; None for one that was not kept, which is computed again if an adjoint reads it
+        Return the tape's record of the piece if some of its values were not kept, else None.
         """
         slots, values = self.slots, self.values
         sources = tuple([x.type if (slot := slots.get(id(x))) is None else slot for x in operands])
@@ -330,7 +357,10 @@ class Tape:
         return extended
 
     def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
-        """Continue by one step for each op of a recording, and return the shortcut over these steps."""
+        """Take one step for each op of a recording, and return the shortcut over these steps, which the next run takes.
+
+        key  the recording, the location, and for each operand from outside its slot or its type
+        """
         recording, place, sources = key
         start, around, first = self.at, self.site, len(self.values)
         slots = [source if isinstance(source, int) else None for source in sources]
@@ -370,7 +400,13 @@ class Tape:
     def _go(
         self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],
     ) -> None:
-        """Continue by the step of an op: `operands` are its slots, `outside` the types of operands whose slots are new."""
+        """Take the step of an op; make it if it is the first time.
+
+        place     the location: an instruction of the user's program, or a graph node
+        sources   for each operand its slot or its type, for the key
+        operands  the slots of its operands
+        outside   the types of operands that have just got their slots
+        """
         key = (op, place, sources)
         step = self.at.children.get(key)
         if step is None:
@@ -380,7 +416,7 @@ class Tape:
             self.at = step
 
     def fill(self, slots: Sequence[int]) -> None:
-        """Compute the values in these slots that no run has kept."""
+        """Compute those of the values in these slots that no run has kept."""
         values = self.values
         for slot in [slot for slot in slots if values[slot] is None]:
             extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
@@ -389,7 +425,7 @@ class Tape:
                 self.fill_piece(extended)
 
     def fill_piece(self, extended: Extended) -> None:
-        """Compute all values of a piece that no run has kept."""
+        """Compute all values of a recorded piece that no run has kept."""
         values = self.values
         for filled, x in extended.values():
             if values[filled] is None:
@@ -397,7 +433,11 @@ class Tape:
                 self.slots[id(x)] = filled
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
-        """Begin a gradient of the function identified by `key`, and return the step; `owner` is kept alive so that the key stays unique."""
+        """Begin a gradient of a function, and return the step at which its recording begins.
+
+        key    identifies the function
+        owner  an object that is kept alive, so that the key stays unique
+        """
         step = self._step(("begin", key))
         if step is None:
             self._grow(("begin", key), TrieStep(self.at, owner=owner))
@@ -407,7 +447,10 @@ class Tape:
         return self.at
 
     def leaf(self, x: Tensor) -> Tensor:
-        """Return a new tensor that represents `x` as a leaf of this gradient; hooks registered on `x` are attached to it."""
+        """Return a new tensor for `x` that the gradient is taken by: the function is run on it.
+
+        Hooks that are registered on `x` run for it.
+        """
         alias = self._name(x, asked=True)
         known = self.slots.get(id(x))
         if known is not None:
@@ -422,7 +465,7 @@ class Tape:
         return alias
 
     def watch(self, parameter: Tensor) -> int:
-        """Return the slot of a Parameter whose gradient is requested."""
+        """Return the slot of a Parameter by which a gradient is taken; give it a slot if it has none."""
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
@@ -431,7 +474,10 @@ class Tape:
         return slot
 
     def trains(self, parameter: Tensor, requires_grad: bool) -> None:
-        """Record that `requires_grad` of a Parameter has changed while the function runs: later uses take part in gradients, or do not."""
+        """Be told that `requires_grad` of a Parameter has changed while the function runs.
+
+        Later uses of the Parameter take part in gradients, or no longer do.
+        """
         if not requires_grad:
             slot = self.slots.pop(id(parameter), None)
             if slot is not None:
@@ -444,7 +490,8 @@ class Tape:
             self.thawed[id(parameter)] = self.watch(parameter)
 
     def trained(self, parameters: Sequence[Any], watched: Sequence[int | None]) -> list[int | None]:
-        """Return the slots of Parameters after a function has run that changed `requires_grad` of some; None where it is False now.
+        """Return the slots of Parameters after a function has run that changed `requires_grad` of some; None for those where it is False
+        now.
 
         watched  their slots before the function ran
         """
@@ -462,7 +509,13 @@ class Tape:
         return slot
 
     def _alias(self, kind: str | GradientKind, title: str, operands: tuple[int, ...], results: Sequence[Tensor], host: Any = None) -> None:
-        """Record a step whose results are new names for its operands."""
+        """Record an event whose results are new tensor objects for its operands.
+
+        kind      the event: "leaf", "attach", the kind of a cell's hooks on gradients, or the name of a hook that is an operator
+        title     a name for it
+        operands  the slots of its operands
+        host      the hook or call that its adjoint calls; None if there is none
+        """
         if host is not None:
             self.hosts.append(host)
         key = (kind, title, operands, self.site or self._instruction(sys._getframe(2)))
@@ -485,7 +538,7 @@ class Tape:
             self._alias("attach", getattr(x, "name", ""), (slot,), (), x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return the results of a hook that is an operator, such as `HookBackward`: new tensors equal to `operands`.
+        """Record a hook that is an operator, such as `HookBackward`, and return its results: new tensors equal to `operands`.
 
         kind   its name in `hooks.firing.OPERATORS`
         host   the hook function
@@ -501,7 +554,7 @@ class Tape:
         return tuple(results)
 
     def outputs(self, kind: GradientKind, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
-        """Return new names for a cell's results, to whose gradients its hooks of a kind are attached."""
+        """Return new tensor objects for a cell's results; the cell's hooks of a kind run on their gradients."""
         known = [i for i, x in enumerate(results) if id(x) in self.slots]
         made = list(results)
         if known:
@@ -513,7 +566,7 @@ class Tape:
 
     # -- cells ------------------------------------------------------------------------------------------------------
     def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Rule | None) -> list[Tensor]:
-        """Enter a cell; return new names for its tensor arguments, used inside.
+        """Record that a cell is entered; return the arguments that its construct gets: new tensor objects for those that the tape knows.
 
         hooked  True if it has backward hooks
         rule    the call of its `bprop`; None if it has none
@@ -548,7 +601,11 @@ class Tape:
         return inside
 
     def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
-        """Leave the cell entered last; return new names for its tensor results, used outside.  For `rule` see `enter`."""
+        """Record that the cell entered last is left; return the results that its caller gets: new tensor objects for those that the tape
+        knows.
+
+        rule  the call of its `bprop`, as for `enter`
+        """
         slots = self.slots
         if rule is not None:
             for x in results:
@@ -573,7 +630,7 @@ class Tape:
 
 
 def _alias_op(kind: str | GradientKind, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
-    """Return the op of a step whose results are new names, and a hint for these."""
+    """Return the op for an event whose results are new tensor objects for its operands, and a name for these results."""
     match kind:
         case "leaf":
             return Identity(), "x"

@@ -1,9 +1,9 @@
-"""Tracing: run a function once on example inputs and return it as a module of the IR.
+"""Tracing: run a function once on example inputs, and return what it did as a module of the IR.
 
     func @f(x: f32[32, 1, 28, 28]) -> f32[] { w = read @conv1.weight ... }
 
 Parameters become module parameters; Python numbers become literals; other tensors from outside become extra parameters of the function.
-Filled hook slots become hosts that name the hook functions.
+Hooks become hosts (Python functions that the IR names).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["Traced", "host_text", "trace"]
 
 @dataclass(frozen=True)
 class Traced:
-    """The recording of one run of a function.
+    """What `trace` returns: one run of a function as IR, with the Parameters that it read.
 
-    module      the IR: one function, with the parameters that it reads and the hosts that it names
+    module      the IR: one function, with the parameters that it reads and the hosts (Python functions) that it names
     symbol      the function's symbol
-    parameters  symbol -> its Parameter
+    parameters  the Parameter of each symbol
     """
 
     module: Module
@@ -49,9 +49,12 @@ class Traced:
 
 
 def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:
-    """Run `fn` on `arguments` and return the ops that it ran as IR.
+    """Run `fn` on `arguments`, and return the ops that it ran as IR.
 
-    Every tensor among the arguments and every Parameter is known to the tape from the start, so every op that depends on one is recorded.
+    symbol  a name for the function in the IR; "" for its own name
+
+    Only ops that depend on a tensor among the arguments or on a Parameter are in the IR; other values are constants.
+
     TypeError if the function returns no tensor.
     """
     return _Tracer(fn, arguments, symbol or _symbol_of(fn)).run()
@@ -116,7 +119,10 @@ class _Tracer:
         return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom:
-        """Return the value in the IR for a slot: an argument, the read of a parameter, a literal, or an extra parameter of the function."""
+        """Return the IR's value for a slot that no recorded op defines.
+
+        That is an argument, the read of a parameter, a literal, or an extra parameter of the function.
+        """
         if slot in self.params:
             return self.params[slot]
         owner = self.tape.owners.get(slot)
@@ -138,7 +144,10 @@ class _Tracer:
 
 
 def host_text(tape: Tape, position: int) -> str:
-    """Return text that names the functions that a host of a tape calls."""
+    """Return text that names the functions which a host of a tape (a hook, a call of a cell with hooks, a bprop) calls.
+
+    position  the index of the host
+    """
     host = tape.hosts[position]
     match host:
         case TensorHooks():

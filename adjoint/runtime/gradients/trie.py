@@ -1,4 +1,4 @@
-"""The trie of all recordings: a path from its root is a recorded program, and holds the adjoints built from it."""
+"""The trie: a tree of all recordings.  A way from its root down is a recorded program; its last step holds the adjoints built from it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ _CHAIN_BYTES = 600
 
 
 class TrieStep:
-    """A node of the trie: one recorded event, with the IR that represents it.
+    """One recorded event, such as an op that has run, as a node of the trie; it holds the IR for the event, and the adjoints of what ends
+    here.
 
-    node      the node that it adds; None for the beginning of a gradient, a new leaf, and a cell that is entered
-    values    the values that get the next slots, in order: operands that no step of the path defines, then results
+    node      the IR node that it adds; None for the beginning of a gradient, a new leaf, and a cell that is entered
+    values    the values that get the next slots (numbers on a tape), in order: operands that no step defines, then results
     hosts     the symbols of hosts (hooks and bprops) that get the next indices among a tape's hosts
     owner     an object whose address is in the step's key, kept alive: the user's code object that was running, or the function whose
-              gradient begins
-    programs  the adjoints of paths that end here, as `gradients.adjoints.Program`
-    chains    shortcuts over the steps of whole recordings that begin here
+        gradient begins
+    children  the steps that have followed this one, by key
+    programs  the adjoints of recordings that end here, as `gradients.adjoints.Program`
+    chains    shortcuts over the steps of whole pieces that begin here
     used      the period of the budget in which it was made, or an adjoint was found here or below
     """
 
@@ -47,7 +49,12 @@ class TrieStep:
 
 
 class EnterStep(TrieStep):
-    """The step that enters a cell; its values are the parameters of the cell's region."""
+    """Recorded where a call enters a cell; `values` are the parameters of the cell's region, which stand for the arguments inside.
+
+    arguments  the values of the arguments
+    op         the op of the cell's node
+    loc        the location of the call
+    """
 
     __slots__ = ("arguments", "loc", "op")
 
@@ -58,9 +65,9 @@ class EnterStep(TrieStep):
 
 
 class LeaveStep(TrieStep):
-    """The step that leaves a cell; `node` is the cell with everything that was recorded inside.
+    """Recorded where a call leaves a cell; `node` is the cell's node, with everything that was recorded inside as its region.
 
-    entered  the step that entered it
+    entered  the step that entered the cell
     """
 
     __slots__ = ("entered",)
@@ -71,10 +78,10 @@ class LeaveStep(TrieStep):
 
 
 class Chain:
-    """A shortcut over the steps that a recording takes.
+    """A shortcut over the steps of all ops of a straight piece, so that a tape takes them at once.
 
     end     the last of these steps
-    values  for each slot that they fill, the number of the value in the recording
+    values  for each slot that they fill, the number of the value in the recording of the piece
     """
 
     __slots__ = ("end", "nbytes", "values")
@@ -85,7 +92,7 @@ class Chain:
 
 
 class Trie(Cache):
-    """The root of all paths of this process.
+    """Holds the root of all recordings of this process, and frees those that were not used for long.
 
     Evicting a step only removes it from its parent.  A tape that has reached the step can continue, since it refers to its step, and steps
     refer to their parents.
@@ -132,14 +139,14 @@ trie = Trie()
 
 
 class CellCall:
-    """One call of a cell with hooks, in one run.
+    """Remembers one call of a cell with hooks or a `bprop`, until the adjoint calls these.
 
     cell         the cell
-    kind         the kind of hooks for which its result has new names; None: it is construct, with its backward hooks
-    inputs       for each tensor argument, True if the tape knows it
+    kind         the kind of hooks that get the gradients of its result; None: the call is of construct, with its backward hooks
+    inputs       for each tensor argument, True if the tape knows it, so that it can have a gradient
     outputs      the same for each tensor result
     shown        the indices of the arguments, and of the results, that hooks see; None if they see all
-    latest       the id of the last hook handle at the time of the call
+    latest       the id of the hook that was registered last before the call: later hooks do not take part
     instruction  the instruction of the user's program that called the cell; None in a graph
     """
 
