@@ -12,7 +12,7 @@ __all__ = ["adjoint_made", "graph_made"]
 
 
 class _Announcement:
-    """A list of functions, called with each new object in the order in which they were added."""
+    """Tells observers of new objects: calling it calls all functions that were added, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._observers: list[Callable[..., None]] = []

@@ -125,12 +125,14 @@ _followers: dict[str, Callable[[Any], None]] = {}
 
 
 def on_change(name: str, follow: Callable[[Any], None]) -> None:
-    """Call `follow` with the value of a setting whenever `set_context` sets it; one function for each setting."""
+    """Register a function that is called with the value of a setting whenever `set_context` sets it.  There is one function for each
+    setting.
+    """
     _followers[name] = follow
 
 
 def share_processors(own: int) -> None:
-    """Make kernels use `own` threads, the number of this process's processors, unless the number of threads is set."""
+    """Let kernels use `own` threads, the number of this process's processors, unless the program has set the number of threads."""
     set_share(own)
     if _settings["num_threads"] is None:
         _followers["num_threads"](default_threads())
@@ -236,15 +238,16 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def check_device(target: str) -> None:
-    """Check the name of a device as `set_context` does: ValueError for an unknown one, one warning that there is only the CPU
-    for others.
+    """Check the name of a device as `set_context` does.
+
+    ValueError for an unknown name; for another device than the CPU, one warning that there is only the CPU.
     """
     if _checked("device_target", target) != "CPU":
         _warn("device_target", f"device_target={target!r}: there is no such device here, everything runs on the CPU.")
 
 
 def get_current_device() -> tuple[str, int]:
-    """Return the device's target and number, as they were set."""
+    """Return the name of the device and its number, as they were set."""
     return _settings["device_target"], _settings["device_id"]
 
 
@@ -253,7 +256,7 @@ def launch_blocking() -> None:
 
 
 def in_force() -> list[tuple[Setting, Any, str]]:
-    """Return every setting with its value and where that comes from: `set_context`, its environment variable, or `default`.
+    """Return every setting, its value, and where the value comes from: `set_context`, the name of its environment variable, or `default`.
 
     For an invalid environment variable the value is the error message.
     """

@@ -1,7 +1,7 @@
-"""The epoch: a number that changes ("moves") whenever a cell, a hook slot or the type of a tensor changes.
+"""The epoch: a number that changes ("moves") whenever a cell, a cell's hooks or the type of a tensor changes.
 
-Graphs depend on the state of cells at the time of lowering.  As long as the epoch is the same, none of that state has changed, so one
-comparison suffices; when it has moved, the guards are checked (`adjoint.runtime.graphs.guards.guards`).
+Graphs depend on the state of cells at the time when they were made.  As long as the epoch is the same, none of that state has changed, so
+one comparison suffices.  When it has moved, the guards (the conditions of a graph) are checked (`adjoint.runtime.graphs.guards.guards`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class _Life(Protocol):
 
 
 class _Epoch:
-    """The epoch of this process.
+    """Counts the changes on which graphs depend; there is one object, `epoch`, for the process.
 
     now  the present number; no number occurs twice, even with several threads
-    log  a function while a function is lowered and other threads run, else None; called with the object and attribute of each move, and of
-         each other change of a cell's attribute
+    log  a function that is called with the object and the attribute of each change; None unless a function is made into a graph while other
+        threads run
 
     The methods call no other Python function while they change `now`: CPython lets no other thread run in the middle.
     """
@@ -33,9 +33,9 @@ class _Epoch:
         self.log: Callable[[object, str | None], None] | None = None
 
     def move(self, changed: object = None, name: str | None = None) -> None:
-        """Move the epoch.  Call this after a change, so that guards checked against the old number are checked again.
+        """Change the number.  Call this after a change, so that guards which were checked before are checked again.
 
-        changed  the cell, its `__dict__`, its slot of hooks or the tensor that has changed; None for a setting
+        changed  the cell, its `__dict__`, its list of hooks or the tensor that has changed; None for a setting
         name     the attribute that has changed; None if it may be any
         """
         self.now += 1
@@ -43,9 +43,9 @@ class _Epoch:
             self.log(changed, name)
 
     def move_with(self, life: _Life) -> None:
-        """Move the epoch after a change that some guards are known to allow.
+        """Change the number after a change that some guards are known to allow.
 
-        life  the life of these guards' snapshot: if they held before the change, they are marked as holding at the new epoch
+        life  holds the number at which these guards were last checked: if they held just before the change, it is set to the new number
         """
         now = self.now
         if life.epoch == now:

@@ -1,4 +1,6 @@
-"""Write Python functions as text: a function of a few statements for one graph is faster than general code that looks at each graph.
+"""Generate Python functions from text.
+
+A function of a few statements made for one graph is faster than general code that looks at each graph.
 
     conditions = PythonText("x")
     body = [f"return a is {conditions.object(weight)}"]
@@ -21,9 +23,10 @@ __all__ = ["PythonText", "function_of"]
 
 
 class PythonText:
-    """The objects that a text refers to, while it is written.
+    """Gives names to the objects that a generated function uses, while its text is written.
 
-    objects  the values of the variables that the text does not assign; each is kept alive
+    objects  the values of these names; each is kept alive
+    prefix   the beginning of each name
     """
 
     def __init__(self, prefix: str, objects: dict[str, Any] | None = None):
@@ -32,7 +35,7 @@ class PythonText:
         self._variables: dict[int, str] = {}
 
     def object(self, value: Any) -> str:
-        """Return the variable for an object, made at the first request: the prefix and a number."""
+        """Return the variable that stands for an object in the text: the prefix and a number.  Each object gets one."""
         name = self._variables.get(id(value))
         if name is None:
             name = self._variables[id(value)] = f"{self._prefix}{len(self._variables)}"
@@ -43,12 +46,14 @@ class PythonText:
 def function_of(
     header: str, body: Sequence[str], objects: dict[str, Any], file: str, *, closed: bool = False
 ) -> Callable[..., Any]:
-    """Compile a function from its header, such as `f(x)`, and the statements of its body, and return it.
+    """Compile a function and return it.
 
+    header   its name and parameters, such as `f(x)`
+    body     its statements
     objects  the values of variables that the text does not assign; they become its global names
     file     the file of this package to which it is said to belong (`process.location` recognises the user's functions by their files)
     closed   True: the objects become variables of an enclosing function instead, which are faster to read if functions with the same text
-             run alternately
+        run alternately
     """
     name, lines = header.partition("(")[0], [f"def {header}:", *(f"    {line}" for line in body or ["pass"])]
     if closed:

@@ -41,10 +41,10 @@ gradient: Callable[..., Any] = _nobody
 
 def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
                of_function: Callable[[Callable[..., Any]], Callable[..., Any]], of_gradient: Callable[..., Any]) -> None:
-    """Register the functions that run graphs.
+    """Register the functions that run graphs; `graphs.jit` calls it, so that cells need not import graphs.
 
     of_cell      becomes `run_cell`
-    of_function  returns a function that runs another one as a graph
+    of_function  takes a function, and returns a function that runs it as a graph
     of_gradient  becomes `gradient`
     """
     global run_cell, gradient, _as_graph
@@ -52,5 +52,6 @@ def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs `function` as a graph, in graph mode; otherwise return `function` itself.  Cells need no conversion."""
+    """Return a function that runs `function` as a graph if GRAPH_MODE is on; otherwise return `function` itself.  Cells need no conversion.
+    """
     return _as_graph(function) if mode and not state.eager else function

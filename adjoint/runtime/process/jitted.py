@@ -1,6 +1,6 @@
 """Functions that run as graphs: `jit` marks the functions that it makes, so that the function that the user wrote can be found.
 
-A decorator copies the attributes of the function that it wraps, including a mark.  So a mark has a weak reference to the function that it
+A decorator copies the attributes of the function that it wraps, also such a mark.  So a mark has a weak reference to the function that it
 belongs to.
 """
 
@@ -17,13 +17,19 @@ MARK = "__adjoint_jit__"
 
 
 class JittedGraphs(Protocol):
-    """The graphs of a marked function; `function` is the function or Cell that they are made from."""
+    """What a mark holds: the graphs of the marked function.
+
+    function  the function or Cell from which they are made
+    """
 
     function: Any
 
 
 def mark(function: Callable[..., Any], graphs: JittedGraphs) -> None:
-    """Mark a function that runs as graphs."""
+    """Mark a function as one that runs as graphs.
+
+    graphs  its graphs, which `graphs_of` returns later
+    """
     setattr(function, MARK, (weakref.ref(function), graphs))
 
 

@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 
 
 class _Running(threading.local):
-    """The nodes of graphs that are calling Python in this thread.
+    """Remembers, for this thread, which node of a graph is calling Python.
 
     mark  the calling frame, the location of its node, and the mark of the enclosing call; None outside of graphs
     """
@@ -39,7 +39,7 @@ Python for a node; as in `called_at`, this location is then the running line.
 
 
 def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """Call a function for a node of a graph: while it runs, the running line is the node's, except in user code that it calls.
+    """Call a function for a node of a graph.  While it runs, the node's line counts as the running line, except in user code that it calls.
 
     node  a node with a location; None if the running line is the one that runs the graph
     """
@@ -62,7 +62,10 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> Loc:
-    """Return the running line of the user's program: in the innermost frame outside of this library, or of the node that called Python."""
+    """Return the running line of the user's program.
+
+    That is the line in the innermost frame outside of this library, or the line of the graph's node that has called Python.
+    """
     frame, mark = sys._getframe(1), _running.mark
     while frame is not None:
         if mark is not None and frame is mark[0]:
@@ -78,15 +81,17 @@ def user_location() -> Loc:
 
 
 def definition(function: Any) -> Loc:
-    """Return the location at which a user's function is defined."""
+    """Return the location at which a user's function is defined; UNKNOWN for a function of this library or one without code."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return beginning(code.co_filename, code.co_firstlineno) if code is not None and not is_ours[code.co_filename] else UNKNOWN
 
 
 def site_of(node: Node, around: Node | None) -> Node | None:
-    """Return the node with whose location the events of `node` are recorded: itself, or the enclosing one if it has no location.
+    """Return the node whose location is recorded for the events of `node`: itself, or `around` if it has no location of its own.
 
-    None if neither has one, as in a library cell run as a graph: then the events have the line that runs the graph.
+    around  the enclosing node for that case; None if there is none
+
+    None as the result means that neither has one, as in a library cell run as a graph: then the events have the line that runs the graph.
     """
     return node if user_place(node.loc) is not None else around
 

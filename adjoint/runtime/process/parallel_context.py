@@ -105,12 +105,12 @@ def device_count_is_set() -> bool:
 
 
 def set_processes(rank: int, count: int) -> None:
-    """Set the defaults of `global_rank` and `device_num` to the numbers of the actual processes."""
+    """Set the defaults of `global_rank` and `device_num` to this process's number and the number of processes."""
     _processes.update(global_rank=rank, device_num=count)
 
 
 def is_data_parallel() -> bool:
-    """Return True if gradients are reduced over the processes."""
+    """Return True if the processes share a batch, so that gradients are added or averaged over them."""
     return get_auto_parallel_context("parallel_mode") in (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 

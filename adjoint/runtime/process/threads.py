@@ -8,9 +8,12 @@ __all__ = ["default_threads", "set_share"]
 
 
 def default_threads() -> int:
-    """Return the default number of threads: ADJOINT_NUM_THREADS, this process's share of the processors, or the CPUs that it may use.
+    """Return how many threads kernels use by default.
 
-    The share exists after `communication.init`.  ValueError if the environment variable is not a positive number.
+    That is the environment variable ADJOINT_NUM_THREADS if it is set; else this process's share of the processors if `communication.init`
+    has set one; else the number of CPUs that the process may use.
+
+    ValueError if the environment variable is not a positive number.
     """
     text = os.environ.get("ADJOINT_NUM_THREADS", "")
     if text:
@@ -27,6 +30,6 @@ _share: int | None = None
 
 
 def set_share(processors: int) -> None:
-    """Set the number of processors that belong to this process, for `default_threads`."""
+    """Set how many of the machine's processors belong to this process, for `default_threads`."""
     global _share
     _share = processors

@@ -1,4 +1,4 @@
-"""The state of a thread: the tracer of its ops, if any, and the cells that it runs in another float type.
+"""The state of a thread: what traces its ops, if anything, and the cells that it runs in another float type.
 
 An op that is run looks up the tracer of its thread here.  Without one, the op is only computed.  A `Recorder`, the tape of a gradient,
 records the op after it is computed.  An `Emitter`, a graph that is being made, adds it as a node, and nothing is computed.
@@ -24,7 +24,8 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """The interface of a tape, as code that runs ops and cells uses it; implemented by `gradients.tape.Tape`."""
+    """What code that runs ops and cells needs of a tape, the recording of this thread for a gradient; `gradients.tape.Tape` implements it.
+    """
 
     emits: Literal[False]
     site: Any
@@ -33,7 +34,7 @@ class Recorder(Protocol):
     keep: dict[int, Any]
 
     def trains(self, parameter: Any, requires_grad: bool, /) -> None:
-        """Record that `requires_grad` of a Parameter has changed: later uses take part in gradients, or do not."""
+        """Be told that `requires_grad` of a Parameter has changed: later uses take part in gradients, or no longer do."""
         ...
 
     def slot_of(self, x: Any, /) -> int | None: ...
@@ -50,9 +51,7 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """The interface of a graph that is being made, as code that runs ops and cells uses it; implemented by
-    `graphs.lowering.lowering.Lowering`.
-    """
+    """What code that runs ops and cells needs of a graph that is being made; `graphs.lowering.lowering.Lowering` implements it."""
 
     emits: Literal[True]
     frontend: Any
@@ -94,7 +93,7 @@ class Emitter(Protocol):
 
 
 class Computing(Protocol):
-    """The state of a cell that runs in another float type; implemented by `cells.precision.computing`.
+    """What other code needs to know of a cell that runs in another float type; `cells.precision.computing` implements it.
 
     parameters  the cast Parameters by name
     """
@@ -104,7 +103,7 @@ class Computing(Protocol):
 
 
 class _State(threading.local):
-    """The state of a thread, which ops read before they compute.
+    """Holds the state of a thread, which ops read before they compute.
 
     tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
     eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too
@@ -140,7 +139,7 @@ state = _State()
 
 
 def emitter() -> Emitter | None:
-    """Return the graph that this thread is making; None if it makes none."""
+    """Return the graph that this thread is making, as an Emitter; None if it makes none."""
     tracer = state.tracer
     return tracer if tracer is not None and tracer.emits is True else None
 
@@ -159,7 +158,10 @@ set_tracer, _set_eager = functools.partial(_set, state, "tracer"), functools.par
 
 
 def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function that is under `jit`, or a Cell in GRAPH_MODE, eagerly; functions and Cells that it calls run eagerly, too."""
+    """Call a function that is under `jit`, or a Cell in GRAPH_MODE, without a graph.
+
+    Functions and Cells that it calls run without graphs, too.
+    """
     before = state.eager
     try:
         state.eager = True
@@ -170,9 +172,7 @@ def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function on behalf of code that runs eagerly, but so that functions under `jit` that it calls run as graphs; used
-    for hooks.
-    """
+    """Call a hook for code that runs eagerly in place of its graph: functions under `jit` that the hook calls run as graphs."""
     _set_eager(False)  # `tracing` keeps its entry
     try:
         return function(*args, **kwargs)
@@ -193,7 +193,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """Run ops without recording them: no enclosing gradient flows through their results.
+    """Within a `with` statement, run ops without recording them: no enclosing gradient flows through their results.
 
     While a function is made into a graph, the ops still become nodes of it.
     """
