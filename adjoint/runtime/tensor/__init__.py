@@ -2,7 +2,7 @@
 
     structure           nested containers: take apart, rebuild, map
     conversion          converts the user's data and dtypes to arrays and dtypes
-    promotion           the dtype in which two operands are computed
+    promotion           the dtype in which an op on two operands is computed
     display             `str` and `repr`
     numpy_functions     tensors as operands of NumPy's functions
     random              seeds, and the streams of draws
@@ -15,7 +15,7 @@
     mutable             `mutable`: numbers and containers that are inputs of a graph
     parameter           Parameters
     random_keys         the keys that ops of random numbers draw from
-    run_time_checks     checks of values, made at once or when a graph runs
+    run_time_checks     checks of numbers, made at once or when a graph runs
     run_time_promotion  promotion with a number that is known only when a graph runs
     stored_number       a Python number converted for storage in a tensor
     indexing            reading and writing parts by index

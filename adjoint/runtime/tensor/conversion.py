@@ -3,6 +3,8 @@
     numbers, nested lists, arrays     array_from     an array in storage form, and its dtype
     one Python number                 number_array   the same, for a given dtype
     names, classes, NumPy's dtypes    dtype_argument, dtype_of_array, numpy_dtype
+
+Storage form is the array whose bytes a tensor holds: for most dtypes NumPy's own, for bfloat16 integers of 16 bits.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def dtype_argument(dtype: Any) -> DType:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the argument of `__array__` as a NumPy dtype; TypeError if it is not one."""
+    """Convert the dtype argument of `Tensor.__array__` to a NumPy dtype; TypeError if it is none."""
     try:
         return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
     except (TypeError, ValueError, SyntaxError):
@@ -64,8 +66,9 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
-    """Return the data as a NumPy array in storage form, and its dtype.
+    """Convert a user's data to a NumPy array in storage form (see the module), and return it with its dtype.
 
+    data   a number, nested lists or tuples of numbers, or an array
     dtype  the wanted dtype; None: the one that follows from the data
 
     TypeError for data that are not numbers, ValueError for ragged lists, RuntimeError for an integer out of range.
@@ -148,6 +151,10 @@ def _without_tensors(data: Any, depth: int = 0) -> Any:
 def _of_large_integers(data: Any, array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     """Convert lists of numbers, some of them integers of more than 64 bits, to a float dtype.
 
+    data   the lists
+    array  the same as an array of Python objects
+    dtype  the wanted dtype; None: the one that follows from the data
+
     TypeError that names the first item that is not a number; RuntimeError for an integer that is too large.
     """
     items = [*_items(data)]
@@ -179,7 +186,7 @@ def _has_float64(data: Any) -> bool:
 
 
 def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
-    """Return a Python number as a 0-d array in storage form; an integer keeps the low bits that fit `dtype`.
+    """Convert a Python number to a 0-d array in storage form (see the module).  An integer keeps only the low bits that fit `dtype`.
 
     RuntimeError for an integer of more than 64 bits; TypeError for a float if `dtype` is an integer dtype.
     """

@@ -14,9 +14,9 @@ _ANY_RANK = -2
 
 
 class Description(Tensor):
-    """A Tensor with unknown sizes, such as `Tensor(shape=[3, None], dtype=float32)`; it describes tensors and has no values.
+    """Describes tensors with unknown sizes, such as `Tensor(shape=[3, None], dtype=float32)`; it holds no numbers.
 
-    Its `shape` has -1 for an unknown size, and is (-2,) for any number of axes.
+    Programs pass it to `Cell.set_inputs` or `enable_dynamic`.  Its `shape` has -1 for an unknown size, and is (-2,) for any number of axes.
     """
 
     def __init__(self, dtype: DType, sizes: Sequence[int | None] | None):
@@ -25,7 +25,10 @@ class Description(Tensor):
 
     @staticmethod
     def fits(expected: Tensor, shape: Sequence[Any]) -> bool:
-        """Return True if a tensor of this shape fits `expected`, which is a description or a tensor."""
+        """Return True if a tensor of this shape is one that `expected` allows.
+
+        expected  a Description, or a tensor, which allows its own shape only
+        """
         if not isinstance(expected, Description):
             return tuple(shape) == expected.shape
         if expected.shape == (_ANY_RANK,):

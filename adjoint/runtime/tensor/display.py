@@ -69,14 +69,19 @@ def _number(type_: TensorType) -> Callable[[Any], str]:
 
 
 def _row(cells: Array, cut: bool) -> str:
-    """Return numbers on one line, with dots if the middle is omitted."""
+    """Write numbers, which are texts already, on one line; `cut` is True if the middle is omitted and dots stand there."""
     if not cut:
         return ", ".join(cells)
     return f"{', '.join(cells[:_EDGE])} ... {', '.join(cells[_EDGE:])}"
 
 
 def _vector(cells: Array, cut: bool, per_line: int) -> str:
-    """Return one dimension, broken into lines."""
+    """Write the numbers of a tensor with one dimension, broken into lines.
+
+    cells     the numbers as texts, all of one width
+    cut       True if the middle is omitted
+    per_line  how many numbers a line has
+    """
     if cut:
         return f"[{_row(cells, cut)}]"
     lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
@@ -85,7 +90,12 @@ def _vector(cells: Array, cut: bool, per_line: int) -> str:
 
 
 def _nested(cells: Array, cut: tuple[bool, ...], depth: int) -> str:
-    """Return nested dimensions, with a line for each of the innermost."""
+    """Write the numbers of a tensor with several dimensions, each row of the innermost on a line.
+
+    cells  the numbers as texts
+    cut    for each dimension, True if its middle is omitted
+    depth  how many brackets are open around it, for the indentation
+    """
     if cells.ndim == 1:
         return f"[{_row(cells, cut[0])}]"
     parts = [_nested(part, cut[1:], depth + 1) for part in cells]

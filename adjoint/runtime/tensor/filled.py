@@ -29,5 +29,5 @@ def full(value: Tensor, type_: TensorType) -> Tensor:
 
 @functools.lru_cache(256)
 def _broadcast(to: TensorType) -> Broadcast:
-    """Return the op that fills a tensor, memoised, since making an op takes longer than running it."""
+    """Return the op that fills a tensor of the type `to`.  Each is made once, since making an op takes longer than running it."""
     return Broadcast(to=to)

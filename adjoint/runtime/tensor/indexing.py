@@ -46,7 +46,7 @@ class MaskMistake(IndexError, ValueError):
 
 
 def taken(x: Tensor, key: Any) -> Tensor:
-    """Return `x[key]`.
+    """Return `x[key]` as a new tensor.
 
     IndexError for an index out of range, for too many indices, and for an object that is not an index; TypeError for an int on a tensor
     without dimensions; ValueError for a step of 0; MaskMistake for a mask of another shape.
@@ -57,13 +57,13 @@ def taken(x: Tensor, key: Any) -> Tensor:
 
 
 def _part(x: Tensor, entries: list[Any]) -> Tensor:
-    """Return the part of `x` that these entries, one for each axis, select."""
+    """Return the part of `x` that `entries` select: one for each axis, as `_entries` returns them."""
     part, places = _sliced(x, entries)
     return part if all(array is None for array in places) else _gathered(part, places)
 
 
 def _row(x: Tensor, index: int) -> Tensor:
-    """Return one slice along the first axis."""
+    """Return the slice at one position of the first axis: `x[index]` for an int."""
     sizes = x.shape
     place = _checked(index, sizes[0], 0)
     lead = (0,) * (len(sizes) - 1)
@@ -79,7 +79,7 @@ def iterated(x: Tensor) -> Iterator[Tensor]:
 
 
 def _checked(index: int, length: int, axis: int) -> int:
-    """Return the index counted from the front; IndexError if it is out of range."""
+    """Return an index of an axis as one that is not negative; IndexError if it is out of range."""
     if not -length <= index < length:
         raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
     return index % length
@@ -90,9 +90,9 @@ def _checked(index: int, length: int, axis: int) -> int:
 
 @dataclass(frozen=True)
 class _Places:
-    """The positions that an array selects along one axis.
+    """Tells which positions an array in a key selects along one axis.
 
-    array  an Int64 array, or an integer Tensor
+    array  the positions: an Int64 array, or an integer Tensor
     size   the size that the axis must have, for a mask; else None
     new    True for a new axis: a single bool indexes no axis of the tensor
     """
@@ -103,7 +103,10 @@ class _Places:
 
 
 def _entries(x: Tensor, key: Any) -> list[Any]:
-    """Return the key as entries for all axes, in order: ints, slices, None and `_Places`."""
+    """Read a key: return an entry for each axis of the tensor, in order, and one for each new axis.
+
+    An entry is an int, a slice, None for a new axis, or `_Places` for an array.
+    """
     entries: list[Any] = []
     named, dots = 0, -1
     for entry in key if isinstance(key, tuple) else (key,):
@@ -126,7 +129,8 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
 
 
 def _parsed(entry: Any) -> list[Any]:
-    """Return an entry of a key as an int, or as the positions of an array: one array of ints, or one for each axis of a mask."""
+    """Read one part of a key other than a slice: return it as an int, or as `_Places` of an array; a mask gives one for each of its axes.
+    """
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
     if isinstance(entry, Tensor) and entry.dtype is BOOL:
@@ -151,7 +155,7 @@ def _parsed(entry: Any) -> list[Any]:
 
 
 def _symbolic(key: Any) -> Any:
-    """Return the key with run-time numbers, and lists of these, replaced by Tensors."""
+    """Return a key for use in a graph: numbers that are known only when it runs, and lists of these, become Tensors."""
     if isinstance(key, tuple):
         return tuple(_symbolic(entry) for entry in key)
     if is_run_time_number(key):
@@ -165,7 +169,7 @@ def _symbolic(key: Any) -> Any:
 
 
 def _plain(entry: Any) -> Any:
-    """Return an entry of a key in a form that NumPy reads: arrays in place of Tensors, also in lists."""
+    """Return a part of a key in a form that NumPy reads: arrays in place of Tensors, also in lists."""
     if isinstance(entry, Tensor):
         return entry.asnumpy()
     if not isinstance(entry, list):
@@ -181,9 +185,10 @@ def _plain(entry: Any) -> Any:
 
 
 def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Apply ints and slices, and insert new axes; return the tensor, and for each of its axes an array of positions or None.
+    """Apply the ints and slices of a key, and insert new axes.
 
-    If there are arrays, an int counts as an array too: it takes part in deciding where their axes go.
+    Return the tensor that results, and for each of its axes an array of positions that is still to be applied, or None.  If there are
+    arrays, an int counts as an array too: it takes part in deciding where their axes go.
     """
     beside = any(isinstance(e, _Places) for e in entries)
     ranges: list[range] = []
@@ -234,7 +239,10 @@ def _range(entry: slice, length: int) -> range:
 
 
 def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
-    """Return the elements that arrays select from a tensor; axes with the entry None are kept whole."""
+    """Return the elements that arrays of positions select from a tensor.
+
+    entries  for each axis its array; None for an axis that is kept whole
+    """
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
         (axis,) = axes
@@ -258,7 +266,7 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
 
 
 def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
-    """Return arrays of coordinates as positions in the flattened axes.
+    """Combine arrays of positions along several axes into positions in these axes flattened to one.
 
     entries  the array for each axis
     axes     the axes that have arrays
@@ -280,7 +288,7 @@ def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Tensor:
-    """Return the result of `_flat_places`, computed by ops; a negative index counts from the end."""
+    """Do what `_flat_places` does by ops, for a graph.  A negative index counts from the end."""
     _joint_shape([entries[axis] for axis in axes])
     flat: Tensor | None = None
     for axis in axes:
@@ -306,7 +314,7 @@ def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
 
 
 def _in_range(places: Array, length: int, axis: int) -> Array:
-    """Return indices counted from the front; IndexError for the first out of range."""
+    """Return indices as ones that are not negative; IndexError for the first that is out of range."""
     _check_range(places, length, axis)
     return np.where(places < 0, places + length, places)
 
@@ -325,7 +333,9 @@ def _as_places(places: Array) -> Tensor:
 
 
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return a copy of `x` with `value`, a number or anything that broadcasts, at `x[key]`, cast to the dtype of `x`.
+    """Return a copy of `x` with `value` at `x[key]`.
+
+    value  a number, or anything that broadcasts to the selected part; it is cast to the dtype of `x`
 
     Errors as for `taken`; ValueError if the value does not fit, TypeError if it is not a number, Tensor, array or list.
     """
@@ -347,9 +357,9 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
-    """Return the positions along each axis that ints and slices select, and the shape of the block.
+    """Return the block that a key of ints and slices selects: its positions along each axis, and its shape.
 
-    None if there are arrays, if the positions are not contiguous, or if none or all elements are selected.
+    Return None if there are arrays in the key, if the positions are not contiguous, or if none or all elements are selected.
     """
     ranges: list[range] = []
     shape: list[int] = []
@@ -371,7 +381,11 @@ def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]]
 
 
 def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
-    """Return `x` with a block of elements at the positions `ranges`: the part before it, the block, and the part after it."""
+    """Return `x` with a block of elements replaced: it joins the part before the block, the block, and the part after it.
+
+    ranges  the positions of the block along each axis
+    block   the new elements
+    """
     axis = next(a for a, (places, size) in enumerate(zip(ranges, x.shape, strict=True)) if len(places) != size)
     first, last = ranges[axis].start, ranges[axis].stop
     if block.shape[axis + 1 :] != x.shape[axis + 1 :]:
@@ -383,14 +397,14 @@ def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
 
 
 def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
-    """Return the slices of an axis from `first` up to `last`, without `last`."""
+    """Return the part of `x` from position `first` of an axis up to `last`, without `last`."""
     start = tuple(first if a == axis else 0 for a in range(x.ndim))
     stop = tuple(last if a == axis else size for a, size in enumerate(x.shape))
     return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
 def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
-    """Return the value to write into `x`, in the dtype of `x` and in the shape of the target part."""
+    """Convert a value that is written into `x` to the dtype of `x`, and to the shape of the part that it replaces."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
@@ -418,14 +432,17 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
-    """Return the elements at the positions `source` of a list: the elements of `x`, followed by those of `value`."""
+    """Return a tensor whose elements are taken from `x` and `value`, for a write.
+
+    source  for each element, its position in the list of all elements of `x`, followed by those of `value`
+    """
     old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
     return apply(made(Gather, 0), apply(made(Concat, 0), old, new), source)
 
 
 @contextmanager
 def _at_once() -> Iterator[None]:
-    """Run ops eagerly and unrecorded, even while a graph is made."""
+    """Within a `with` statement, run ops eagerly and unrecorded, even while a graph is made."""
     before, state.tracer = state.tracer, None
     try:
         yield
@@ -434,7 +451,7 @@ def _at_once() -> Iterator[None]:
 
 
 def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return the result of `replaced` for a key with Tensors whose values are not known."""
+    """Do what `replaced` does, for a key with Tensors whose numbers are known only when the graph runs."""
     if isinstance(key, Tensor) and key.dtype is BOOL:
         return _masked(x, key, value)
     chosen = taken(_numbered(x), key)
@@ -452,7 +469,13 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sorted positions, and the distance of each to its source; 0 if a later element is written to the same position."""
+    """Decide which written element wins if several are written to the same position: the last one, as in eager mode.
+
+    places  the positions that are written
+    news    for each, the position of its new element in the list of all elements
+
+    Return the sorted positions, and for each the number to add to it to get the position of its source; 0 if a later element wins.
+    """
     count = places.size
     ordered, order = apply(made(Sort, False), places)
     following = apply(made(Slice, (1,), (count,), (1,)), ordered)
@@ -462,7 +485,7 @@ def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return `x` with `value`, broadcast to each slice, at the positions where the mask over its first axes is true."""
+    """Return `x` with `value` in each place where a mask over its first axes is true; the value is broadcast to one such place."""
     if mask.shape != x.shape[: mask.ndim]:
         raise MaskMistake(f"For 'Tensor[...]', a mask has shape {mask.shape} where the tensor has shape {x.shape}.")
     slice_ = x.shape[mask.ndim :]
@@ -475,10 +498,10 @@ def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _numbered(x: Tensor) -> Tensor:
-    """Return a tensor of the shape of `x` whose elements are their own positions in the flattened tensor."""
+    """Return a tensor of the shape of `x` in which each element is its own position, counted through the flattened tensor."""
     return _as_places(np.arange(x.size, dtype=np.int64).reshape(x.shape))
 
 
 def write(x: Tensor, key: Any, value: Any) -> None:
-    """Perform `x[key] = value`."""
+    """Do `x[key] = value`: change the tensor `x` itself."""
     x.overwrite(replaced(x, key, value))

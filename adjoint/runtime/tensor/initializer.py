@@ -31,7 +31,10 @@ _DRAWN = 8
 
 
 class Initializer:
-    """The base class of initialisers: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
+    """The base class of initialisers, which compute the initial values of a Parameter.
+
+    A subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array.
+    """
 
     draws: ClassVar[bool] = True
     """Whether the values may differ from call to call: a graph calls `array` in each run."""
@@ -44,7 +47,10 @@ class Initializer:
         arr[...] = self.draw(arr.shape, next_generator())
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-        """Return values of this shape, in any floating dtype."""
+        """Return values of this shape, in any floating dtype.
+
+        generator  the random generator to draw from
+        """
         if type(self)._initialize is Initializer._initialize:
             raise TypeError(f"'{type(self).__name__}' does not say how its values are made: it needs a method '_initialize' that "
                             "fills an array.")
@@ -53,7 +59,8 @@ class Initializer:
         return values
 
     def array(self, shape: tuple[int, ...], dtype: DType, generator: np.random.Generator) -> Array:
-        """Return values of this shape in the storage of `dtype` (bf16 as float32, which Tensor rounds)."""
+        """Return values of this shape as an array whose dtype is that of `dtype`'s storage; for bf16 that is float32, which Tensor rounds.
+        """
         wanted = math.prod(shape) * _DRAWN
         if wanted > physical_memory():
             raise MemoryError(f"For '{type(self).__name__}', first values of shape {shape} would take {wanted} bytes while they are drawn, "
@@ -94,7 +101,11 @@ def _deviation(name: str, value: Any) -> float:
 
 
 def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
-    """Return fan_in and fan_out of a weight; ValueError for fewer than two dimensions."""
+    """Return fan_in and fan_out of a weight: how many inputs an output depends on, and the reverse.  ValueError for fewer than two
+    dimensions.
+
+    name  the initialiser, for the message
+    """
     if len(shape) < 2:
         raise ValueError(f"For '{name}', the weight must have at least 2 dimensions, but got shape {tuple(shape)}.")
     receptive = math.prod(shape[2:])
@@ -242,9 +253,9 @@ class HeNormal(_He):
 
 
 class VarianceScaling(Initializer):
-    """Initialise with numbers of variance scale / n.
+    """Initialise with random numbers whose variance is scale / n.
 
-    mode          n: "fan_in", "fan_out", or "fan_avg" for their mean
+    mode          what n is: "fan_in", "fan_out", or "fan_avg" for their mean
     distribution  "uniform"; "untruncated_normal"; "truncated_normal": cut off at twice the deviation that it would have uncut
     """
 
@@ -293,7 +304,8 @@ class Orthogonal(Initializer):
 
 
 class Dirac(Initializer):
-    """Initialise the kernels [out, in, ...] of a convolution so that it returns its channels unchanged, as far as there are enough.
+    """Initialise the kernels [out, in, ...] of a convolution so that it returns its input channels unchanged, as far as it has outputs for
+    them.
 
     groups  the number of groups of channels, each of which is treated so
     """
@@ -346,7 +358,7 @@ _NAMES: dict[str, type[Initializer]] = {
 
 
 def checked_initializer(init: Any, shape: Sequence[int] | int | None) -> tuple[Initializer, tuple[int, ...]]:
-    """Return the Initializer and the sizes that the arguments of `initializer` mean.
+    """Check the arguments of `initializer`; return the Initializer that they mean, and the sizes of the tensor.
 
     init  an Initializer, the name of one, or a number for all elements
 

@@ -12,7 +12,7 @@ __all__ = ["KINDS", "NamedKind", "TensorType", "accepts", "named_kind"]
 
 
 class NamedKind:
-    """A kind of values that MindSpore names: the values of some Python types.
+    """Represents a kind of values that MindSpore names, such as `mindspore.number`: the values of some Python types.
 
     name     the name in MindSpore's `str`, such as "Number"
     written  the name in its `repr`, after `mindspore.`
@@ -36,7 +36,7 @@ class NamedKind:
 
 
 class TensorType(NamedKind):
-    """The kind of tensors of one dtype."""
+    """Represents the kind of all tensors with one dtype: `TensorType(float32)`."""
 
     __slots__ = ("element",)
 
@@ -47,7 +47,7 @@ class TensorType(NamedKind):
         self.element = element
 
     def element_type(self) -> DType:
-        """Return the dtype."""
+        """Return the dtype of the tensors."""
         return self.element
 
     def accepts(self, value: Any) -> bool:
@@ -83,7 +83,10 @@ def named_kind(name: str) -> NamedKind | DType | None:
 
 
 def accepts(kind: Any, value: Any) -> bool:
-    """Return True if a value belongs to a kind, to a Python type, or to a dtype; Python's numbers are Bool, Int64 and Float64."""
+    """Return True if a value is of a kind; the kind may be a NamedKind, a Python type or a dtype.
+
+    A Python number counts as a value of the dtype Bool, Int64 or Float64.
+    """
     if isinstance(kind, DType):
         return _PYTHON.get(type(value)) is kind
     return kind.accepts(value) if isinstance(kind, NamedKind) else isinstance(value, kind)

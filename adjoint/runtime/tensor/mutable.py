@@ -1,7 +1,7 @@
-"""`mutable`: mark numbers, tuples, lists and dicts as inputs of a graph, so that they are not constants.
+"""`mutable`: mark numbers, tuples, lists and dicts as inputs of a graph.
 
-Python numbers cannot carry a mark, so `mutable` returns an object of a subclass, equal to its argument.  Arithmetic with it returns plain
-numbers.
+A number that is no input is a constant of the graph: a call with another number makes a new graph.  Python numbers cannot carry a mark, so
+`mutable` returns an object of a subclass, equal to its argument.  Arithmetic with it returns plain numbers.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ __all__ = ["MUTABLE", "MutableBool", "MutableDict", "MutableFloat", "MutableInt"
 
 
 class MutableInt(int):
-    """An int marked as an input of graphs."""
+    """An int that a graph gets as an input, so that another number needs no new graph."""
 
 
 class MutableFloat(float):
-    """A float marked as an input of graphs."""
+    """A float that a graph gets as an input, so that another number needs no new graph."""
 
 
 class MutableBool(int):
-    """A bool marked as an input of graphs.  It is not a subclass of bool, which Python forbids, but behaves like a bool."""
+    """A bool that a graph gets as an input, so that the other value needs no new graph.
+
+    It is not a subclass of bool, which Python forbids, but behaves like a bool.
+    """
 
     @property
     def __class__(self) -> type[bool]:
@@ -52,19 +55,19 @@ class MutableBool(int):
 
 
 class MutableTuple(tuple[Any, ...]):
-    """A tuple whose numbers are inputs of graphs."""
+    """A tuple whose numbers a graph gets as inputs, so that other numbers need no new graph."""
 
     dynamic_len: bool = False
 
 
 class MutableList(list[Any]):
-    """A list whose numbers are inputs of graphs."""
+    """A list whose numbers a graph gets as inputs, not as constants, so that other numbers need no new graph."""
 
     dynamic_len: bool = False
 
 
 class MutableDict(dict[Any, Any]):
-    """A dict whose numbers are inputs of graphs; its keys are constants."""
+    """A dict whose numbers a graph gets as inputs, so that other numbers need no new graph; its keys are constants."""
 
 
 MUTABLE = {MutableInt: int, MutableFloat: float, MutableBool: bool, MutableTuple: tuple, MutableList: list, MutableDict: dict}

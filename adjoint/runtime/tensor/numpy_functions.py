@@ -32,7 +32,13 @@ _WRITERS = frozenset((np.copyto, np.fill_diagonal, np.place, np.put, np.put_alon
 
 
 def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return the result of a NumPy ufunc with a Tensor among its operands."""
+    """Call a NumPy ufunc (a function of elements, such as `np.exp`) for operands of which some are Tensors, and return its result.
+
+    tensor    the class Tensor
+    method    how the ufunc is called: "__call__", "reduce", "at", ...
+    operands  the positional arguments
+    options   the keyword arguments
+    """
     if method == "__call__" and not options and ufunc in _OPERATORS:
         first, second = operands
         if isinstance(first, (np.ndarray, np.generic)) and isinstance(second, tensor):
@@ -42,13 +48,21 @@ def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tupl
 
 
 def called_function(tensor: type[Any], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return the result of another NumPy function, with tensors replaced by their values."""
+    """Call a NumPy function that is no ufunc with the numbers of tensors in place of the tensors, and return its result.
+
+    tensor    the class Tensor
+    operands  the positional arguments
+    options   the keyword arguments
+    """
     _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
     return function(*_arrays(tensor, operands), **_arrays(tensor, options))
 
 
 def _check_target(tensor: type[Any], name: str, target: Any) -> None:
-    """Raise TypeError if a NumPy function would write to `target`, a Tensor or a structure with one."""
+    """Raise TypeError if a NumPy function would write to a Tensor, since it would write to a copy of the numbers.
+
+    target  the object that is written to, or a tuple of such objects
+    """
     if isinstance(target, tensor):
         raise TypeError(f"For 'numpy.{name}', what is written to must be an array, but got a Tensor of shape {target.shape}: "
                         "write to `x.asnumpy().copy()`, or to the tensor with `x[...] = value`.")

@@ -1,8 +1,8 @@
-"""Python's operators on tensors: two operands become tensors of one dtype (see `promotion`), and an op is run on them.
+"""Python's operators on tensors: both operands become tensors of one dtype (see `promotion`), and an op is run on them.
 
-    binary     fast path for two tensors whose plan is known; otherwise like `combined`
+    binary     fast path for two tensors for which the op has run before; otherwise like `combined`
     combined   promote both operands, run the op, cast the result to its dtype
-    _beside    a number next to a tensor, as a tensor of the dtype in which the op is computed
+    _beside    convert a number next to a tensor to a tensor of the dtype in which the op is computed
 
 While a function is made into a graph, a number may be known only when the graph runs: it converts itself (`run_time_promotion`).
 """
@@ -42,7 +42,10 @@ _new = object.__new__
 
 
 def binary(op: Any, a: Any, b: Any) -> Tensor:
-    """Run an op on two operands, tensors or numbers, cast to their common dtype; only an `Elementwise` op accepts a number."""
+    """Run an op on two operands, tensors or numbers, in their common dtype.
+
+    A number is possible only for an op on elements (`Elementwise`).
+    """
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
         return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
@@ -65,10 +68,13 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
 
 
 def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return `compute(first, second)`, with both operands as tensors of the dtype in which `op` is computed, cast to the result's dtype.
+    """Convert both operands to the dtype in which `op` is computed, call `compute` on them, and cast the result to the dtype that it must
+    have.
 
-    `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs. TypeError if an operand is
-    neither tensor, number, list of numbers nor array, or if none is a tensor.
+    compute  takes the two tensors, and returns the result.  It is called once for each dtype that is possible: that is one, unless a number
+        is known only when a graph runs
+
+    TypeError if an operand is neither tensor, number, list of numbers nor array, or if none is a tensor.
     """
     if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
         return _with_run_time_number(op, a, b, compute)
@@ -100,7 +106,7 @@ def _with_run_time_number(op: Elementwise, a: Any, b: Any, compute: Callable[[Te
 
 
 def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Return both operands, whose values are known, as tensors of the dtype in which `op` is computed."""
+    """Return both operands as tensors of the dtype in which `op` is computed.  Their numbers must be known, not only when a graph runs."""
     if isinstance(a, Tensor):
         if isinstance(b, (float, int)):
             return _beside(op, a, b)
@@ -134,7 +140,7 @@ Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.c
 
 
 def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
-    """Return a tensor and a number as tensors of the dtype in which `op` is computed."""
+    """Return a tensor and a number, both as tensors of the dtype in which `op` is computed."""
     key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
     found = _numbers.get(key)
     if found is None:
@@ -163,20 +169,23 @@ def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Te
 
 
 def nearest_in(dtype: DType, number: Any) -> Tensor:
-    """Return an int as a tensor of an integer dtype, clamped to its range; the int may be known only when a graph runs."""
+    """Return an int as a tensor of an integer dtype; an int out of the range of the dtype becomes the nearest end of that range.
+
+    The int may be known only when a graph runs.
+    """
     if _is_of_the_run(number):
         return number.nearest_in(dtype)
     return constant(nearest(dtype, number), dtype)
 
 
 def dtype_beside(op: Elementwise, x: Tensor) -> DType:
-    """Return the dtype that a tensor counts as in an op with a number: Float32 for integers and bools in a division."""
+    """Return the dtype that a tensor counts as next to a number: Float32 for integers and bools in a division, otherwise its own."""
     dtype = x.type.dtype
     return F32 if isinstance(op, Div) and not dtype.is_float else dtype
 
 
 def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
-    """Return the result of an op on a tensor and a number, cast from the dtype of `promoted`."""
+    """Cast the result of an op on a tensor and a number from the dtype in which it was computed to the dtype that it must have."""
     x, number = (a, b) if isinstance(a, Tensor) else (b, a)
     # A list or an array is converted to a tensor first.
     if not isinstance(number, Number) or not isinstance(x, Tensor) or op.yields is not None:
@@ -185,7 +194,7 @@ def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
 
 
 def divided(a: Any, b: Any) -> Tensor:
-    """Return the true quotient: integers and bools divide as Float32."""
+    """Return the quotient `a / b`; integers and bools are divided as Float32."""
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
@@ -200,7 +209,7 @@ def _quotient(a: Tensor, b: Tensor) -> Tensor:
 
 
 def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:
-    """Run the op `on_bool` on bools, and the bitwise op `on_integers` on integers."""
+    """Run the op `on_bool` if both operands are bools, otherwise the bitwise op `on_integers`."""
     return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 
@@ -217,7 +226,10 @@ def _check_number(op: Op, x: Any) -> None:
 
 
 def _of_numbers(op: Op, items: Any) -> Tensor:
-    """Return a list operand as a tensor.  TypeError if it is empty or holds Tensors, which would lose their gradient."""
+    """Convert a list that stands next to a tensor to a tensor.
+
+    TypeError if it is empty or holds Tensors, which would lose their gradient.
+    """
     if not items:
         raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
     known = True

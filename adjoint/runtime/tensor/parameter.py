@@ -19,7 +19,7 @@ _generated_numbers = itertools.count(2)
 
 
 class _Training:
-    """Counts how often `requires_grad` of a Parameter has changed."""
+    """Counts how often `requires_grad` of any Parameter has changed, so that a gradient notices."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -68,7 +68,7 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Return True if gradients are taken for it.  Setting a value that is not a bool raises TypeError.
+        """Return True if gradients are taken for this Parameter.  Setting a value that is not a bool raises TypeError.
 
         If a function changes it while a gradient is taken, only uses of the Parameter while it is True contribute to the gradient; if it is
         False when the function returns, there is no gradient, as in MindSpore.
@@ -143,12 +143,15 @@ class Parameter(Tensor):
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Take over the shape and values of `data`, a Tensor, number, list or array; the dtype stays.  TypeError for another type."""
+        """Take over the shape and values of `data`, a Tensor, number, list or array.  The dtype stays.
+
+        Return the Parameter itself.  TypeError for another type of data.
+        """
         super().set_data(_values(data, self.dtype))
         return self
 
     def set_dtype(self, dtype: DType) -> DType:
-        """Convert the values to another dtype, and return the dtype."""
+        """Convert the Parameter's values to another dtype, and return that dtype."""
         super().set_data(self.astype(dtype))
         return self.dtype
 
@@ -161,7 +164,7 @@ def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
 
 
 def _values(data: Any, dtype: DType | None) -> Tensor:
-    """Return the values of a Parameter, in this dtype if it is given."""
+    """Convert what a Parameter is made from to a tensor; `dtype` is the wanted dtype, or None for the one that follows from the data."""
     if data is None or isinstance(data, (str, bytes)):
         raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
                         f"but got {data!r} of type {type(data).__name__}.")
@@ -189,9 +192,11 @@ def has_generated_name(parameter: Parameter) -> bool:
 
 
 def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return Parameters by their names, given those of a Cell by their paths; RuntimeError if two have one name.
+    """Turn a dict of Parameters by their paths in a Cell into a dict by their names.
 
     owner  the function that the error message names
+
+    RuntimeError if two have one name.
     """
     found: dict[str, Parameter] = {}
     paths: dict[str, str] = {}
@@ -207,7 +212,10 @@ def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parame
 
 
 class ParameterTuple(tuple[Parameter, ...]):
-    """Parameters in order, from any iterable; TypeError for an item that is not a Parameter, ValueError for a name used twice."""
+    """A tuple of Parameters, made from any iterable of them.
+
+    TypeError for an item that is not a Parameter, ValueError for a name that two of them have.
+    """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         if not isinstance(iterable, Iterable) or isinstance(iterable, (Tensor, str)):
@@ -226,12 +234,15 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     @classmethod
     def _make(cls, parts: Iterable[Any]) -> tuple[Any, ...]:
-        """Return a tuple of `parts`: a ParameterTuple if all are Parameters."""
+        """Return a tuple of `parts`: a ParameterTuple if all are Parameters, otherwise a plain tuple."""
         items = tuple(parts)
         return super().__new__(cls, items) if all(isinstance(item, Parameter) for item in items) else items
 
     def clone(self, prefix: str, init: str | Tensor = "same") -> ParameterTuple:
-        """Return copies whose names begin with `prefix.`"""
+        """Return a copy of each Parameter, whose name begins with `prefix.`
+
+        init  "same" for the same values; otherwise an initialiser or a Tensor with the values
+        """
         copies = [parameter.clone(init) for parameter in self]
         for copy in copies:
             copy.name = f"{prefix}.{copy.name}"

@@ -28,7 +28,7 @@ _common: dict[tuple[DType, DType], DType] = {}
 
 
 def common_dtype(a: DType, b: DType) -> DType:
-    """Return the dtype in which tensors of dtype `a` and `b` are computed; TypeError if they do not combine."""
+    """Return the dtype in which an op on tensors of the dtypes `a` and `b` is computed; TypeError if they do not combine."""
     found = _common.get((a, b))
     if found is None:
         found = _common[a, b] = _combined(a, b)
@@ -52,7 +52,7 @@ def _combined(a: DType, b: DType) -> DType:
 
 
 def scalar_dtype(dtype: DType, number: Any) -> DType:
-    """Return the result dtype of an op on a tensor of `dtype` and a Python number."""
+    """Return the dtype of the result if an op gets a tensor of `dtype` and a Python number."""
     if isinstance(number, (bool, np.bool_)):
         return dtype
     if isinstance(number, numbers.Integral):
@@ -82,15 +82,15 @@ def float_range(dtype: DType) -> tuple[float, float]:
 
 
 def nearest(dtype: DType, number: int) -> int:
-    """Return `number` clamped to the range of an integer dtype."""
+    """Return the number of an integer dtype that is nearest to `number`: itself, or the end of the dtype's range."""
     low, high = _RANGE[dtype]
     return int(min(max(number, low), high))
 
 
 def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, compares: bool) -> DType:
-    """Return the dtype in which an op on a tensor of `dtype` and a known number is computed.
+    """Return the dtype in which an op on a tensor of `dtype` and a known number is computed.  It may be wider than the dtype of the result.
 
-    exact     True if an integer counts with its own value; if not, the dtype of the result will do
+    exact     True if an integer counts with its own value; False if the dtype of the result will do
     compares  True if the result is a bool
     """
     result = scalar_dtype(dtype, number)
@@ -106,12 +106,15 @@ def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, comp
 
 
 def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | None, *, exact: bool, compares: bool) -> tuple[DType, ...]:
-    """Return the candidate dtypes for an op on a tensor of `dtype` and a number of a kind whose value is not known yet.
+    """Return the dtypes that are possible for an op on a tensor of `dtype` and a number that is known only when a graph runs.
 
-    The first candidate that `holds` the value is to be used, or the last one if none does.  Whatever an integer is, Int64 gives the same
+    The run uses the first of them that `holds` the number, or the last one if none does.  Whatever an integer is, Int64 gives the same
     result as a narrower integer dtype, modulo 2**n.
 
-    bound  an upper bound of an int's absolute value; None if not known
+    kind      the number's Python type
+    bound     an upper bound of an int's absolute value; None if not known
+    exact     True if an integer counts with its own value; False if the dtype of the result will do
+    compares  True if the result is a bool
     """
     result = scalar_dtype(dtype, kind())
     if not result.is_float:
@@ -129,5 +132,5 @@ def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | No
 
 
 def _is_coarse(result: DType, dtype: DType) -> bool:
-    """Return True if `result`, a float dtype, cannot represent all integers of `dtype`."""
+    """Return True if the float dtype `result` cannot represent all integers of the dtype `dtype`."""
     return dtype.is_integer and dtype.size >= result.size

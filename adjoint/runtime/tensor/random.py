@@ -17,7 +17,7 @@ __all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seede
 
 
 class _Stream:
-    """The state of the random streams.
+    """Holds the state of all random streams of the process.
 
     chosen  the seed that the user has set; None if none was set
     seed    the seed in use
@@ -72,7 +72,10 @@ def load_streams(state: dict[str, int | None]) -> None:
 
 
 def key_numbers(seed: int | None = None) -> tuple[int, int]:
-    """Return the seed and the stream number for the next draw; `seed`, if given and not 0, replaces the global seed."""
+    """Return the seed and the stream number for the next draw of random numbers; each call counts as one draw.
+
+    seed  a seed for this draw only; None or 0: the global seed
+    """
     with _stream.lock:
         draw = _stream.draws
         _stream.draws += 1
@@ -80,7 +83,10 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 
 
 def next_generator() -> np.random.Generator:
-    """Return a NumPy generator for the next draw.  While a graph is made, drawing from it raises, since each run has to draw again."""
+    """Return a NumPy generator for the next draw of random numbers.
+
+    While a graph is made, drawing from it raises an error, since each run of the graph has to draw again.
+    """
     graph = emitter()
     if graph is not None:
         return graph.undrawn()

@@ -1,4 +1,4 @@
-"""The tensors that ops of random numbers draw from."""
+"""The keys of random numbers, as tensors: an op of random numbers computes them from its key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _KEY = tensor(U64, (2,))
 
 
 def next_key(seed: int | None = None) -> Tensor:
-    """Return the key of the next draw, u64[2]: the seed and the number of the draw; `seed`, if given and not 0, replaces the
-    global seed.
+    """Return the key for the next draw of random numbers: a u64[2] tensor with the seed and the number of the draw.
+
+    seed  a seed for this draw only; None or 0: the global seed
+
+    In a graph each run draws a new key.
     """
     graph = emitter()
     if graph is not None:

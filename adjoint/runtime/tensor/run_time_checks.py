@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 def emitting() -> bool:
-    """Return True while this thread makes a graph: ops become nodes, and their results hold no values."""
+    """Return True while this thread makes a graph: ops become nodes of it, and their results hold no numbers."""
     return getattr(state.tracer, "emits", False)
 
 
@@ -31,10 +31,10 @@ def is_run_time_number(value: object) -> bool:
 
 
 class Range(NamedTuple):
-    """Bounds of the integers in a tensor, both included.
+    """Says which integers a check allows in a tensor: those from `low` to `high`, both included.
 
     low, high  numbers, or one number for each column along the last axis
-    ignored    at most one further number that is allowed
+    ignored    a further number that is allowed; empty for none
     """
 
     low: int | tuple[int, ...]
@@ -47,8 +47,11 @@ TRUE = Range(1, 1)
 
 
 class RangeCheck:
-    """A check of one tensor of integers, or of a number, that fails exactly if one of them is outside of a range.
+    """Checks a tensor of integers, or a number: the check fails exactly if a number is outside of a range.
 
+    So a kernel can make it in a graph, and Python is called only if it fails.
+
+    range_   the range
     explain  takes the tensor, and raises the exception if it fails the check; otherwise does nothing
     """
 
@@ -62,10 +65,12 @@ class RangeCheck:
 def checked_on_host(
     check: Callable[..., None], *tensors: Tensor, conditions: Callable[[], Iterable[tuple[Tensor, Range]]] | None = None
 ) -> None:
-    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or at this point of each run of the graph that is being made.
+    """Call `check(*tensors)`, which raises an exception if the numbers in the tensors do not fit.
+
+    That happens now or, while a graph is made, at this point of each run of the graph.
 
     conditions  returns pairs of a tensor computed by ops and a range; the check fails exactly if a number is outside of its range.
-                A graph computes the pairs in order, and makes the check by kernels.  A RangeCheck does not need them
+        A graph computes the pairs in order, and makes the check by kernels.  A RangeCheck does not need them
     """
     if emitting():
         tracer: Any = state.tracer
@@ -75,7 +80,10 @@ def checked_on_host(
 
 
 def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> None:
-    """Call `function(*values)` for its effect, such as a print: now, or at this point of each run of the graph that is being made."""
+    """Call `function(*values)` for what it does, such as a print: now or, while a graph is made, at this point of each run of the graph.
+
+    name  the name of the effect in the graph
+    """
     if emitting():
         tracer: Any = state.tracer
         tracer.effect(name, function, values)
@@ -84,7 +92,9 @@ def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> N
 
 
 def called(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-    """Return `function(*arguments, **options)` for a user's function; while a graph is made, the function is parsed."""
+    """Call a user's function and return its result.  While a graph is made, the function is parsed instead, and its ops become part of the
+    graph.
+    """
     if emitting():
         tracer: Any = state.tracer
         return tracer.call(function, arguments, options)
@@ -92,7 +102,7 @@ def called(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> 
 
 
 def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:
-    """Return `run()`; if the op rejects its operands' values, call `check(*tensors)`, which raises a more detailed error.
+    """Return `run()`.  If the op in it rejects the numbers of its operands, call `check(*tensors)`, which raises a more detailed error.
 
     In a graph the check runs first.
     """
@@ -107,7 +117,7 @@ def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: T
 
 
 def needs_values(op: str, why: str) -> None:
-    """Raise RuntimeError while a graph is made, for an operator whose result has a shape that depends on values.
+    """Raise RuntimeError if a graph is being made: for an operator whose result has a shape that depends on the numbers in its operands.
 
     op   the operator's name
     why  the reason, for the message

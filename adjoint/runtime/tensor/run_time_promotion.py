@@ -28,7 +28,8 @@ __all__ = ["RunTimeNumber", "beside", "is_held", "nearest_in"]
 
 
 class RunTimeNumber(Protocol):
-    """A Python number that is known only when the graph runs; implemented by `graphs.lowering.graph_values.GraphNumber`.
+    """What this module needs of a Python number that is known only when the graph runs; `graphs.lowering.graph_values.GraphNumber`
+    implements it.
 
     owner  the graph that is being made
     bound  an upper bound of the absolute value of an int; None if none is known
@@ -54,7 +55,12 @@ class RunTimeNumber(Protocol):
 
 
 def beside(op: Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return `compute(x, number)`, computed in the dtype that `op` uses for the number and cast to the result's dtype."""
+    """Compute an op on a tensor and a number that is known only when the graph runs, as eager mode would for that number.
+
+    compute  takes the tensor and the number as tensors of one dtype, and returns the result; it is called for each dtype that is possible
+
+    Return the result, cast to the dtype that it must have.
+    """
     own, compares = dtype_beside(op, x), op.yields is not None
     kind = number.python_type
     result = scalar_dtype(own, kind())
@@ -81,7 +87,10 @@ def _check_unsigned(op: Elementwise, number: Tensor) -> None:
 
 
 def is_held(number: RunTimeNumber, dtype: DType) -> Any:
-    """Return `promotion.holds(dtype, number)` as a run-time bool, for a dtype that cannot hold all numbers of this kind."""
+    """Return whether `dtype` can hold the number (`promotion.holds`), as a bool that is known only when the graph runs.
+
+    Use it only for a dtype that cannot hold all numbers of this kind.
+    """
     if dtype.is_integer and dtype is not U64:
         return (number >= nearest(dtype, -(2**63))).both(number <= nearest(dtype, 2**63 - 1))
     if dtype is U64:
@@ -95,7 +104,10 @@ def is_held(number: RunTimeNumber, dtype: DType) -> Any:
 
 
 def nearest_in(dtype: DType, number: RunTimeNumber) -> Tensor:
-    """Return an int as a tensor of an integer dtype, clamped to its range."""
+    """Return an int that is known only when the graph runs as a tensor of an integer dtype.
+
+    An int out of the range of the dtype becomes the nearest end of that range.
+    """
     lowest, highest = (nearest(dtype, end) for end in (-(2**63), 2**63 - 1))
     bounded: Tensor = number.as_tensor(I64)
     if lowest > -(2**63):

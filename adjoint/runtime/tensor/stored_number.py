@@ -14,7 +14,9 @@ __all__ = ["stored_number"]
 
 
 def stored_number(op: str, number: Any, dtype: DType) -> Tensor:
-    """Return a number as a 0-d tensor of `dtype`: an integer modulo 2**n, a float in an integer dtype truncated.
+    """Convert a Python number that is written into a tensor of `dtype` to a 0-d tensor.
+
+    An integer is taken modulo 2**n, a float in an integer dtype is truncated.
 
     op  the operator, for messages
 

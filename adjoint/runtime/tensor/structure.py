@@ -1,4 +1,4 @@
-"""Nested structures: take apart, rebuild and map Python containers of leaves.
+"""Nested structures: take apart, rebuild and map Python containers and the objects in them.
 
     leaves({"u": x, "v": [y, 3]})              [x, y, 3]
     mapped({"u": x, "v": [y, 3]}, change)      {"u": change(x), "v": [change(y), change(3)]}
@@ -7,7 +7,7 @@
     refilled((Gap(0), 3, [Gap(1)]), [a, b])    (a, 3, [b])
 
 The containers are tuples, lists, dicts, deques and slices, and their subclasses; a rebuilt container has the same class, and the same keys
-in the same order.  Everything else is a leaf.  This module knows nothing of tensors; it is the only one that walks through containers.
+in the same order.  Every other object is a leaf.  This module knows nothing of tensors; it is the only one that walks through containers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_named(kind: Any) -> bool:
 
 
 def items(value: Any) -> Sequence[Any] | None:
-    """Return the items of a container, in order, without the keys of a dict; None for a leaf."""
+    """Return the items of a container, in order, without the keys of a dict; None for an object that is no container."""
     kind = type(value)
     if kind is tuple or kind is list:
         return value
@@ -60,12 +60,15 @@ def keys(value: dict[Any, Any]) -> list[Any]:
 
 
 def _order_of(kind: type) -> type[dict[Any, Any]]:
-    """Return the class whose methods iterate a dict in its order: an OrderedDict has its own order, which `move_to_end` changes."""
+    """Return the class whose methods iterate over a dict of the class `kind` in its order.
+
+    An OrderedDict has an order of its own, which `move_to_end` changes.
+    """
     return collections.OrderedDict if issubclass(kind, collections.OrderedDict) else dict
 
 
 def like(value: Any, parts: Iterable[Any]) -> Any:
-    """Return a container of the class of `value`, with its keys, whose items are `parts`.
+    """Return a container of the same class as `value`, and with the same keys, whose items are `parts`.
 
     A class with `_make`, such as a named tuple, is made by that method.  Attributes are copied for other subclasses.
     """
@@ -92,9 +95,9 @@ def like(value: Any, parts: Iterable[Any]) -> Any:
 
 
 def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
-    """Return a container whose items are `parts`.
+    """Return a new container whose items are `parts`.
 
-    kind   tuple, list, dict, OrderedDict, slice, or a class of tuples with `_make`
+    kind   its class: tuple, list, dict, OrderedDict, slice, or a class of tuples with `_make`
     names  the keys of a dict; ignored for other classes
     """
     if kind is tuple or kind is list:
@@ -105,9 +108,9 @@ def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
 
 
 def leaves(value: Any, of: type | tuple[type, ...] = object, within: tuple[type, ...] = CONTAINERS) -> list[Any]:
-    """Return the leaves of a structure that are of the class `of`, in order.
+    """Return the objects of the class `of` in a nested structure, in order.
 
-    within  the classes of containers that are searched; objects of other classes are leaves
+    within  the classes of containers that are searched; other objects are not taken apart
 
     ValueError if the structure contains itself.
     """
@@ -122,7 +125,7 @@ def leaves(value: Any, of: type | tuple[type, ...] = object, within: tuple[type,
 
 
 def endless(value: Any) -> ValueError:
-    """Return the error for a structure that contains itself."""
+    """Return the error to raise for a structure that contains itself."""
     return ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply")
 
 
@@ -135,12 +138,13 @@ def _gather(value: Any, of: type | tuple[type, ...], found: list[Any], within: t
 
 
 def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME, within: tuple[type, ...] = CONTAINERS) -> Any:
-    """Return the structure with `change(leaf)` in place of each leaf, in order.
+    """Return a nested structure with `change(x)` in place of each object `x` that is no container, in order.
 
     Lists, dicts and deques are new objects; a tuple in which nothing changes is the same object.
 
+    change   takes such an object, and returns what takes its place
     classes  for each class of containers that is to become another one, that other class, which `made` can make
-    within   the classes of containers that are searched; objects of other classes are leaves
+    within   the classes of containers that are taken apart; other objects are not
 
     ValueError if the structure contains itself.
     """
@@ -161,7 +165,7 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
 
 
 def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any:
-    """Return the structure with its leaves of the class `of` replaced by the items of `new`, in order."""
+    """Return a nested structure with the items of `new`, in order, in place of its objects of the class `of`."""
     left = iter(new)
     if isinstance(value, of):
         return next(left)
@@ -169,9 +173,9 @@ def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any
 
 
 class Gap:
-    """A placeholder for a leaf that was taken out of a structure.
+    """Stands in a structure for an object that was taken out of it.
 
-    index  the index of the leaf, in order
+    index  the index of that object among those taken out, in order
     """
 
     __slots__ = ("index",)
@@ -185,7 +189,7 @@ GAPS = list(map(Gap, range(16)))
 
 
 def emptied(value: Any, of: type) -> Any:
-    """Return a copy of the structure with a `Gap` in place of each leaf of the class `of`, in order."""
+    """Return a copy of a nested structure with a `Gap` in place of each object of the class `of`, in order; `refilled` is the reverse."""
     if isinstance(value, of):
         return GAPS[0]
     if type(value) is tuple and len(value) <= len(GAPS):
@@ -198,14 +202,14 @@ def emptied(value: Any, of: type) -> Any:
 
 
 def refilled(value: Any, parts: Sequence[Any]) -> Any:
-    """Return the structure with `parts[gap.index]` in place of each `Gap`."""
+    """Return a nested structure with `parts[gap.index]` in place of each `Gap`."""
     if type(value) is Gap:
         return parts[value.index]
     return mapped(value, lambda leaf: parts[leaf.index] if type(leaf) is Gap else leaf)
 
 
 def arranged(value: Any, pattern: Any) -> Any:
-    """Return the structure with each dict in the key order of the dict at the same position in `pattern`.
+    """Return a nested structure in which each dict has the order of keys of the dict at the same place in `pattern`.
 
     ValueError if a dict has a key that the dict in the pattern does not have.
     """

@@ -4,7 +4,7 @@ A tensor's memory is contiguous and row-major.  It belongs to the tensor, or is 
 shares).  A write never changes memory that another holder can see: see `overwrite`.
 
 `asnumpy()` returns a view of the memory, without a copy, if this tensor is its only owner; shared memory (with a reshaped tensor, a
-gradient that is returned twice, a running tape) is copied.  A later assignment to the tensor does not change the view.
+gradient that is returned twice, a recording that is under way) is copied.  A later assignment to the tensor does not change the view.
 """
 
 from __future__ import annotations
@@ -226,7 +226,12 @@ class Tensor(Methods):
         return (1, 0)
 
     def item(self, index: int | tuple[int, ...] | None = None) -> bool | int | float:
-        """Return the element as a Python number; ValueError if there are several and no index is given."""
+        """Return an element as a Python number.
+
+        index  the position of the element; None for the only element of the tensor
+
+        ValueError if there are several and no index is given.
+        """
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         _seen(self)
@@ -316,11 +321,11 @@ class Tensor(Methods):
 
     # -- writing ----------------------------------------------------------------------------------------------------
     def overwrite(self, value: Tensor) -> None:
-        """Replace the values of this tensor by the values of `value`, which must have the same type.
+        """Replace the numbers of this tensor by those of `value`, which must have the same dtype and shape.
 
-        The memory is written in place only if it has no other owner (another tensor, a tape, a NumPy view).
+        The memory is written in place only if it has no other owner (another tensor, a recording for a gradient, a NumPy view).
 
-        TypeError if `value` is not a Tensor, ValueError if it has another type.
+        TypeError if `value` is not a Tensor, ValueError if it has another dtype or shape.
         """
         if not isinstance(value, Tensor):
             raise TypeError(f"For 'Tensor.overwrite', the argument 'value' must be a Tensor, but got {value!r} "
@@ -342,7 +347,10 @@ class Tensor(Methods):
             self.memory = memory_of(array_of(value.memory, value.type))
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
-        """Take over dtype, shape and values of `data`; TypeError if it is not a Tensor, ValueError in a graph if its type differs."""
+        """Take over dtype, shape and numbers of `data`, and return this tensor.
+
+        TypeError if `data` is not a Tensor; ValueError in a graph if its dtype or shape differs.
+        """
         if not isinstance(data, Tensor):
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
         tracer = state.tracer
@@ -411,7 +419,7 @@ class Tensor(Methods):
                                "and a Parameter out of 'weights'.")
 
     def _may_be_differentiated(self) -> bool:
-        """Return True if a gradient is being taken through the tensor."""
+        """Return True if a gradient is being taken of something that this tensor was computed from or is an input of."""
         tracer = state.tracer
         return tracer is not None and tracer.emits is False and tracer.slot_of(self) is not None
 
@@ -450,7 +458,10 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def unshared(x: Tensor) -> Memory:
-    """Return memory for a copy of a tensor: the tensor's own, or a copy of it if a NumPy array owns it and may write it."""
+    """Return memory for a new tensor with the numbers of `x`.
+
+    That is the memory of `x`, which both then share, or a copy if a NumPy array owns it and may write it.
+    """
     _seen(x)
     return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
 
@@ -460,16 +471,17 @@ _new = object.__new__
 
 
 def wrap(type_: TensorType, memory: Memory) -> Tensor:
-    """Return a tensor of this type over this memory."""
+    """Return a tensor of this type that holds its numbers in this memory; nothing is copied."""
     result = _new(Tensor)
     result.type, result.memory = type_, memory
     return result
 
 
 def apply(op: Op, *operands: Tensor) -> Any:
-    """Run an op eagerly, and record it if a gradient is being taken; return a Tensor, or a tuple of Tensors.
+    """Run an op on tensors, and return its result: a Tensor, or a tuple of Tensors.
 
-    While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
+    The op is computed at once, and recorded if a gradient is being taken.  While a function is made into a graph, it becomes a node of the
+    graph instead, here as in `binary`, `update` and `overwrite`.
     """
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
@@ -491,7 +503,10 @@ def apply(op: Op, *operands: Tensor) -> Any:
 
 
 def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
-    """Run an op whose results are the new values of `targets`: in place if a target is the only owner of its memory."""
+    """Run an op whose results are the new numbers of `targets`, and write them there.
+
+    It computes in the memory of a target if no other object holds that memory.
+    """
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         made_ = tracer.emit(op, operands)
@@ -521,7 +536,7 @@ Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
 
 
 def constant(value: bool | int | float, dtype: DType) -> Tensor:
-    """Return a 0-d tensor of a Python number; memoised, so that the constants of a loop are made once."""
+    """Return a 0-d tensor with a Python number.  Equal constants are one tensor, so that those of a loop are made once."""
     key = (value, value.__class__, dtype, str(value) if value == 0 else "")
     found = _constants.get(key)
     if found is None:
@@ -536,7 +551,7 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 
 def _seen(x: Tensor) -> None:
-    """Report that Python reads the values of a tensor, so that a graph that is being made depends on them."""
+    """Report that Python reads the numbers of a tensor: a graph that is being made then depends on them."""
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         tracer.read_numbers(x)
@@ -563,7 +578,10 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
-    """Return `value` as a tensor of `dtype` (None: any); a tensor that fits is returned itself."""
+    """Return `value` as a tensor.  A tensor that has the wanted dtype already is returned itself.
+
+    dtype  the wanted dtype; None for any
+    """
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else value.astype(dtype)
     return Tensor(value, dtype)
