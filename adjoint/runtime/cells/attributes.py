@@ -1,4 +1,4 @@
-"""The `__dict__` of a cell: it detects writes that bypass the cell's `__setattr__`, except `object.__setattr__`."""
+"""The `__dict__` of a cell: it detects writes that bypass the cell's `__setattr__`, except those by `object.__setattr__`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ EVERY_NAME: Final[frozenset[str]] = _EveryName()
 
 
 def _moving(name: str) -> Callable[..., Any]:
-    """Return a dict method, by its name, that also moves the epoch if a graph depends on the cell."""
+    """Return a method of dict, by its name, changed so that it also moves the epoch if a graph depends on the cell.
+
+    The epoch is the number that tells graphs that something has changed.
+    """
     change = getattr(dict, name)
 
     def changed(self: Attributes, /, *args: Any, **kwargs: Any) -> Any:
@@ -52,7 +55,10 @@ def _moving(name: str) -> Callable[..., Any]:
 
 
 class Attributes(dict[str, Any]):
-    """The `__dict__` of a cell: changes move the epoch once it has the entry `_watched`, the names of attributes that graphs read."""
+    """The `__dict__` of a cell.  A change moves the epoch (the number that tells graphs of changes) if graphs depend on the cell.
+
+    They do once it has the entry `_watched`: the names of the attributes that graphs read.
+    """
 
     __slots__ = ()
 
@@ -67,14 +73,17 @@ class Attributes(dict[str, Any]):
 
     @classmethod
     def of(cls, given: dict[str, Any], before: dict[str, Any]) -> Attributes:
-        """Return the `__dict__` to use when `given` is assigned in place of `before`: `given` itself, or a copy that detects changes."""
+        """Return the `__dict__` for a cell whose `__dict__` is assigned: `given` itself, or a copy of it that detects changes.
+
+        before  the cell's old `__dict__`
+        """
         own = given if isinstance(given, cls) else cls(given)
         if watched := before.get("_watched"):
             own.watch(watched)
         return own
 
     def watch(self, names: frozenset[str] = EVERY_NAME) -> None:
-        """Make each later change of an attribute with one of these names move the epoch."""
+        """Let each later change of an attribute with one of these names move the epoch."""
         watched: frozenset[str] = self.get("_watched", frozenset())
         if not watched >= names:
             self["_watched"] = watched | names

@@ -1,7 +1,8 @@
-"""The boundary of a cell: which arguments get new names inside the cell, and which results get new names outside.
+"""The boundary of a cell: which tensors of a call are new objects inside the cell (arguments) and outside of it (results).
 
-These are the tensors among the positional arguments, and those at the top level of the result; backward hooks see these.  A cell with a
-`bprop` computes the gradients of all tensors, so in its calls all of them get new names, at any depth and in keyword arguments, too.
+A tape and a graph need this to tell the tensor that enters a cell from the one outside: backward hooks see the gradients of these.  Such
+tensors are those among the positional arguments, and those at the top level of the result.  A cell with a `bprop` computes the gradients of
+all tensors, so in its calls all of them are replaced, at any depth and in keyword arguments, too.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def are_tensors(values: Sequence[Any]) -> bool:
 
 
 def top_level(value: Any) -> list[Tensor]:
-    """Return the tensors at the top level of arguments or a result: the value itself, or the tensors that are its items."""
+    """Return the tensors at the top level of a value: the value itself, or those of its items that are tensors."""
     return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
 
 
 def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """Return the arguments or the result with `tensors` in place of the tensors at its top level."""
+    """Return a value with `tensors` in place of the tensors at its top level, in the same order."""
     if isinstance(value, Tensor):
         return tensors[0]
     parts = items(value)
@@ -46,7 +47,11 @@ def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
 
 # -- the values that cross; `ruled` is True if the cell has a `bprop` -----------------------------------------------------
 def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values among a call's arguments that cross the boundary: inside of the cell they get new names."""
+    """Return those of a call's arguments that a cell sees as new tensor objects, in order.
+
+    ruled  True if the cell has a `bprop`: then all tensors at any depth; otherwise the tensors among the positional arguments
+    of     the classes of values that count at any depth: Tensor, and in graphs also run-time numbers
+    """
     if not ruled:
         return top_level(args)
     return args if not kwargs and are_tensors(args) else leaves((args, kwargs), of)
@@ -54,25 +59,38 @@ def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leav
 
 def call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], ruled: bool,
               of: _Leaves = Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with `new` in place of the values that `inputs` returns."""
+    """Return the arguments of a call with other tensors in place of those that `inputs` returns.
+
+    new  these tensors, in the order of `inputs`; `ruled` and `of` are as for `inputs`
+    """
     if not ruled:
         return with_top_level(args, new), kwargs
     return (tuple(new), kwargs) if not kwargs and are_tensors(args) else replaced((args, kwargs), new, of)
 
 
 def outputs(output: Any, ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
-    """Return the values in a result that cross the boundary: outside of the cell they get new names."""
+    """Return those values in a cell's result that its caller sees as new tensor objects, in order.
+
+    ruled  True if the cell has a `bprop`: then all at any depth; otherwise the tensors at the top level
+    of     the classes of values that count at any depth
+    """
     return leaves(output, of) if ruled else top_level(output)
 
 
 def result_with(output: Any, new: Sequence[Any], ruled: bool, of: _Leaves = Tensor) -> Any:
-    """Return a result with `new` in place of the values that `outputs` returns."""
+    """Return a result with other tensors in place of those that `outputs` returns.
+
+    new  these tensors, in the order of `outputs`; `ruled` and `of` are as for `outputs`
+    """
     return replaced(output, new, of) if ruled else with_top_level(output, new)
 
 
 # -- questions about a call ------------------------------------------------------------------------------------------------
 def shown(value: Any) -> Sequence[int]:
-    """Return which of all tensors in positional arguments or a result are at the top level, by their indices."""
+    """Number all tensors in positional arguments or a result, at any depth, and return the numbers of those at the top level.
+
+    Backward hooks see only the gradients of these.
+    """
     if isinstance(value, Tensor):
         return (0,)
     parts = items(value) or ()

@@ -3,11 +3,11 @@
     arguments -> forward pre hooks -> construct -> forward hooks -> backward pre hooks -> result
 
 `call` has this order, and the rule for an exception in construct.  A kind of hooks says what these are called with (`hooks.firing`).
-How each step is done depends on how the cell runs; an object with a method for each sort of step, its *moves* (`Moves`), does them:
+How each part of the call is done depends on how the cell runs.  An object with a method for each part, its *moves* (`Moves`), does them:
 
-    Eager                                   the steps are done now; construct is recorded as a region if the thread has a tape
-    graphs.running.cells.GraphCell          the steps of a graph's cell, with hooks that were added after the graph was made
-    graphs.lowering.cell_calls.LoweredCall  the steps become nodes of a graph that is being made
+    Eager                                   does them at once; construct is recorded as a region if the thread has a tape
+    graphs.running.cells.GraphCell          does them for a cell in a graph, with hooks that were added after the graph was made
+    graphs.lowering.cell_calls.LoweredCall  makes nodes of them, in a graph that is being made
 """
 
 from __future__ import annotations
@@ -28,38 +28,43 @@ _Result = TypeVar("_Result")
 
 
 class Callee(WithBprop, WithPrecision, Protocol):
-    """The members of a Cell that its call needs."""
+    """What calling a Cell needs of it."""
 
 
 class Moves(Protocol[_Given, _Result]):
-    """The steps of a cell's call, in one way of running it; `given` and `output` represent the arguments and the result in that way."""
+    """Does each part of a cell's call (its hooks and construct), in one way of running it: at once, in a graph, or as nodes of a new graph.
+
+    `given` and `output` stand for the arguments and the result in that way.
+    """
 
     def before(self, kind: ForwardKind, cell: Any, given: _Given, /) -> _Given:
-        """Run the hooks of a kind on the arguments; return these as they have changed them."""
+        """Run the hooks of a kind on the arguments; return these as the hooks have changed them."""
         ...
 
     def construct(self, cell: Any, given: _Given, /) -> _Result:
-        """Run construct in the cell's precision, as a region of its own; return the result."""
+        """Run construct in the cell's precision; what it does is recorded as a region of its own.  Return the result."""
         ...
 
     def failed(self, cell: Any, given: _Given, raised: Exception, /) -> None:
-        """Run the forward hooks with `always_call` after construct has raised."""
+        """Construct has raised: run the forward hooks that were registered with `always_call`."""
         ...
 
     def after(self, kind: ForwardKind, cell: Any, given: _Given, output: _Result, /) -> _Result:
-        """Run the hooks of a kind on the result; return the result as they have changed it."""
+        """Run the hooks of a kind on the result; return the result as the hooks have changed it."""
         ...
 
     def gradients(self, kind: GradientKind, cell: Any, output: _Result, /) -> _Result:
-        """Attach the hooks of a kind to the gradients of the result; return the result under its new names."""
+        """Let the hooks of a kind run on the gradients of the result; return the result with new tensor objects, to which these gradients
+        belong.
+        """
         ...
 
 
 def call(moves: Moves[_Given, _Result], cell: Any, slots: CellHooks | Slots, given: _Given) -> _Result:
     """Call a cell with its hooks, and return the result for the caller.
 
-    moves  does the steps
-    slots  the kinds of hooks that the cell may have; each is read just before they would run
+    moves  does the parts of the call
+    slots  tells which kinds of hooks the cell may have; each is read just before the hooks would run
     given  the arguments of the call
     """
     if slots.forward_pre:
@@ -77,7 +82,7 @@ def call(moves: Moves[_Given, _Result], cell: Any, slots: CellHooks | Slots, giv
 
 
 class Eager:
-    """Does the steps of a call that runs now; `given` is (positional arguments, keyword arguments)."""
+    """Does the parts of a cell's call at once, as in eager mode; `given` is (positional arguments, keyword arguments)."""
 
     @staticmethod
     def before(kind: ForwardKind, cell: Callee, given: CallArguments) -> CallArguments:
@@ -85,7 +90,9 @@ class Eager:
 
     @staticmethod
     def construct(cell: Callee, given: CallArguments) -> Any:
-        """Run construct; on a tape it is a region of its own, in which arguments, and after which results, have new names.
+        """Run construct.  If a tape records this thread, what construct does is a region of its own on the tape.
+
+        The arguments are then new tensor objects inside, and the results new ones outside.
 
         RuntimeError if a cell with a `bprop` writes one of its arguments in place.
         """

@@ -95,7 +95,7 @@ class Cell(CellValues):
     def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
         """Return True if graphs may depend on an attribute to which `value` is assigned.
 
-        watched  the names of attributes that graphs depend on; they also depend on all Parameters, sub-cells and buffers
+        watched  the names of attributes on which graphs depend; besides, they depend on all Parameters, sub-cells and buffers
         """
         own = self.__dict__
         return name in watched or name.startswith("__") or isinstance(value, (Cell, Parameter, ParameterTuple)) \
@@ -126,7 +126,7 @@ class Cell(CellValues):
             object.__setattr__(self, name, value)
 
     def _give_up(self, name: str, value: Any) -> None:
-        """Remove a Parameter or a sub-cell whose name is set to None; TypeError for any other value."""
+        """Forget a Parameter or a sub-cell if None is assigned to its name; TypeError if any other value is assigned."""
         for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
             if name in self.__dict__[table]:
                 if value is not None:
@@ -217,7 +217,10 @@ class Cell(CellValues):
         return call(EAGER, self, hooks, (args, kwargs)) if hooks else EAGER.construct(self, (args, kwargs))
 
     def _begin_calls(self) -> None:
-        """Prepare for the first call: check that the cell has been initialised, and rename Parameters if two of them have one name."""
+        """Prepare for the first call.
+
+        Check that the cell has been initialised, and rename Parameters if two of them have one name.
+        """
         if "_params" not in self.__dict__:
             raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
         self._name_apart()
@@ -232,7 +235,13 @@ class Cell(CellValues):
         return self._hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
-        """Call `hook_fn(cell, args)` before construct; a result other than None becomes the arguments."""
+        """Call `hook_fn(cell, args)` before construct; a result other than None becomes the arguments.
+
+        prepend      True: before the hooks that are registered already, not after them
+        with_kwargs  True: call `hook_fn(cell, args, kwargs)`; it returns None or (new args, new kwargs)
+
+        Return the handle that removes the hook.
+        """
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
             check_flag("register_forward_pre_hook", name, flag)
         return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
@@ -240,22 +249,39 @@ class Cell(CellValues):
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
-        """Call `hook_fn(cell, args, output)` after construct; a result other than None becomes the output."""
+        """Call `hook_fn(cell, args, output)` after construct; a result other than None becomes the output.
+
+        prepend      True: before the hooks that are registered already, not after them
+        with_kwargs  True: call `hook_fn(cell, args, kwargs, output)`
+        always_call  True: call it even if construct raises, with None as the output
+
+        Return the handle that removes the hook.
+        """
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
             check_flag("register_forward_hook", name, flag)
         return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """Call `hook_fn(cell, grad_output)` with the gradients of the cell's results, before they enter the cell."""
+        """Call `hook_fn(cell, grad_output)` with the gradients of the cell's results, before they enter the cell.
+
+        A result other than None takes their place.  Return the handle that removes the hook.
+        """
         return register(self._slots().backward_pre, hook_fn)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """Call `hook_fn(cell, grad_input, grad_output)` when the gradients of the cell's arguments are complete."""
+        """Call `hook_fn(cell, grad_input, grad_output)` when the gradients of the cell's arguments, `grad_input`, are complete.
+
+        A result other than None takes their place.  Return the handle that removes the hook.
+        """
         return register(self._slots().backward, hook_fn)
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Yield each parameter once, with its path of attributes."""
+        """Yield each Parameter once, together with its path of attributes such as `block.conv.weight`.
+
+        name_prefix  the beginning of all paths
+        expand       False: only the Parameters of this cell, not those of sub-cells
+        """
         seen: set[int] = set()
         for prefix, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
             for name, parameter in cell._params.items():
@@ -276,7 +302,10 @@ class Cell(CellValues):
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
-        """Return the Parameters by their names; RuntimeError if two have one name."""
+        """Return the Parameters by their names; RuntimeError if two have one name.
+
+        recurse  False: only those of this cell, not those of sub-cells
+        """
         check_flag("parameters_dict", "recurse", recurse)
         return OrderedDict(by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse))))
 
@@ -287,8 +316,10 @@ class Cell(CellValues):
         return OrderedDict(self._cells)
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """Yield this cell and all cells below it once, with their paths; cells in `cells` are skipped, and visited cells are added
-        to it.
+        """Yield this cell and all cells below it, each once and together with its path of attributes.
+
+        cells        cells to skip; the cells that are visited are added to this set
+        name_prefix  the beginning of all paths
         """
         seen = cells if cells is not None else set()
         if self in seen:
@@ -348,7 +379,8 @@ class Cell(CellValues):
         epoch.move(self)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name all Parameters by `prefix` and their paths of attributes, except those registered by their position in a tuple."""
+        """Name all Parameters by `prefix` and their paths of attributes.  Those registered by their position in a tuple keep their names.
+        """
         check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
@@ -378,7 +410,7 @@ class Cell(CellValues):
 
     @property
     def param_prefix(self) -> str:
-        """Return the path of attributes that prefixes the names of this cell's parameters."""
+        """Return the path of attributes with which the names of this cell's Parameters begin; "" for the outermost cell."""
         return "" if self.title == type(self).__name__ else self.title
 
     @property

@@ -26,7 +26,7 @@ __all__ = ["Rule", "WithBprop"]
 
 
 class WithBprop(Hooked, Protocol):
-    """The members of a Cell that its `bprop` needs."""
+    """What calling a `bprop` needs of a Cell."""
 
     takes_absent: bool
 
@@ -37,10 +37,11 @@ class WithBprop(Hooked, Protocol):
 
 
 class Rule:
-    """One call of a cell with its own `bprop`, which computes the gradients of all tensors in the arguments, nested ones too.
+    """Calls a cell's own `bprop` for one call of the cell, when the gradient is computed.
 
-    `bprop` is called with the arguments of construct in the order of its parameters (defaults filled in), then with construct's result,
-    then with the cotangent of the result, in the same structure: zeros where nothing flows, 0 for a number, None for any other value.
+    `bprop` computes the gradients of all tensors in the arguments, nested ones too.  It is called with the arguments of construct in the
+    order of its parameters (defaults filled in), then with construct's result, then with the cotangent of the result, in the same
+    structure: zeros where nothing flows, 0 for a number, None for any other value.
 
     shown          the indices of the tensors among the arguments that backward hooks see
     shown_results  the same for the result; empty before `returned` is called
@@ -54,13 +55,14 @@ class Rule:
         self._output: Any = None
 
     def returned(self, output: Any) -> None:
-        """Record the result of construct."""
+        """Be told the result of construct, which `bprop` gets later."""
         self._output, self.shown_results = emptied(output, Tensor), shown(output)
 
     def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
-        """Call `bprop`, and return the gradients of the tensors in the arguments.
+        """Call `bprop`, and return the gradients of the tensors in the arguments, at any depth.
 
-        given  the operands of the node `bprop!`: arguments, results, cotangents
+        op     the op of the node
+        given  the operands of the node: arguments, results, cotangents
         types  the types of the gradients
         loc    the location of the cell's call, for messages
         """
@@ -119,10 +121,13 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
-    """Return the gradient that bprop returned for each tensor of the arguments, by the index of the tensor.
+    """Sort what bprop returned: return, for the index of each tensor in the arguments, its gradient.
 
-    bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor. A single
+    bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  A single
     entry needs no tuple, and surplus entries are ignored.
+
+    arguments  the arguments, with a Gap (a numbered placeholder) for each tensor
+    where      a description of the bprop, for messages
 
     TypeError for None and for another structure, RuntimeError for an empty tuple, ValueError for another number of entries.
     """
@@ -148,10 +153,9 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, 
 
 
 def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
-    """Return a gradient that bprop returned, converted to the input's type.
+    """Convert a gradient that bprop returned to the input's type.
 
     None becomes zeros.  A larger gradient is summed over the axes along which the input broadcasts to it; a smaller one is broadcast.
-
     TypeError if it is not a tensor or a number, RuntimeError if the shapes do not broadcast.
     """
     if entry is None:
@@ -179,7 +183,7 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
 
 
 def _unbroadcast(gradient: Tensor, type_: TensorType) -> Tensor:
-    """Return the gradient summed over the axes along which an input of `type_` was broadcast."""
+    """Sum a gradient over the axes along which an input of `type_` was broadcast, so that it gets the input's shape."""
     lead = gradient.ndim - type_.rank
     axes = (*range(lead), *(lead + i for i, size in enumerate(type_.sizes) if size == 1 and gradient.shape[lead + i] != 1))
     summed = apply(Sum(axes, False), gradient) if axes else gradient

@@ -22,7 +22,7 @@ _SPECIFIED, _TOTAL = "arg_specified_infos", "total_arg_length"
 
 
 def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
-    """Return the declared inputs that `set_inputs(*inputs, **by_name)` stores.
+    """Check the inputs that `set_inputs(*inputs, **by_name)` is given; return them in the form in which the Cell stores them.
 
     ValueError for positional and named inputs at once and for a name that construct does not have; in graph mode TypeError for a
     number of inputs that construct does not take.
@@ -51,7 +51,10 @@ def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: di
 
 
 def check_call(construct: Callable[..., Any], said: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Check the arguments of a call against the declared inputs `said`; raise ValueError or TypeError if they do not fit."""
+    """Check the arguments of a call against the inputs that `set_inputs` has declared; ValueError or TypeError if they do not fit.
+
+    said  the declared inputs, as `declared` returns them
+    """
     try:
         bound = inspect.signature(construct).bind(*args, **kwargs)
     except TypeError:

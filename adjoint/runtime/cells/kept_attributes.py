@@ -1,7 +1,7 @@
-"""Attributes of cells that one thread sees instead of the cells' own ones.
+"""Attributes of cells that one thread sees instead of the cells' own ones, while it makes a graph.
 
-While a function is lowered, its parsed code writes attributes of cells in a workspace that no other thread sees
-(`adjoint.frontend.changes.workspace`). The library's own code is not parsed: it reads the cells directly, but has to find the written
+While a function is lowered (made into a graph), its parsed code writes attributes of cells in a workspace that no other thread sees
+(`adjoint.frontend.changes.workspace`).  The library's own code is not parsed: it reads the cells directly, but has to find the written
 values.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["KeptAttributes"]
 
 
 class KeptAttributes:
-    """The attributes that one thread sees in cells, until `end`.
+    """Shows one thread other values for attributes of cells, until `end`; a lowering uses it for what its code has written.
 
     The thread is the one that makes this object.  Only one such object is in use at a time.
     """
@@ -26,14 +26,14 @@ class KeptAttributes:
         self._thread, self._of = get_ident(), dict[int, tuple[Cell, dict[str, Any]]]()
 
     def add(self, cell: Cell, values: dict[str, Any]) -> None:
-        """Make the thread see these attributes in a cell; the value MISSING means the attribute of the cell's class."""
+        """Let the thread see these values as attributes of a cell.  The value MISSING means the attribute of the cell's class."""
         if not self._of:
             # This method slows down each read of an attribute, so the class has it only once parsed code has written one.
             setattr(Cell, "__getattribute__", _reading(self._thread, self._of))  # noqa: B010 - the class declares no such method
         self._of[id(cell)] = cell, values
 
     def end(self) -> None:
-        """Make the thread see the cells' own attributes again."""
+        """Let the thread see the cells' own attributes again."""
         if self._of:
             delattr(Cell, "__getattribute__")
             self._of.clear()

@@ -15,11 +15,12 @@ __all__ = ["Unlike", "gradients_like", "paired"]
 
 
 def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...] = CONTAINERS) -> Any:
-    """Return the gradient of a structure: `gradients` in order for its tensors, 0 for a number, None for any other value.
+    """Return a structure of gradients in the form of `value`: the next of `gradients` for a tensor, 0 for a number, None for any other
+    value.
 
     within  the classes of containers whose items are visited
 
-    The result has the containers of the structure; containers marked by `mutable` become plain tuples, lists and dicts.
+    The result has the same containers; those marked by `mutable` become plain tuples, lists and dicts.
     """
     left = iter(gradients)
     if isinstance(value, Tensor):
@@ -28,7 +29,7 @@ def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...
 
 
 def _constant_gradient(leaf: Any) -> Any:
-    """Return the gradient entry for a leaf that is not a tensor."""
+    """Return what stands in a structure of gradients for a value that is not a tensor: zero for a number, else None."""
     if getattr(leaf, "is_run_time_number", False):
         return _ZEROS[leaf.category]
     for zero in _ZEROS.values():
@@ -53,10 +54,12 @@ class Unlike(Exception):
 
 
 def paired(value: Any, gradient: Any, of: type) -> Iterator[tuple[Any, Any]]:
-    """Yield each leaf of the class `of` with its entry in `gradient`; None at any level means no gradient below it.
+    """Yield pairs: each object of the class `of` in `value`, and what stands at the same place in `gradient`.
 
-    A tuple matches a list and the reverse; a gradient of a dict must have every key whose value holds such a leaf.  Entries for other
-    leaves are ignored.  Unlike is raised if the structures do not match.
+    None in `gradient`, at any level, means no gradient below it: then the second of a pair is None.  A tuple matches a list and the
+    reverse. A gradient of a dict must have every key whose value holds such an object.  What stands for other objects is ignored.
+
+    Raise Unlike if the structures do not match.
     """
     if gradient is None:
         yield from ((leaf, None) for leaf in leaves(value, of))

@@ -23,7 +23,7 @@ __all__ = ["WithPrecision", "cast_floats", "cast_parameter", "in_precision", "st
 
 
 class WithParameters(Protocol):
-    """The members of a Cell that casting its parameters needs."""
+    """What casting parameters needs of a Cell."""
 
     keeps_parameters: bool
 
@@ -32,7 +32,7 @@ class WithParameters(Protocol):
 
 
 class WithPrecision(WithParameters, Protocol):
-    """The members of a Cell that running its construct in another float type needs."""
+    """What running its construct in another float type needs of a Cell."""
 
     @property
     def _compute(self) -> DType | None: ...
@@ -41,13 +41,16 @@ class WithPrecision(WithParameters, Protocol):
 
 
 def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
-    """Return the Parameter cast to the float type in which this thread runs the cell's construct; None if it is not cast."""
+    """Return a Parameter of a cell cast to the float type in which this thread runs the cell's construct; None if it is not cast."""
     run = state.computing.get(id(cell))
     return None if run is None else run.parameters.get(name)
 
 
 def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
-    """Perform `cell.name = value` on the cast Parameter and return True; return False if it is not cast, or the shapes differ."""
+    """Do `cell.name = value` for a Parameter that is cast in this thread, and return True.
+
+    Return False, with nothing done, if it is not cast or the shapes differ.
+    """
     parameter = cast_parameter(cell, name)
     if parameter is None or value.shape != parameter.shape:
         return False
@@ -68,7 +71,7 @@ def _cast(x: Any, dtype: DType) -> Any:
 
 
 def in_precision(cell: WithPrecision, construct: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return `construct(*args, **kwargs)`, computed in the float type that `to_float` asked for."""
+    """Call `construct(*args, **kwargs)` in the float type that `to_float` asked for, and return its result."""
     assert cell._compute is not None
     with computing(cell, cell._compute) as cast:
         output = construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
@@ -76,7 +79,9 @@ def in_precision(cell: WithPrecision, construct: Callable[..., Any], args: tuple
 
 
 class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
-    """Run the construct of `cell` in `dtype` on this thread; the context manager returns the function that casts an input."""
+    """Within a `with` statement, run the construct of `cell` in the float type `dtype` on this thread; `as` gives the function that casts
+    an input.
+    """
 
     __slots__ = ("_around", "_numbers", "cell", "dtype", "parameters")
 
@@ -109,5 +114,5 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
 
 
 def _numbers(x: Any) -> Any:
-    """Return the object that a write replaces: the memory, or the value in a graph."""
+    """Return the object that a write to `x` replaces, so that a write can be noticed: its memory, or its value in a graph."""
     return x.atom if hasattr(x, "atom") else x.memory

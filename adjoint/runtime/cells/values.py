@@ -17,7 +17,11 @@ __all__ = ["CellValues"]
 
 
 class IncompatibleKeys(NamedTuple):
-    """The result of `load_state_dict`: the paths that the cell has and the dict of values lacks, and the paths that only the dict has."""
+    """The result of `load_state_dict`.
+
+    missing_keys     the paths that the cell has and the dict of values lacks
+    unexpected_keys  the paths that only the dict has
+    """
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,7 +35,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class CellValues:
-    """The part of `Cell` that manages buffers, and values by their paths."""
+    """The part of `Cell` for buffers, and for reading and setting all values by their paths."""
 
     _buffers: Mapping[str, bool] = {}
     """For each buffer, by the attribute's name, True if `state_dict` includes it."""
@@ -70,7 +74,12 @@ class CellValues:
                             f"{type(value).__name__}. Write into it with `ops.assign(self.{name}, value)`.")
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Yield the buffers of this cell and all cells below it with their paths; each buffer once, unless `remove_duplicate` is False."""
+        """Yield the buffers (tensors of the state that are no Parameters), each together with its path.
+
+        prefix            the beginning of all paths
+        recurse           True: those of all cells below this one, too
+        remove_duplicate  True: each buffer once, even if several cells have it
+        """
         seen: set[int] = set()
         for path, cell in self._paths(prefix) if recurse else [(prefix, self)]:
             for name in cell._buffers:
@@ -80,7 +89,7 @@ class CellValues:
                     yield (f"{path}.{name}" if path else name), value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield the buffers of this cell and, if `recurse` is True, of all cells below it."""
+        """Yield the buffers (tensors of the state that are no Parameters) of this cell and, if `recurse` is True, of all cells below it."""
         for _, value in self.named_buffers(recurse=recurse):
             yield value
 
@@ -97,7 +106,7 @@ class CellValues:
         return cell.__dict__[name]
 
     def _paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
-        """Yield this cell and all cells below it with their paths; a cell used in several places appears at each."""
+        """Yield this cell and all cells below it, each together with its path.  A cell used in several places appears at each."""
         yield path, self
         for name, child in self._cells.items():
             yield from child._paths(f"{path}.{name}" if path else name)
@@ -125,8 +134,12 @@ class CellValues:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set Parameters and buffers to the values at their paths; each keeps its dtype.
 
-        Return the paths missing from `state_dict`, and the unexpected ones in it.  TypeError if it is not a dict.  RuntimeError for a value
-        that is not a Tensor or has another shape, and with `strict` for missing or unexpected paths; then nothing is changed.
+        strict  True: RuntimeError if a path is missing in `state_dict` or unexpected there; then nothing is changed
+
+        Return the missing paths and the unexpected ones.
+
+        TypeError if `state_dict` is not a dict.  RuntimeError for a value that is not a Tensor or has another shape; then nothing is
+        changed.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "

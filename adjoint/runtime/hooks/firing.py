@@ -1,7 +1,7 @@
-"""Run hooks: call each kind with its arguments, check its result, and add a note to an exception.
+"""Runs hooks: calls each kind with its arguments, checks its result, and adds a note to an exception.
 
-docs/hooks.md says what each kind of hook means.  The kinds are listed at the end: the code that runs Cells and gradients takes from there
-what differs between them.  docs/adding-a-hook.md adds one.
+docs/hooks.md says what each kind of hook means.  The kinds are listed at the end of the file: the code that runs Cells and gradients takes
+from there what differs between them.  docs/adding-a-hook.md adds one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ def _where(hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> str:
 
 
 class noting:  # read as a statement: `with noting(hook, subject):`
-    """Add a note to an exception from inside that names the hook, its tensor or cell, and the forward line.
+    """Within a `with` statement, add a note to an exception: it names the hook, its tensor or cell, and the line of the forward pass.
 
-    loc  the location of the forward op; None: the running line of the user's program
+    hook_fn  the hook function
+    subject  the cell, or a description of the tensor
+    loc      the location of the forward op; None: the running line of the user's program
     """
 
     __slots__ = ("hook_fn", "loc", "subject")
@@ -57,9 +59,12 @@ def _note(raised: BaseException, hook_fn: Any, subject: str | Hooked, loc: Loc |
 
 
 def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
-    """Run hooks for a function under `jit` that runs eagerly, as its graph would: functions and Cells that the hooks call run as graphs.
+    """Run hooks on behalf of a function under `jit` that runs eagerly, just as its graph would run them.
 
-    `asnumpy` returns copies for the tensors that the hooks get, since a graph would hold their memory, too.
+    Functions and Cells that the hooks call run as graphs.  `asnumpy` returns copies for the tensors that the hooks get, since a graph would
+    hold their memory, too.
+
+    fire   the function that runs the hooks; it gets `cell` and `given`
     """
     held: list[Any] = []
     _hold(given, held)
@@ -70,7 +75,7 @@ def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
 
 
 def _hold(x: Any, held: list[Any]) -> None:
-    """Append the memory of each tensor in `x`, an argument or a nested structure of arguments."""
+    """Append the memory of each tensor in `x` to `held`, also of those in tuples, lists and dicts."""
     if isinstance(x, (tuple, list)):
         for item in x:
             _hold(item, held)
@@ -138,7 +143,7 @@ def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
 
 
 def fire_always(cell: Hooked, given: CallArguments) -> None:
-    """Run the forward hooks with `always_call` after construct has raised; their output argument is None."""
+    """Run the forward hooks that were registered with `always_call`, after construct has raised.  They get None as the output."""
     hooks = cell._hooks
     if hooks is None:
         return
@@ -157,7 +162,10 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
 
 # -- on gradients -----------------------------------------------------------------------------------------------------
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
-    """Return the type, memory and slot of each gradient before a hook runs; holding the memory makes an in-place change copy it."""
+    """Note the type, memory and slot (its number on the tape) of each gradient before a hook runs.
+
+    While the memory is held, a hook that changes a gradient in place changes a copy.
+    """
     tape = state.tracer
     if tape is None or tape.emits is True:
         return [None if g is None else (g.type, g.memory, None) for g in gradients]
@@ -165,8 +173,11 @@ def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] |
 
 
 def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
-    """Return the gradients as they were before a hook: an in-place change affects only the hook's own tensor, and only its
-    result counts.
+    """Return the gradients as they were before a hook.
+
+    A change in place affects only the hook's own tensor; only what the hook returns counts.
+
+    held  what `_held` noted before the hook ran
     """
     for g, before in zip(gradients, held):
         if before is not None and g.memory is not before[1]:
@@ -189,7 +200,11 @@ def _again(changed: _Tensor, type_: TensorType, memory: Any, slot: int | None) -
 
 
 def fire_tensor(hooks: TensorHooks, gradient: _Tensor, subject: str, loc: Loc | None) -> _Tensor:
-    """Run the hooks of a value on its total gradient; return the result of the last one."""
+    """Run the hooks of one tensor on its complete gradient, one after the other; return the gradient that the last one leaves.
+
+    subject  a description of the tensor, for messages
+    loc      the location of the forward op, for messages
+    """
     for hook_fn in hooks.firing():
         held = _held((gradient,))
         with noting(hook_fn, subject, loc):
@@ -206,7 +221,10 @@ def fire_tensor(hooks: TensorHooks, gradient: _Tensor, subject: str, loc: Loc | 
 
 
 def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc: Loc | None) -> Sequence[_Tensor]:
-    """Run the function of a `HookBackward` on the gradients of its results, which it gets as a tuple; return the new gradients."""
+    """Run the function of a `HookBackward` on the gradients of its results, which it gets as a tuple; return the new gradients.
+
+    loc  the location of the forward op, for messages
+    """
     where = _where(hook_fn, "HookBackward", loc)
     held = _held(gradients)
     with noting(hook_fn, "HookBackward", loc):
@@ -228,7 +246,12 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc:
 
 
 def fire_gradient(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc: Loc | None) -> Sequence[_Tensor]:
-    """Run the function of an `InsertGradientOf` on the gradient of its result, not in a tuple; return the new gradient, in one."""
+    """Run the function of an `InsertGradientOf` on the gradient of its result, which it gets without a tuple.
+
+    loc  the location of the forward op, for messages
+
+    Return a tuple with the new gradient.
+    """
     gradient, = gradients
     where = _where(hook_fn, "InsertGradientOf", loc)
     held = _held((gradient,))
@@ -245,9 +268,11 @@ _Gradients = tuple[Any, ...]
 
 
 def fire_backward_pre(cell: Hooked, gradients: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
-    """Run a cell's backward pre hooks on the gradients of its outputs (None for an output without one); return the new gradients.
+    """Run a cell's backward pre hooks on the gradients of its outputs; return the new gradients.
 
-    latest  the last handle id at the time of the cell's call: hooks registered later run only from its next call on
+    gradients  one for each output, None for an output without one
+    loc        the location of the cell's call, for messages
+    latest     the id of the last hook registered before that call: later hooks run only from the next call on
     """
     for hook in _slot(cell, "backward_pre", latest):
         held = _held(gradients)
@@ -259,7 +284,12 @@ def fire_backward_pre(cell: Hooked, gradients: _Gradients, loc: Loc | None, late
 
 
 def fire_backward(cell: Hooked, inputs: _Gradients, outputs: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
-    """Run a cell's backward hooks on the gradients of its arguments and outputs; return the new gradients of the arguments."""
+    """Run a cell's backward hooks on the gradients of its arguments and of its outputs; return the new gradients of the arguments.
+
+    inputs, outputs  the gradients, None for a value without one
+    loc        the location of the cell's call, for messages
+    latest     the id of the last hook registered before that call: later hooks run only from the next call on
+    """
     for hook in _slot(cell, "backward", latest):
         gradients = (*inputs, *outputs)
         held = _held(gradients)
@@ -288,7 +318,13 @@ def _slot(cell: Hooked, name: str, latest: int) -> Iterator[CellHook]:
 def _checked(
     hook: CellHook, cell: Hooked, returned: Any, expected: _Gradients, loc: Loc | None, role: str, size: str, noun: str
 ) -> _Gradients:
-    """Return the result of a backward hook as the new gradients; TypeError or ValueError if it does not fit."""
+    """Return what a backward hook has returned as the new gradients, or the old ones if it has returned None.
+
+    expected  the gradients before the hook
+    role, size, noun  words for the messages
+
+    TypeError or ValueError if number, dtypes or shapes differ from those of `expected`.
+    """
     if returned is None:
         return expected
     where = _where(hook.function, cell, loc)
@@ -328,10 +364,11 @@ def _type_text(type_: TensorType) -> str:
 # -- the kinds of hooks ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class ForwardKind:
-    """A kind of hooks of a Cell that Python calls in the forward pass, on the arguments of a call or on its result.
+    """Describes a kind of hooks of a Cell that run in the forward pass, on the arguments of a call or on its result.
 
-    slot  of `Slots`
-    fire  before construct: `fire(cell, given)` returns the arguments; after it: `fire(cell, given, output)` returns the result
+    slot  the name of the kind, as in `Slots`
+    fire  runs the hooks: before construct, `fire(cell, given)` returns the arguments; after it, `fire(cell, given, output)` returns the
+        result
     """
 
     slot: str
@@ -340,11 +377,12 @@ class ForwardKind:
 
 @dataclass(frozen=True, eq=False)
 class GradientKind:
-    """A kind of hooks of a Cell that are called with the gradients of its result, as the result is when their turn comes.
+    """Describes a kind of hooks of a Cell that run in the backward pass, on the gradients of its result.
 
-    slot  of `Slots`
-    fire  `fire(cell, gradients, loc, latest)` returns the gradients, None where there is none; for `latest` see `fire_backward_pre`
-    mark  what the text of graphs calls their slot: `outputs @relu.pre(y)` of a cell "relu"
+    slot  the name of the kind, as in `Slots`
+    fire  runs the hooks: `fire(cell, gradients, loc, latest)` returns the gradients, None where there is none; for `latest` see
+        `fire_backward_pre`
+    mark  what the text of graphs calls the kind: `outputs @relu.pre(y)` of a cell "relu"
     """
 
     slot: str

@@ -23,9 +23,9 @@ __all__ = [
 
 
 class _Ids:
-    """The source of the ids of handles, which increase over all hooks of the process.
+    """Gives out the ids of hooks, which increase over all hooks of the process: so they tell which hook was registered first.
 
-    last  the id made last
+    last  the id given out last
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,9 @@ def check_hook(hook_fn: object) -> None:
 
 
 class HookHandle:
-    """The handle of a hook, with which a program removes it: by `remove()`, which may be called more than once, or as a context manager."""
+    """Returned to the program that registers a hook, to remove it: by `remove()`, which may be called more than once, or as a context
+    manager.
+    """
 
     def __init__(self, functions: dict[int, Any]):
         graph = emitter()
@@ -59,7 +61,7 @@ class HookHandle:
         self._functions = weakref.ref(functions)
 
     def remove(self) -> None:
-        """Remove the hook: it runs neither in later passes nor in the rest of this one."""
+        """Remove the hook.  It does not run any more, not even in the rest of a pass that is under way."""
         graph = emitter()
         if graph is not None:
             raise graph.registered_inside()
@@ -79,7 +81,7 @@ class TensorHookHandle(HookHandle):
 
 
 class HookList(dict[int, Any]):
-    """Hook functions by the ids of their handles, in the order in which they run."""
+    """Holds hook functions in the order in which they run, each under the id of its handle."""
 
     __slots__ = ("__weakref__",)
 
@@ -97,9 +99,9 @@ class HookList(dict[int, Any]):
         return tuple(self.values())
 
     def firing(self, latest: int | None = None) -> Iterator[Any]:
-        """Yield the hooks registered now, except those that are removed while they fire.
+        """Yield the hooks that are to run now.  A hook that is removed while the others run is left out.
 
-        latest  the last handle id that may run: hooks registered later are skipped; None: all run
+        latest  the id of the last hook that may run: hooks registered later are skipped; None: all run
         """
         if len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
@@ -112,7 +114,11 @@ class HookList(dict[int, Any]):
 
 
 class CellSlot(HookList):
-    """A cell's hooks of one kind.  The epoch moves when it becomes filled or empty, since graphs depend on that."""
+    """Holds a cell's hooks of one kind.
+
+    Graphs depend on whether a cell has such hooks.  So the epoch (the number that tells graphs of changes) moves when the first is added or
+    the last removed.
+    """
 
     __slots__ = ()
 
@@ -137,9 +143,9 @@ class CellSlot(HookList):
 
 
 class TensorHooks:
-    """The backward hooks of one tensor.
+    """Holds the backward hooks of one tensor.
 
-    outside  hooks registered on the tensor outside of the gradient that is being taken; they run first
+    outside  the hooks that were registered on the tensor before the gradient that is being taken began; they run first
     """
 
     def __init__(self, outside: TensorHooks | None = None) -> None:
@@ -161,7 +167,11 @@ class TensorHooks:
 
 @dataclass(frozen=True)
 class CellHook:
-    """A hook function of a cell with the options it was registered with."""
+    """A hook function of a cell, with the options with which it was registered.
+
+    with_kwargs  True if it gets keyword arguments of the call, too
+    always_call  True if it runs even if construct raises
+    """
 
     function: Callable[..., Any]
     with_kwargs: bool = False
@@ -169,7 +179,7 @@ class CellHook:
 
 
 class Hooked(Protocol):
-    """The members of a Cell that its hooks need."""
+    """What the code for hooks needs of a Cell."""
 
     @property
     def title(self) -> str: ...
@@ -178,7 +188,8 @@ class Hooked(Protocol):
 
 
 class Slots(NamedTuple):
-    """The kinds of hooks of a cell, in the order of their turns; each True if at least one hook of that kind is registered."""
+    """Tells which kinds of hooks a cell has, in the order in which they run: each is True if at least one hook of that kind is registered.
+    """
 
     forward_pre: bool = False
     forward: bool = False
@@ -196,7 +207,7 @@ _EMPTY = Slots()
 
 
 class CellHooks:
-    """The hooks of a cell, in a slot for each of `Slots`."""
+    """Holds the hooks of a cell, one list for each kind in `Slots`."""
 
     __slots__ = Slots._fields
 
@@ -219,7 +230,10 @@ class CellHooks:
         return any(hook.always_call for hook in self.forward.registered())
 
     def functions(self, slot: str) -> list[Any]:
-        """Return the functions of the hooks in a slot."""
+        """Return the functions of the hooks of one kind.
+
+        slot  the name of the kind, as in `Slots`
+        """
         return [hook.function for hook in getattr(self, slot).registered()]
 
     def check_pickling(self, cell: Hooked) -> None:
@@ -237,7 +251,7 @@ class CellHooks:
                         "Remove the hook, or use a function of a module.") from problem
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CellHooks:
-        """Return the same functions in new slots: a copied cell keeps its hooks, and removing one there does not affect the original."""
+        """Return the same functions in new lists.  A copied cell keeps its hooks, and removing one there does not affect the original."""
         copied = CellHooks()
         for slot in Slots._fields:
             getattr(copied, slot).update(getattr(self, slot))
@@ -245,9 +259,10 @@ class CellHooks:
 
 
 def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: bool) -> HookHandle:
-    """Add a function to a cell's slot, and return the handle.
+    """Add a function to a cell's hooks of one kind, and return the handle that removes it.
 
-    prepend  True: before the hooks that are there, not after them
+    slot     the cell's hooks of that kind
+    prepend  True: it runs before the hooks that are there, not after them
     options  the other fields of CellHook
 
     TypeError if `hook_fn` is not callable, or is a jitted function.
