@@ -154,7 +154,13 @@ def load_param_into_net(
 
 
 def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return, for names of the network, their counterparts in the dict if these have one common prefix in addition."""
+    """Match names of a network with names in a dict that have one common prefix in addition; warn if there are such names.
+
+    missing  the names of the network that the dict does not have
+    names    the names in the dict
+
+    Return the name in the dict for each name of the network that is matched; empty if there are none.
+    """
     beginnings = (name[: -len(end)] for end in missing for name in names if name.endswith(end))
     beginning = next(beginnings, None)
     if beginning is None:
@@ -164,7 +170,10 @@ def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
-    """Raise RuntimeError unless the values of `source` fit `target`."""
+    """Raise RuntimeError unless the values of `source` can be set on `target`.
+
+    strict  True if the dtypes must be equal; False if both may be floats, or both integers
+    """
     if target.shape != source.shape:
         raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same shape as in the argument "
                            f"'parameter_dict', but got {target.shape} in 'net' and {source.shape} in 'parameter_dict'.")
@@ -178,7 +187,8 @@ def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
 
 # -- writing ---------------------------------------------------------------------------------------------------------------
 def _items(save_obj: Any) -> dict[str, Tensor]:
-    """Return the tensors of `save_obj` by name."""
+    """Return the tensors of what is saved, by their names.  TypeError for an object that cannot be saved, ValueError for a name used twice.
+    """
     owner = "save_checkpoint"
     if isinstance(save_obj, Cell):
         return dict(by_name(owner, dict(save_obj.parameters_and_names())))
@@ -221,7 +231,7 @@ def _entry(name: str, value: Any) -> SavedEntry:
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
-    """Write a file atomically."""
+    """Write a file so that it is there as a whole or not at all, even if the process is killed."""
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")
@@ -266,7 +276,10 @@ def _read(name: str, format: str) -> list[SavedEntry]:
 
 
 def _loaded(file: str, entry: SavedEntry) -> Parameter | str:
-    """Return the Parameter or text of an entry."""
+    """Return the Parameter or the text that an entry of a file holds.
+
+    file  the name of the file, for messages
+    """
     try:
         if entry.kind == "str":
             return entry.content.decode(_TEXT)

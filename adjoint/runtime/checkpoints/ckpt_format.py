@@ -1,12 +1,13 @@
-"""The bytes of a checkpoint, as MindSpore writes them: a Protocol Buffers message without its library.
+"""The bytes of a checkpoint, as MindSpore writes them: a Protocol Buffers message, read and written without that library.
 
     Checkpoint   1: Value, repeated
     Value        1: its name                   2: Tensor
     Tensor       1: a dimension, repeated      2: the name of its dtype, "str" for a text      3: its elements, row-major
 
-A field is a varint, `number << 3 | kind`, and its content: a varint (kind 0), or a length and that many bytes (kind 2).  A varint
-has seven bits in each byte, the lowest first; all bytes but the last have the eighth bit set.  A large tensor may be split into several
-consecutive Values of one name.  A text is UTF-32.  After the message may follow `crc_num` and its CRC-32 in ten bytes.
+The numbers are those of the message's fields.  A field is a varint, `number << 3 | kind`, and its content: a varint (kind 0), or a length
+and that many bytes (kind 2).  A varint is an integer with seven bits in each byte, the lowest first; all bytes but the last have the eighth
+bit set.  A large tensor may be split into several consecutive Values of one name.  A text is UTF-32.  After the message may follow
+`crc_num` and its CRC-32 in ten bytes.
 
 https://protobuf.dev/programming-guides/encoding
 """
@@ -25,7 +26,7 @@ __all__ = ["SavedEntry", "decoded", "elements", "encoded"]
 
 @dataclass(frozen=True)
 class SavedEntry:
-    """A named tensor or text of a file.
+    """One tensor or text of a file, with its name: what both formats read and write.
 
     shape    its dimensions
     kind     the long name of a dtype, such as `Float32`; "str" for a text
@@ -45,7 +46,10 @@ _PIECE = 2**29
 
 
 def encoded(entries: Iterable[SavedEntry], check: bool) -> Iterator[bytes]:
-    """Yield the parts of a file, in order, with a checksum at the end if `check` is True."""
+    """Yield the bytes of a checkpoint file in parts, to be written one after the other.
+
+    check  True for a checksum at the end
+    """
     checksum = 0
     for entry in entries:
         for begin in range(0, max(len(entry.content), 1), _PIECE):
@@ -76,7 +80,10 @@ def _varint(value: int) -> bytes:
 
 
 def decoded(data: bytes) -> list[SavedEntry]:
-    """Return the entries of a file; ValueError if it is not a checkpoint or its checksum is wrong."""
+    """Return the tensors and texts in the bytes of a checkpoint file.
+
+    ValueError if they are no checkpoint, or if the checksum is wrong.
+    """
     view = memoryview(data)
     end = len(view) - len(_MARK) - _CHECK
     if end >= 0 and view[end : end + len(_MARK)] == _MARK:
@@ -119,7 +126,7 @@ def _only(content: int | memoryview | None) -> memoryview:
 
 
 def _fields(view: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the fields of a message: each as the field number, and an int or bytes."""
+    """Yield the fields of a message: the number of the field, and its content, an int or bytes."""
     at = 0
     while at < len(view):
         key, at = _read(view, at)
@@ -141,7 +148,7 @@ def _varints(view: memoryview) -> Iterator[int]:
 
 
 def _read(view: memoryview, at: int) -> tuple[int, int]:
-    """Return the varint at a position, and the position after it."""
+    """Read the varint (an integer of variable length) at a position; return it, and the position after it."""
     value = 0
     for place in range(10):
         if at >= len(view):
@@ -155,7 +162,7 @@ def _read(view: memoryview, at: int) -> tuple[int, int]:
 
 
 def elements(entry: SavedEntry, size: int) -> tuple[int, ...]:
-    """Return the shape of a tensor with elements of `size` bytes; ValueError if its content has another length."""
+    """Return the shape of an entry's tensor, given the bytes of one element; ValueError if its content has another length."""
     shape = () if entry.shape == (0,) and len(entry.content) == size else entry.shape
     if math.prod(shape) * size != len(entry.content):
         raise ValueError(f"{entry.name!r} of shape {entry.shape} has {len(entry.content)} bytes")

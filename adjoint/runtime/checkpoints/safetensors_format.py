@@ -38,7 +38,10 @@ _METADATA, _FORMAT = "__metadata__", "format"
 
 
 def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
-    """Yield the parts of a file, in order; texts go to the metadata.  ValueError for a name that the format reserves."""
+    """Yield the bytes of a safetensors file in parts, to be written one after the other.  Texts go to its metadata.
+
+    ValueError for a name that the format reserves.
+    """
     texts = {_FORMAT: "ms"}
     tensors: list[SavedEntry] = []
     for entry in entries:
@@ -63,7 +66,10 @@ def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
 
 
 def decoded(data: bytes) -> list[SavedEntry]:
-    """Return the entries of a file; ValueError if it breaks a rule of the format or has a dtype that is not supported."""
+    """Return the tensors and texts in the bytes of a safetensors file.
+
+    ValueError if they break a rule of the format, or have a dtype that is not supported.
+    """
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError("it ends too early, or does not begin with the length of its header")
@@ -88,7 +94,7 @@ def decoded(data: bytes) -> list[SavedEntry]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of the header as a dict; ValueError for a name that occurs twice, or is not valid text."""
+    """Make a dict of an object in the header's JSON; ValueError for a name that occurs twice, or is not valid text."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
@@ -106,7 +112,11 @@ def _no_number(word: str) -> None:
 
 
 def _place(name: str, about: Any, size: int) -> tuple[int, int]:
-    """Return the offset of a tensor in the data, and the offset of its end.
+    """Return where a tensor begins in the data, and where it ends.
+
+    name   the tensor's name
+    about  what the header says of it
+    size   the number of bytes of the data
 
     ValueError if its dtype, shape or offsets are invalid.
     """

@@ -67,7 +67,13 @@ def _failure(launched: Observation, infinity: bool) -> FloatingPointError:
 
 
 def _in_fused(node: Node, operands: Sequence[_Array], infinity: bool) -> tuple[Node, list[_Array], list[_Array]] | None:
-    """Return the first node inside of a fused node whose result is not finite, with its operands and result; None if there is none."""
+    """Find the operator inside of a fused node (several operators in one kernel) that computed a number which is not finite.
+
+    operands  the arrays that the fused node got
+    infinity  False if infinities are allowed
+
+    Return the first such node, its operands and its result; None if there is none.
+    """
     (region,) = node.regions
     known: dict[Any, _Array] = dict(zip(region.params, operands, strict=True))
     for inner in region.nodes:

@@ -3,7 +3,7 @@
     Net_0000_00_parsed.ir   Net_0000_01_optimised.ir       the first graph that was made of Net
     Net.grad_0000_00_adjoint.ir                            an adjoint, when a gradient is taken for the first time
 
-Level 1 writes these; 2 also the IR after each pass, the path that an adjoint was built from, and the C; 3 also pictures, `.dot` for
+Level 1 writes these; 2 also the IR after each pass, the recording that an adjoint was built from, and the C; 3 also pictures, `.dot` for
 Graphviz.  The numbers continue after those of earlier processes, so that no file is ever overwritten.  A file that cannot be written is
 reported once, and the program continues.
 """
@@ -37,18 +37,21 @@ _next: dict[tuple[str, str], int] = {}
 
 
 def save_graph(level: int, graph: Graph) -> None:
-    """Write the stages of a graph to files.
+    """Write a new graph, stage by stage, to files.
 
-    level  the setting `save_graphs`
+    level  the setting `save_graphs`, which says how much is written
     """
     _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
 
 
 def save_adjoint(level: int, tape: Tape, start: TrieStep, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
-    """Write the adjoint of the recording since `start` to files.
+    """Write a new adjoint (the function that computes a gradient) to files.
 
-    level    the setting `save_graphs`
-    results  the values of the path that are differentiated
+    level      the setting `save_graphs`, which says how much is written
+    tape       the tape that has recorded the program
+    start      the step (recorded event) at which the gradient began
+    assembled  what was recorded since, as IR
+    results    the values of it that are differentiated
     """
     _saved(f"{_name_of(start.owner)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
 
@@ -95,7 +98,10 @@ def _files(parts: Sequence[tuple[str, Module]], level: int, computed: Callable[[
 
 
 def _name_of(owner: Any) -> str:
-    """Return a name for the subject of a gradient, which is a function's code, a Cell's class, or a node of a graph."""
+    """Return a name for what a gradient is taken of.
+
+    owner  the function's code, the class of a Cell, or a node of a graph
+    """
     if isinstance(owner, CodeType):
         return owner.co_name
     if isinstance(owner, type) and not owner.__module__.startswith("adjoint.runtime"):
@@ -105,7 +111,11 @@ def _name_of(owner: Any) -> str:
 
 # -- files -----------------------------------------------------------------------------------------------------------------
 def _saved(name: str, made: Callable[[], _Files]) -> None:
-    """Write the files that `made` returns, under the next free number; report a failure once for each directory."""
+    """Write files under the next free number.  A failure is reported once for each directory.
+
+    name  the beginning of the files' names
+    made  returns the files
+    """
     folder = os.path.abspath(context.get_context("save_graphs_path"))
     plain = re.sub(r"[^\w.-]", "_", name)
     try:
@@ -137,7 +147,7 @@ def _claimed(folder: str, name: str, first: tuple[str, str, str]) -> int:
 
 # -- pictures --------------------------------------------------------------------------------------------------------------
 def _picture(module: Module) -> str:
-    """Return a module in the language of Graphviz: arrows are values, boxes around nodes are regions."""
+    """Return a module as text in the language of Graphviz: arrows are values, boxes around nodes are regions."""
     painter = _Painter()
     for function in module.functions.values():
         painter.box(f"@{function.symbol}", lambda body=function.body: painter.region(body, "return"))
@@ -145,7 +155,7 @@ def _picture(module: Module) -> str:
 
 
 class _Painter:
-    """Draws regions for Graphviz, each node with its incoming arrows."""
+    """Draws the regions of a module for Graphviz: collects a line for each node, and its incoming arrows."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -39,15 +39,16 @@ __all__ = ["Adjoint", "adjoint_of", "kernels", "plan_of", "plans", "standalone",
 
 
 def plans(module: Module) -> str:
-    """Return the plans of a module's functions as text."""
+    """Return, as text, how the functions of a module are run: the plan of each (its order of execution, and the slot of each value)."""
     return "\n".join(_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
 
 
 def plan_of(lowered: Lowered) -> str:
     """Return, as text, the plan with which a graph runs while no gradient is taken of it.
 
-    If the call does not run whole, the text begins with a line that names the way, as docs/how-a-call-runs.md lists them, and the reason.
-    For a graph in two parts both plans are shown.  If the function runs eagerly, there is only that line.
+    If hooks keep the call from running as one graph, the text begins with a line that names the way in which it runs, as
+    docs/how-a-call-runs.md lists them, and the reason.  For a graph in two parts both plans are shown.  If the function runs eagerly, there
+    is only that line.
     """
     graph = lowered.graph
     way, bound = way_of(lowered)
@@ -66,7 +67,7 @@ def plan_of(lowered: Lowered) -> str:
 
 
 def _part(graph: Graph, decided: bool) -> str:
-    """Return the plan of a graph, or of one of its two parts.
+    """Return, as text, the plan of a graph, or of one of the two parts of a graph.
 
     decided  True if the whole graph has branches or loops that depend on tensors
     """
@@ -78,7 +79,7 @@ def _part(graph: Graph, decided: bool) -> str:
 
 
 def _text(plan: Plan) -> str:
-    """Return a plan as text: that of the first runs, then the one with fused nodes, if there are any and fusing is on."""
+    """Return a plan as text: the plan of the first runs; then the one with fused nodes, if there are any and fusing is on."""
     text = plan_text(plan) + _own_memory(plan)
     together = FUSED.on(plan.function) if background_compile() else plan.function
     if together is plan.function:
@@ -101,9 +102,10 @@ def _own_memory(plan: Plan) -> str:
 
 
 def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = None) -> tuple[str, ...]:
-    """Return the default names to differentiate a function by: its floating arguments and the floating parameters that it reads.
+    """Return the names by which a function is differentiated if the user names none: its floating arguments, and the floating parameters
+    that it reads.
 
-    trained  symbol -> True for a trained parameter; a symbol that is missing counts as trained
+    trained  for each parameter by symbol, True if it is trained; a symbol that is missing counts as trained
     """
     function = module.functions[symbol]
     arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_float]
@@ -113,7 +115,7 @@ def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = Non
 
 @dataclass(frozen=True)
 class Adjoint:
-    """The gradient of a function as IR.
+    """The gradient of a function as IR, to be shown.
 
     module  the IR
     notes   remarks for the reader
@@ -124,9 +126,13 @@ class Adjoint:
 
 
 def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Sequence[Observer] = ()) -> Adjoint:
-    """Return the gradient of a function with respect to `names`, with dead code removed.
+    """Return the gradient of a function with respect to `names`, without dead code.
 
-    A parameter that the function writes and is also differentiated by is lifted: it becomes an argument.
+    symbol     the function
+    names      arguments by name, parameters as `@name`
+    observers  functions that are called after each pass
+
+    A parameter that the function writes, and that is also in `names`, is lifted: it becomes an argument.
 
     CompileError if there is no such gradient.
     """
@@ -143,7 +149,7 @@ def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Seq
 
 
 def _written(module: Module, symbol: str) -> set[str]:
-    """Return the symbols of parameters that a function and the functions that it calls write."""
+    """Return the symbols of the parameters that a function writes, itself or by calling others."""
     found: set[str] = set()
     pending, seen = [symbol], {symbol}
     while pending:
@@ -157,11 +163,11 @@ def _written(module: Module, symbol: str) -> set[str]:
 
 
 def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Return each different kernel of the modules' nodes, as a dict: its name, its C as a complete file, and the nodes that use it.
+    """Return the different kernels of all nodes in modules, each as a dict: its name, its C as a complete file, and the nodes that use it.
 
     Kernels of fused nodes, which functions use after some runs, come after the others unless fusing is off.  A fused kernel is named after
-    the values that it computes for the first node that uses it.  `lines` has the nodes that each line of its C computes, by the number of
-    the line, from 1.
+    the values that it computes for the first node that uses it.  `lines` says for each line of its C, by number from 1, which nodes that
+    line computes.
     """
     found: dict[str, dict[str, Any]] = {}
     places: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -198,6 +204,7 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
 def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> str:
     """Return one C file with a function and its gradient; CompileError unless they are straight-line code.
 
+    symbol    the function
     gradient  the module of the gradient; None: the function only
     names     what the gradient is with respect to; its results are named after these
     plain     True: the kernels are simple loops
@@ -215,7 +222,7 @@ def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunct
 
 
 def _few(lines: list[str]) -> list[str]:
-    """Return the lines, or the first four with the number of further ones if there are more than four."""
+    """Shorten a list of lines: return it, or its first four with the number of the others."""
     return lines if len(lines) <= 4 else [*lines[:4], f"and {len(lines) - 4} more"]
 
 
@@ -226,7 +233,7 @@ def _place(node: Node) -> str:
 
 
 def _served(node: Node) -> str:
-    """Return a node's types and location as the text of a comment line in C."""
+    """Return the text of a comment in C about a node that uses a kernel: its op, types and location."""
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
     held = "".join(f" {inner.op.name}" for region in node.regions for inner in region.nodes)

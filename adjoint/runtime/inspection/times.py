@@ -26,7 +26,7 @@ _WIDTH = 60
 
 @dataclass
 class OpTime:
-    """The time that one operator at one line took in all its calls.
+    """One row of `times`: the time that one operator, at one line of the program, took in all its calls.
 
     op        its name in the IR; for a fused one with the names of the operators that its kernel computes
     place     the line of the user's program, in a gradient that of the forward operator; None if it is not known
@@ -41,7 +41,7 @@ class OpTime:
 
 
 class OpTimes:
-    """The result of `times`; `str()` shows it as a table."""
+    """Collects the time of each operator in a `with times()` block; `str()` shows it as a table."""
 
     def __init__(self) -> None:
         self._begin, self._end = time.perf_counter(), math.nan
@@ -96,7 +96,7 @@ def _name(launched: Observation) -> str:
 
 
 def _is_in_a_graph() -> bool:
-    """Return True if a graph is running its nodes one by one, as at first under a tape.
+    """Return True if a graph is running its nodes one by one, as it does at first while a gradient is taken.
 
     The line of the program that is running is then the line that runs the graph, not that of the node.
     """
