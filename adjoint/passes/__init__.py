@@ -1,4 +1,4 @@
-"""Transforms of the IR, from module to module.  Importing this package makes every pass known to `Pipeline.parse`.
+"""Passes: transforms of the IR, from module to module.  Importing this package makes every pass known to `Pipeline.parse`.
 
 Each module imports from those before it.  Parts that all passes use:
 
@@ -11,7 +11,7 @@ Passes that keep the results of functions:
 
     inline            calls become the nodes of their functions
     cse, dce          equal nodes become one; dead code is removed
-    simplify_regions  simplify branches and loops whose path is known
+    simplify_regions  simplify branches and loops of which it is known how they run
     simplify          algebra that changes no bit
     specialize        named sizes become numbers
     early_steps       an optimiser's step of a large parameter comes right after its gradient
@@ -22,10 +22,10 @@ Passes that keep the results of functions:
 
 Gradients:
 
-    cotangent         cotangents that are present on some paths only
-    activity          which values are active, and which callbacks are registered on them
-    residuals         the forward copy that returns the residuals
-    sweep             the walk backwards
+    cotangent         cotangents (gradients of values) that exist only if a condition holds when the function runs
+    activity          which values depend on what is differentiated, and which callbacks are registered on them
+    residuals         the forward copy that returns the residuals, the values which the reverse pass needs
+    sweep             the walk backwards over nodes
     autodiff_regions  the rules of nodes with regions
     reverse           a sweep with these rules
     differentiate     gradients inside of functions

@@ -1,13 +1,15 @@
-"""The values that a gradient passes through (the active ones), and the callbacks that are registered on them.
+"""The values that a gradient passes through (the *active* ones), and the callbacks that are registered on them.
 
     active(leaf)     the gradient with respect to this leaf is wanted
     active(y)        y = op(.., x, ..), x is active, the op lets gradients through, and y holds numbers
     active(region)   the result of a region is active if the yielded value is; carried values are a fixed point
 
-Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are one leaf.  Residuals
-of a cell that are the same value inside of it are one leaf, too.  An `attach!` in a branch or a loop is kept together with the conditions
-around it, so that its callback runs as often as the `attach!` did.  A callback on the result of an `if` is moved to the value that the
-taken side yields, since both are the same value.
+Only active values receive cotangents (gradients).  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are one leaf.
+Residuals of a cell that are the same value inside of it are one leaf, too.
+
+A callback is a hook that `attach!` registers on a value; it runs when the cotangent of the value is complete.  An `attach!` in a branch or
+a loop is kept together with the conditions around it, so that its callback runs as often as the `attach!` did.  A callback on the result of
+an `if` is moved to the value that the taken side yields, since both are the same value.
 
 A callback on a carried value or on a result of a loop belongs to the value that the round before has yielded, or to the initial value.  If
 that value has no other use, its cotangent is complete in this place.  Otherwise the rounds pass the callback on: the reverse pass counts
@@ -34,9 +36,9 @@ Leaf = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """Callbacks that are attached inside of an `if`.
+    """The callbacks (hooks on values) that are attached inside of an `if`: those of the side that was taken run.
 
-    sides  the callbacks of each side, of which those on the path taken run
+    sides  the callbacks of each side
     """
 
     node: Node
@@ -45,7 +47,7 @@ class Branched:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Callbacks that are attached inside of a loop, and run once for each round."""
+    """The callbacks (hooks on values) that are attached inside of a loop: they run once for each round."""
 
     node: Node
     firings: tuple[Firing, ...]
@@ -53,9 +55,10 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A callback that is attached through values which loops carry.
+    """One callback (a hook on a value) that is attached through values which loops carry.
 
-    count  how often it runs: an atom that the reverse pass computes
+    attach  the `attach!` node that registers it
+    count   how often it runs: a number that the reverse pass computes
     """
 
     attach: Node
@@ -68,9 +71,11 @@ Firing = Node | Branched | Repeated | Times
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A key for the number of times that `attach` has registered its callback on a leaf, through a value that a loop carries.
+    """Names a count in the reverse pass: how often an `attach!` has registered its callback on a leaf, through a value that a loop carries.
 
-    laps  the loops around `attach` that had begun a later round by then, counted from the first one that knows the leaf
+    leaf    the value that is meant
+    attach  the `attach!` node
+    laps    the loops around the `attach!` that had begun a later round by then, counted from the first loop that knows the leaf
     """
 
     leaf: Leaf
@@ -79,7 +84,7 @@ class Pending:
 
 
 def differentiable(type_: Type) -> bool:
-    """Return True if values of this type can have cotangents, which means that they hold numbers.
+    """Return True if values of this type can have cotangents (gradients): if they hold numbers, not bools.
 
     Integers can: values computed from them have integer cotangents.  Each op tells whether it lets gradients through (`cuts`).
     """
@@ -95,16 +100,16 @@ def differentiable(type_: Type) -> bool:
 
 
 def differentiable_by_default(type_: Type) -> bool:
-    """Return True if values of this type are differentiated unless the caller asks for others: if they hold floating-point numbers."""
+    """Return True if a gradient is taken by values of this type unless the caller asks for others: if they hold floating-point numbers."""
     return differentiable(type_) and not (isinstance(type_, TensorType) and type_.dtype.is_integer)
 
 
 @dataclass(eq=False)
 class Activity:
-    """The active values of a region, found by one walk over its nodes and all regions inside.
+    """Finds the active values of some nodes, those through which a gradient passes, by one walk over the nodes and all regions inside.
 
     nodes     the nodes in program order
-    wanted    the leaves whose gradients are wanted
+    wanted    the leaves (values, or symbols of parameters) whose gradients are wanted
     module    the module with the functions of calls; None if there are no calls
     called    the symbols of the functions that are being walked
     active    the active values, and symbols of parameters
@@ -143,13 +148,14 @@ class Activity:
                 self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
-        """Return the leaf of a value: the symbol for a read of an active parameter, the first name of a value with several, else the value
-        itself.
+        """Return the leaf that a value stands for: the key under which its cotangents are summed.
+
+        That is the symbol for a read of an active parameter, the first name for a value with several names, else the value itself.
         """
         return self.names.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
-        """Return the type of a leaf, and a name for it."""
+        """Return the type of a leaf, and a name for its cotangent."""
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
         read = next(value for value, named in self.names.items() if named == leaf)
@@ -202,10 +208,14 @@ class Activity:
                     self.active.update(value for value in node.results if differentiable(value.type))
 
     def _bind_residuals(self, values: Sequence[Value], atoms: Sequence[Atom], residuals: int) -> None:
-        """Make residuals of a cell one leaf if they are the same value inside of it: one that two gradients use, or a parameter's.
+        """Let residuals of a cell (values inside of it that gradients use) count as one leaf if they are the same value inside of the cell.
 
         Eager mode does the same: a value inside of a cell that is used outside has one name, and a parameter has only its own name.
         Results have their own names there, too.
+
+        values     the results of the cell; the last ones are its residuals
+        atoms      for each of them, the value inside
+        residuals  how many of them are residuals
         """
         first: dict[Leaf, Value] = {}
         for value, atom in zip(values[len(values) - residuals :], atoms[len(atoms) - residuals :], strict=True):
@@ -217,13 +227,12 @@ class Activity:
                 self.names[value] = named
 
     def _looks_into(self, symbol: str) -> bool:
-        """Return True if the activity of a call follows from the function's body: it has no pullback of its own, and the call is not
-        recursive.
+        """Return True if a call is walked like the body of the function: the function has no pullback of its own, and does not call itself.
         """
         return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
-        """Return the leaves inside of a called function: the parameters that receive active arguments, and the active symbols."""
+        """Return the leaves inside of a called function: its parameters that get active arguments, and the symbols of active parameters."""
         params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
         return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
 
@@ -240,15 +249,17 @@ class Activity:
         self._bind(node.results, carried)
 
     def _bind(self, values: Sequence[Value], atoms: Sequence[Atom]) -> bool:
-        """Make each value active whose atom is active.  Return True if a value became active."""
+        """Make each value active for which the atom at its place is active.  Return True if a value became active."""
         found = [v for v, x in zip(values, atoms, strict=False) if self.is_active(x) and v not in self.active and differentiable(v.type)]
         self.active.update(found)
         return bool(found)
 
     def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
-        """Register the callbacks on values that are defined in these nodes.  Return the callbacks on values from outside.
+        """Register the callbacks on values that these nodes define.
 
         own  the values of the region that are known before; the results of the nodes are added
+
+        Return the callbacks on values from outside, each with its leaf.
         """
         outer: list[tuple[Leaf, Firing]] = []
         for node in nodes:
@@ -288,7 +299,10 @@ class Activity:
         return outer
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
-        """Move callbacks on the results of `if` nodes to the values that their sides yield, from the outside inwards."""
+        """Move callbacks on results of `if` nodes to the values that the sides of the `if` yield, from the outside inwards.
+
+        around  the regions around the nodes
+        """
         for node in reversed(nodes):
             if isinstance(node.op, If):
                 for position, result in enumerate(node.results):
@@ -301,7 +315,7 @@ class Activity:
                 self._hand_in(region.nodes, [*around, _Around(node, side)])
 
     def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
-        """Register callbacks, which run in the innermost region of `around`, on a leaf that is defined there or further outside."""
+        """Register callbacks on a leaf that is defined in the innermost region of `around`, in which they run, or further outside."""
         for inside in reversed(around):
             if leaf in inside.own:
                 break
@@ -311,7 +325,11 @@ class Activity:
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
     def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
-        """Move callbacks on carried values that have other names from `attached` to `handed`.  Return True if there are any among `nodes`.
+        """Find callbacks on carried values that have other names, and move them from `attached` to `handed`: loops have to pass them on.
+
+        loops  the loops around the nodes
+
+        Return True if there are any among `nodes`.
         """
         found = False
         for node in nodes:
@@ -335,13 +353,16 @@ class Activity:
         return found
 
     def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
-        """Return the key that counts an `attach!` for a leaf.  Loops in `laps` that are not around the `attach!` are left out."""
+        """Return the key for the count of an `attach!` on a leaf.
+
+        laps  the loops that have begun a later round; those that are not around the `attach!` are left out
+        """
         return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
 
     def in_order(self, leaf: Leaf, counted: Sequence[tuple[Pending, Atom]]) -> list[Firing]:
-        """Return all callbacks of a leaf with a complete cotangent, in the order of attachment.
+        """Return all callbacks of a leaf whose cotangent is complete, in the order in which they were attached.
 
-        counted  the counts of callbacks that loops have passed on to the leaf
+        counted  for callbacks that loops have passed on to the leaf, their keys and counts
         """
         own = self.attached.get(leaf, [])
         if not counted:
@@ -351,8 +372,9 @@ class Activity:
         return [firing for _, firing in sorted(keyed, key=lambda pair: pair[0])]
 
     def _order_key(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
-        """Return the sort key of an `attach!`.  For each loop around it, from the outside inwards, it says whether the `attach!` is in a
-        later round.
+        """Return a key by which `attach!` nodes are sorted into the order in which they ran.
+
+        For each loop around, from the outside inwards, it says whether the `attach!` ran in a later round (the loop is in `laps`).
         """
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 
@@ -373,7 +395,7 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """Return callbacks of this region as callbacks outside of it: those of one side of an `if`, or those of each round of a loop."""
+        """Return callbacks inside of this region as they look from outside: as those of one side of an `if`, or of each round of a loop."""
         match self.node.op:
             case If():
                 return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)
@@ -384,7 +406,7 @@ class _Around:
 
 
 class _Names:
-    """Find the other names under which values that regions yield are used."""
+    """Finds out whether values that regions yield are also used under other names, such as the value that a loop carries on."""
 
     def __init__(self, nodes: Sequence[Node]):
         self._uses: Counter[Atom] = Counter()
@@ -395,7 +417,7 @@ class _Names:
         self._visit(nodes, ())
 
     def only(self, value: Value) -> bool:
-        """Return True if the values that `value` may be are not used under any other name."""
+        """Return True if no value that `value` may be is used under any other name."""
         seen: set[Value] = set()
 
         def alone(atom: Atom, loops: tuple[Node, ...]) -> bool:
@@ -439,7 +461,7 @@ def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
 
 
 def attaches_of(firing: Firing) -> list[Node]:
-    """Return the `attach!` nodes of a callback."""
+    """Return the `attach!` nodes in a callback, which may be one of a branch or a loop."""
     match firing:
         case Node():
             return [firing]

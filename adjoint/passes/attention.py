@@ -10,7 +10,7 @@ with scores (`role_of`).  Scores that are computed from each other are replaced 
 a hook, a mean of weights or a caller.  Each kernel then computes the scores that it needs; the kernel of the gradient computes them again.
 
     place   a node stands before the first use of its results, and after all values that it reads
-    group   results with a common place are one node; so the gradient, which reads values that depend on y, is another node than y
+    group   results for which there is a common place are one node; so the gradient, which reads values that depend on y, is another node
 
 Additions are done in the order of the nodes (`ir/ops/attention.py`), so no bit changes.
 """
@@ -42,9 +42,10 @@ LARGE = 2**22
 
 
 def attending(function: Function) -> Function:
-    """Return the function with `attention` nodes; the same function if it has no large softmax of scores.
+    """Replace products with a large softmax by `attention` nodes, and return the function.
 
-    Results of nodes stay the same values.
+    It is the same object if there is no large softmax of scores (matrix products, and what is computed from them row by row).  Results of
+    nodes stay the same values.
     """
     if not any(_is_large(node) for node in walk(function.body)):
         return function
@@ -70,7 +71,7 @@ def _region(region: Region) -> Region:
 
 
 def _inside(node: Node) -> Node:
-    """Return a node with the nodes in its regions replaced.  Fused nodes, and nodes with gradients, are left as they are."""
+    """Return a node in whose regions `attention` nodes are made.  Fused nodes, and nodes with gradients, are left as they are."""
     if isinstance(node.op, (Fused, Differentiated)):
         return node
     regions = tuple(map(_region, node.regions))
@@ -78,8 +79,7 @@ def _inside(node: Node) -> Node:
 
 
 def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
-    """Return the nodes, with each `dropout` of values of this type split into two: one computes which elements are kept, one applies that.
-    """
+    """Split each `dropout` of values of this type into two nodes: one computes which elements are kept, the other applies that."""
     found: list[Node] = []
     for node in nodes:
         if isinstance(node.op, Dropout) and node.results[0].type is type_:
@@ -93,7 +93,9 @@ def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
 
 
 class _Scores:
-    """The scores of one type among the nodes of a region.  Nodes are identified by their indices.
+    """Looks in the nodes of a region for scores of one type, and replaces them by `attention` nodes.
+
+    Scores are matrix products, and what is computed from them row by row.  Nodes are identified by their indices.
 
     maker  for each value, the node that computes it
     users  for each value, the nodes that use it; `len(nodes)` stands for the end of the region
@@ -121,20 +123,20 @@ class _Scores:
                 self.scores.add(node.result)
 
     def pays(self, node: Node, role: Role) -> bool:
-        """Return True if a node may be computed together with the scores.
+        """Return True if it is not slower to compute a node together with the scores.
 
-        False for a product that takes longer than one with the scores, and for a node that reads no scores.
+        It is False for a product that takes longer than one with the scores, and for a node that reads no scores.
         """
         if role is Role.PRODUCT:
             return tensor_type(node.operands[0]).sizes[-1] <= self.type.sizes[-1]
         return role is not Role.ROW or any(x in self.scores for x in node.operands)
 
     def makers(self, i: int) -> list[int]:
-        """Return the nodes that compute the scores which a node reads."""
+        """Return the nodes that compute the scores which the node `i` reads."""
         return [self.maker[x] for x in self.nodes[i].operands if isinstance(x, Value) and x in self.scores]
 
     def replaced(self) -> list[Node]:
-        """Return the nodes of the region, with scores that nothing else uses moved into `attention` nodes."""
+        """Return the nodes of the region after the replacement.  Scores that other nodes use stay as they are."""
         made: dict[int, list[Node]] = {}
         gone: set[int] = set()
         for members in self.connected():
@@ -154,7 +156,7 @@ class _Scores:
         return [*out, *made.get(len(self.nodes), ())]
 
     def connected(self) -> list[list[int]]:
-        """Return the nodes with roles in groups; two are in one group if their scores are computed from each other."""
+        """Sort the nodes with roles into groups: two are in one group if their scores are computed from each other."""
         joined = {i: i for i in self.roles}
 
         def root(i: int) -> int:
@@ -172,9 +174,9 @@ class _Scores:
         return list(found.values())
 
     def together(self, members: list[int]) -> list[tuple[int, Node]] | None:
-        """Return the `attention` nodes that compute the results among the members, each with its place.
+        """Make the `attention` nodes for one group: return each, with the index of the node before which it stands.
 
-        None if none of the softmaxes is large, or if the scores must be stored because another node uses them.
+        Return None if no softmax of the group is large, or if its scores must be stored because another node uses them.
         """
         own = set(members)
         if not any(_is_large(self.nodes[i]) for i in members):
@@ -192,18 +194,22 @@ class _Scores:
         return found
 
     def latest(self, i: int) -> int:
-        """Return the last possible place for a node: the first use of its result."""
+        """Return the last place where the node `i` may stand: before the first use of its result."""
         return min(self.users[self.nodes[i].result])
 
     def earliest(self, i: int) -> int:
-        """Return the first possible place for a result: after all values that its kernel reads.  Other results count at their last place.
+        """Return the first place where an `attention` node for the result `i` may stand: after all values that its kernel reads.
+
+        Other results count as if they stood at their last place.
         """
         inside = self.needed([i])
         read = {self.maker.get(x, -1) for j in inside for x in self.nodes[j].operands if isinstance(x, Value)} - inside
         return 1 + max(self.latest(j) if j in self.roles and self.roles[j].is_result else j for j in read)
 
     def needed(self, results: list[int]) -> set[int]:
-        """Return the nodes that compute these results: with the nodes that compute their scores, and the cheap nodes that those read."""
+        """Return the nodes that an `attention` node for these results contains: those that compute their scores, and cheap ones that these
+        read.
+        """
         found: set[int] = set()
         left = list(results)
         while left:
@@ -218,13 +224,14 @@ class _Scores:
         return found
 
     def is_cheap(self, node: Node) -> bool:
-        """Return True if a value as large as the scores is cheap to compute where it is read: a broadcast one, or the elements that dropout
-        keeps.
+        """Return True if a value as large as the scores is cheap to compute where it is read.
+
+        That is a broadcast one, or one that says which elements dropout keeps.
         """
         return isinstance(node.op, (Broadcast, DropoutKept)) and tensor_type(node.result).sizes == self.type.sizes
 
     def node(self, results: list[int]) -> Node:
-        """Return the `attention` node that computes these results."""
+        """Make the `attention` node that computes these results."""
         members, inner = sorted(self.needed(results)), Builder()
         known: dict[Value, Value] = {}
         params: dict[Any, tuple[Value, Atom]] = {}
@@ -249,7 +256,7 @@ class _Scores:
 
 
 def _read(node: Node) -> list[Value]:
-    """Return the values that a node uses, also in its regions."""
+    """Return the values that a node uses, also those that its regions use."""
     return [x for x in (*node.operands, *(value for region in node.regions for value in free_of(region))) if isinstance(x, Value)]
 
 

@@ -1,20 +1,20 @@
 """Reverse-mode differentiation of ordered SSA.
 
-Given are nodes y1 = op1(..), .., yn = opn(..) in program order, outputs with cotangents, and the leaves whose gradients are wanted.  Let x'
-be the cotangent of x.  The adjoint walks the nodes backwards:
+Given are nodes y1 = op1(..), .., yn = opn(..) in program order, outputs with cotangents, and the leaves (values, or symbols of parameters)
+whose gradients are wanted.  Let x' be the cotangent of x: the gradient that belongs to it.  The adjoint walks the nodes backwards:
 
     out'   +=  the given cotangent
     x'     +=  vjp(op)(y')       for y = op(.., x, ..), from last to first
 
 Each x' is one running sum in reverse program order.  It begins with its first summand, not with zero.  A node is skipped if none of its
-results has a cotangent: absent is not zero.  When the walk reaches the definition of x, x' is complete: callbacks that `attach!` registered
-on x run then.  Callbacks of leaves run at the end, in reverse order of first use.
+results has a cotangent: absent is not zero.  When the walk reaches the definition of x, x' is complete: callbacks (hooks) that `attach!`
+registered on x run then.  Callbacks of leaves run at the end, in reverse order of first use.
 
 The adjoint is ordinary IR and can be differentiated again.  It is built as if it could see every forward value; the forward values that it
 uses are the residuals.
 
 `sweep` walks backwards, `autodiff_regions` has the rules of nodes with regions, and `reverse` runs both.  `residuals` builds the forward
-copy that returns the residuals.  `activity` finds the active values, and the callbacks that are attached to them.
+copy that returns the residuals.  `activity` finds the values that depend on leaves, and the callbacks that are attached to them.
 
 This module offers the gradient in four forms:
 
@@ -59,13 +59,14 @@ def adjoint(
     cotangents: Sequence[Atom | None],
     wanted: Sequence[Value],
 ) -> list[Atom | None]:
-    """Emit the reverse pass over `nodes` into `b`, as if it could see every forward value.  Return the cotangents of the wanted values.
+    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.  They use forward values freely.
 
     nodes       in program order, without `if`, `for` and `while`; for these, use `pullback`, which runs them again
-    outputs     the values that have cotangents
+    outputs     the values that are differentiated
     cotangents  for each output, its cotangent of the same type, or None if it has none
-    wanted      the values whose cotangents are wanted
-    result      for each wanted value, its cotangent, or None if it has none
+    wanted      the values whose gradients are wanted
+
+    Return for each wanted value its gradient, or None if it has none.
     """
     sweep, found = swept(b, nodes, outputs, cotangents, wanted)
     if sweep.looked:
@@ -75,13 +76,13 @@ def adjoint(
 
 @dataclass(frozen=True)
 class Pulled:
-    """The reverse pass over some nodes as a function, and the forward values that it needs.
+    """The reverse pass over some nodes as a function, together with what its caller must know.
 
-    function   parameters: the residuals, then the cotangents of the outputs that have one; results: the cotangents of the wanted leaves
-               that are not missing, then the bits of those that are present on some paths only
+    function   parameters: the residuals, then the cotangents of the outputs that have one; results: the gradients of the wanted leaves
+        that are not missing, then a bool for each gradient that exists only under a condition
     residuals  the forward values that the first parameters of the function receive, in order
-    missing    for each wanted leaf, True if it never has a cotangent
-    bits       for each wanted leaf, the index of the result that tells whether its cotangent is present; -1 if it always is
+    missing    for each wanted leaf, True if it never has a gradient
+    bits       for each wanted leaf, the index of the result that tells whether its gradient exists; -1 if it always does
     nodes      the forward nodes to run: the given ones, in which some nodes have additional results for residuals
     """
 
@@ -102,11 +103,12 @@ def pullback(
     module: Module | None = None,
     closed: bool = False,
 ) -> Pulled:
-    """Return the reverse pass over `nodes` as a closed function called `symbol`, without dead code.
+    """Make the function that maps cotangents of outputs to gradients of leaves (the reverse pass over `nodes`), without dead code.
 
+    symbol   the name of the function
     nodes    in program order
     outputs  the values that may have cotangents
-    wanted   the leaves whose cotangents are wanted
+    wanted   the leaves (values, or symbols of parameters) whose gradients are wanted
     present  for each output, True if it has a cotangent
     module   the module with the functions of calls
     closed   True if values inside of cells must become results of the cells to be used; False for a tape, which has all of them
@@ -133,17 +135,17 @@ def pullback(
 
 
 def _seed(output: Atom) -> Value:
-    """Return a parameter for the cotangent of an output, named after it."""
+    """Make a parameter for the cotangent of an output, named after the output."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
 
 
 @dataclass(frozen=True)
 class Grad(Pass):
-    """`grad{wrt=[x, @w]}`: a function becomes one that computes the cotangents of `wrt` from the cotangents of the results.
+    """`grad{wrt=[x, @w]}`: a function becomes one that computes gradients.
 
         func @f(x, ..) -> y              func @f.grad(x, .., y') -> (x', w')
 
-    Zeros are returned for an absent cotangent.
+    Its additional parameters are the cotangents of the results, its results the cotangents of `wrt`; zeros for one that is absent.
 
     wrt    parameters by name, symbols with their `@`; empty for all parameters that hold floating-point numbers
     of     the function's symbol; empty for the module's first function
@@ -181,8 +183,8 @@ class ForwardBackward(Pass):
         func @f(x, ..) -> y              func @f.fwd(x, ..) -> (y, residuals)
                                          func @f.bwd(residuals, y') -> (x', w')
 
-    A cotangent that is always absent has no result.  For one that is present on some paths only, a bit that tells so is returned after all
-    cotangents (see `Pulled`).
+    Residuals are forward values that the gradient needs.  A cotangent that is always absent has no result.  For one that exists only under
+    a condition, a bool that tells so is returned after all cotangents (see `Pulled`).
 
     wrt  parameters by name, symbols with their `@`; empty for all parameters that hold floating-point numbers
     of   the function's symbol; empty for the module's first function
@@ -199,9 +201,10 @@ class ForwardBackward(Pass):
 
 
 def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None) -> tuple[Function, Pulled]:
-    """Return `@f.fwd`, which returns the results and then the residuals, and the pullback `@f.bwd`.
+    """Make two functions of one: `@f.fwd` returns its results and then the residuals (values that the gradient needs); `@f.bwd` is the
+    pullback.
 
-    wanted   the leaves whose cotangents the pullback returns
+    wanted   the leaves (values, or symbols of parameters) whose gradients the pullback returns
     present  for each result, True if it has a cotangent; by default floating-point results do
     """
     body = function.body
@@ -213,7 +216,7 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes without `attach!`, whose callbacks are already in the adjoint."""
+    """Return the nodes without `attach!`, also in regions: their callbacks are in the adjoint already."""
     kept: list[Node] = []
     for node in nodes:
         if not isinstance(node.op, Attach):
@@ -225,7 +228,9 @@ def _unattached(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:
-    """Return for each result whether it has a cotangent.  Floats do; integers do only if the cotangent of an integer parameter is wanted.
+    """Return for each result True if it has a cotangent.
+
+    Floats do; integers do only if the gradient of an integer parameter is wanted.
     """
     integers = any(isinstance(leaf, Value) and not differentiable_by_default(leaf.type) for leaf in wanted)
     chosen_by = differentiable if integers else differentiable_by_default
@@ -233,7 +238,10 @@ def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:
 
 
 def _wanted(function: Function, module: Module, names: Sequence[str]) -> list[Leaf]:
-    """Return the leaves with these names; without names, all floating-point parameters.  CompileError for an unknown name."""
+    """Return what a function is differentiated by: its parameters with these names, or the symbols of module parameters written with `@`.
+
+    Without names, return all floating-point parameters.  CompileError for an unknown name.
+    """
     if not names:
         return [param for param in function.params if differentiable_by_default(param.type)]
     by_name = {param.hint: param for param in function.params}

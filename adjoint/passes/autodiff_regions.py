@@ -1,23 +1,26 @@
-"""Gradients of control flow: transforms of regions.
+"""Gradients of control flow: how nodes with regions are differentiated.
 
 Let R' be the adjoint of a region R, built as if it could see every value of R.  The values of R that it uses,
-
-    looked(R) = free_values(R') & defined(R),
-
+ looked(R) = free_values(R') & defined(R),
 are the residuals.  R is run in such a way that they can be read outside of it:
 
     y = if c { R } else { S }            y, looked(R), looked(S) = if c { R; undef.. } else { S; undef.. }
                                          x' = if c { R' } else { S' }
+
     y = for i in range carry (a) { R }   y, s = for i in range carry (a, s = stack()) { R; push(s, looked(R)) }
                                          a', x' = for i in range carry (a' = y', x', s) { looked(R) = pop(s); R' }
+
     y = while carry (a) test { T } do { R }
                                          as `for`, with the number of rounds carried along; T has no gradient
+
     y = cell carry (x = a) { R }         R', flat; x' is a separate sum, which is added to a' when it is complete and the cell's
                                          backward hooks have run
+
     y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback that @f names; other calls are inlined before
 
-`residuals` builds these forward copies.  A value captured from outside has one running sum, which is threaded through the regions of the
-adjoint.  A sum that is present on some paths only is a `Sometimes`; its bit is carried along, and folded where it is known.
+Here x' is the cotangent (gradient) of x.  `residuals` builds these forward copies.  A value captured from outside has one running sum,
+which is threaded through the regions of the adjoint.  A sum that exists only under a condition is a `Sometimes`; its bit, a bool that tells
+whether it exists, is carried along, and folded where it is known.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], p
 
 
 def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
-    """Record the values of a forward `if` that the two sides of its adjoint use."""
+    """Record which values inside of a forward `if` the two sides of its adjoint use: they become results of the `if`."""
     looked = sweep.looked_at(node)
     for region, adjoint in zip(node.regions, adjoints, strict=True):
         for value in _seen(sweep, region, adjoint):
@@ -72,7 +75,7 @@ def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
 
 
 def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
-    """Return the values of `region` that its adjoint uses."""
+    """Return the values inside of `region` that its adjoint uses."""
     inside = sweep.inside(region)
     return [v for v in free_values(adjoint.nodes, adjoint.results, adjoint.params) if v in inside]
 
@@ -82,7 +85,7 @@ def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
 
 @dataclass(frozen=True)
 class _Carried:
-    """A cotangent that the adjoint of a loop carries.
+    """Describes a cotangent (gradient) that the adjoint of a loop carries from round to round.
 
     type      the type of the cotangent
     hint      a name for it
@@ -99,9 +102,9 @@ def _status(cotangent: Cotangent | None) -> str:
 
 
 def _joined(before: str, after: str, type_: Type) -> str:
-    """Return the status of a carried cotangent that enters a round with one status and leaves it with another.
+    """Return how often a carried cotangent exists, if it exists `before` a round and `after` it as given.
 
-    A status is "never", "sometimes" or "always".  The cotangent of a stack is a stack, which is empty if there was none before.
+    All three are "never", "sometimes" or "always".  The cotangent of a stack is a stack, which is empty if there was none before.
     """
     if before == after:
         return before
@@ -165,7 +168,8 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
-    """Return the counts with which the adjoint of a loop begins: those of its results, and of the leaves that its body uses."""
+    """Return the counts of callbacks with which the adjoint of a loop begins: those of its results, and of the leaves that its body uses.
+    """
     counts: dict[Pending, Atom] = {}
     for param, found in zip(carried, pending, strict=True):
         for key, count in found.items():
@@ -177,7 +181,8 @@ def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[
 
 
 def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
-    """Return the active leaves from outside that the body of a loop uses: values, and parameters that it reads."""
+    """Return the leaves from outside that the body of a loop uses: values through which the gradient passes, and parameters that it reads.
+    """
     activity = sweep.activity
     outside = (activity.leaf(value) for value in free_of(body))
     reads = (node.op.symbol for node in walk(body) if isinstance(node.op, Read))
@@ -185,7 +190,10 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
 
 
 def _entering(slot: _Carried, status: str) -> Cotangent | None:
-    """Return a carried cotangent as parameters of the adjoint's body: one parameter, or two with its bit.  None for the status "never"."""
+    """Make the parameters of the adjoint's body for a carried cotangent.
+
+    status  how often it exists: None is returned for "never", one parameter for "always", and two, with its bit, for "sometimes"
+    """
     if status == "never":
         return None
     value = Value(slot.type, f"{slot.hint}'")
@@ -201,13 +209,15 @@ def _emit_loop(
     leaving: Sequence[Cotangent | None],
     trial: Sweep,
 ) -> list[Cotangent | None]:
-    """Emit the loop that runs `trial` over the rounds of `node` in reverse order.  Return the cotangents of the slots after it.
+    """Append the loop that computes the gradient of the loop `node`: it goes through the rounds in reverse order.
 
     slots     the carried cotangents
-    statuses  for each slot: "never", "sometimes" or "always"
-    entering  for each slot, the cotangent at the beginning of a round
-    leaving   for each slot, the cotangent at the end of a round
+    statuses  for each of them, how often it exists: "never", "sometimes" or "always"
+    entering  for each of them, the cotangent at the beginning of a round
+    leaving   for each of them, the cotangent at the end of a round
     trial     the sweep that has emitted the body of the adjoint
+
+    Return the cotangents after the loop.
     """
     b = sweep.b
     params = [part for ct in entering for part in _parts(ct)]
@@ -246,7 +256,7 @@ def _emit_loop(
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """Return the parameters of a carried cotangent: none, its value, or its value and its bit."""
+    """Return the parameters that `_entering` has made for a carried cotangent: none, its value, or its value and its bit."""
     match cotangent:
         case None:
             return []
@@ -257,7 +267,10 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """Return the atoms that a loop carries for a cotangent of a given status: none, the cotangent, or its value and its bit."""
+    """Return what a loop carries for a cotangent: nothing, the cotangent, or its value and its bit (a bool that tells whether it exists).
+
+    status  how often it exists: "never", "always" or "sometimes"
+    """
     match status, cotangent:
         case "never", _:
             return []
@@ -274,10 +287,12 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
 
 
 def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:
-    """Return the bounds and the index of the adjoint's loop, which runs as many rounds as the forward loop.
+    """Return start, stop and step of the adjoint's loop, which runs as many rounds as the forward loop, and its index.
 
     If the adjoint uses the forward index and the bounds are known numbers, the index itself runs backwards.  Otherwise an index that is
     used comes from a stack, like any other value.
+
+    seen  the forward values that the adjoint uses
     """
     if isinstance(node.op, While):
         looked = sweep.looked_at(node)
@@ -301,14 +316,14 @@ def _integer(value: int) -> Literal:
 
 
 def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Run the callbacks that were attached on the path taken: emit an `if` with those of each side."""
+    """Append an `if` that runs the callbacks of the side that was taken, on the sum of `leaf`."""
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Emit a loop that runs a callback as often as the reverse pass has counted."""
+    """Append a loop that runs a callback as often as the reverse pass has counted, on the sum of `leaf`."""
     b = sweep.b
     before = value_of(sweep.sums[leaf])
     inner = sweep.trial()
@@ -320,7 +335,7 @@ def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
 
 
 def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
-    """Run the callbacks that were attached in a loop, in the order of its rounds.
+    """Append a loop that runs the callbacks attached in a loop, in the order of its rounds, on the sum of `leaf`.
 
     The conditions under which they were attached come from stacks, which are reversed first.
     """
@@ -354,7 +369,7 @@ def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None
 
 
 def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
-    """Emit a loop that reverses a stack, and return the result."""
+    """Append a loop that reverses a stack; return the reversed stack."""
     inner = b.inner()
     source, target = fresh([stack, stack])
     rest, item = inner.pop(source)
@@ -364,14 +379,17 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
-    """Return the body of an adjoint's loop, which redefines the forward `values`; with new values if another body redefines them, too."""
+    """Return the body of an adjoint's loop, which defines the forward `values` again.
+
+    If another body defines them again as well, return a copy that defines new values.
+    """
     again = not sweep.redefined.isdisjoint(values)
     sweep.redefined.update(values)
     return renamed([region])[0] if again else region
 
 
 def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
-    """Define `values` by popping them from `stacks`.  Return the remaining stacks."""
+    """Append nodes that define `values` by popping them from `stacks`.  Return the stacks that are left."""
     rests = fresh(stacks)
     for value, stack, rest in zip(values, stacks, rests, strict=True):
         b.emit_node(Pop(), [stack], results=(rest, value))
@@ -414,7 +432,11 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]) -> None:
-    """Emit the call of the cell's backward hooks with the cotangents, then add the resulting cotangents to the arguments."""
+    """Append the call of a cell's backward hooks, then add the cotangents that it returns to those of the cell's arguments.
+
+    inputs   the cotangents of the arguments, None for one that is absent
+    outputs  the cotangents of the results
+    """
     sweep.locate(node)
 
     def call(side: Sweep, cts: Sequence[Atom | None]) -> None:
@@ -437,7 +459,7 @@ def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | 
 
 
 def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
-    """Emit `x' = call @f.bprop(x, y, y')` for a function that names its pullback.  An absent cotangent counts as zeros."""
+    """Append `x' = call @f.bprop(x, y, y')` for a call of a function that names its pullback.  An absent cotangent counts as zeros."""
     op, module = node.op, sweep.activity.module
     assert isinstance(op, Call)
     rule = module.functions[op.symbol].vjp if module is not None else None

@@ -1,8 +1,8 @@
-"""Cotangents that are present on some paths only.
+"""Cotangents that exist only if a condition holds when the function runs.
 
-Absent is not zero: if nothing on the path taken reads a value, the value has no cotangent, and its hooks do not run.  If the path is known
-when the adjoint is built, an absent cotangent is None.  Otherwise (one branch of an `if` reads the value, or a loop may run zero times) the
-cotangent is a value with a bit that tells whether it is present:
+The cotangent of a value is the gradient that belongs to it.  Absent is not zero: if nothing that ran reads a value, the value has no
+cotangent, and its hooks do not run.  If it is known when the adjoint is built that a cotangent is absent, it is None.  Otherwise (one
+branch of an `if` reads the value, or a loop may run zero times) it is a value with a *bit*, a bool of the IR that tells whether it exists:
 
     None                             never
     Atom                             always
@@ -28,7 +28,12 @@ NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
 
 @dataclass(frozen=True, slots=True)
 class Sometimes:
-    """A cotangent that is present only if `bit` equals `when`; then it is `value`.  `bit` is a bool of the IR, and not a literal."""
+    """A cotangent (gradient of a value) that exists only if a condition holds when the function runs.
+
+    value  the cotangent; undefined if it does not exist
+    bit    a bool of the IR, and not a literal
+    when   the cotangent exists if `bit` has this value
+    """
 
     value: Atom
     bit: Atom
@@ -44,14 +49,16 @@ Cotangent = Atom | Sometimes
 
 
 def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
-    """Return `cotangent` as it is on a path where `bit` has the value `known`: None if it is absent there."""
+    """Return what is left of `cotangent` where `bit` is known to be `known`: its value, or None if it does not exist there."""
     if isinstance(cotangent, Sometimes) and cotangent.bit is bit:
         return cotangent.value if known is cotangent.when else None
     return cotangent
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """Return the bit of the first cotangent that is a Sometimes, or None if there is none."""
+    """Return the condition, a bool of the IR, of the first cotangent that exists only under a condition; None if there is no such
+    cotangent.
+    """
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
 
 
@@ -61,7 +68,7 @@ def value_of(cotangent: Cotangent) -> Atom:
 
 
 def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
-    """Return a bool of the IR that tells whether a cotangent is present."""
+    """Return a bool of the IR that tells whether a cotangent exists; it is emitted into `b` if necessary."""
     if not isinstance(cotangent, Sometimes):
         return FALSE if cotangent is None else TRUE
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)

@@ -25,7 +25,7 @@ __all__ = ["CommonSubexpressions", "same_key"]
 
 
 def same_key(atom: Atom) -> Any:
-    """Return a key that is the same for equal atoms.  It distinguishes -0.0 from 0.0."""
+    """Return a dictionary key for an atom: equal atoms have equal keys.  It distinguishes -0.0 from 0.0."""
     if isinstance(atom, Literal):
         return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
     return atom

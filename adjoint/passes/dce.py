@@ -25,7 +25,9 @@ __all__ = ["DeadCode", "living", "must_stay"]
 
 
 def must_stay(node: Node, module: Module | None = None, called: tuple[str, ...] = ()) -> bool:
-    """Return True if a node has an effect that must be kept: it, or a node inside of it, writes or runs the host's code.
+    """Return True if a node must not be removed although nothing uses its results.
+
+    That is so if it, or a node inside of it, writes state or calls the user's Python code, and for a loop that may not end.
 
     module  the module with the functions of calls; without it, each call counts as an effect
     called  the functions around the node, to detect recursion
@@ -43,7 +45,7 @@ def must_stay(node: Node, module: Module | None = None, called: tuple[str, ...] 
 
 
 def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None, *, failing: bool = False) -> list[Node]:
-    """Return the nodes that `results` and effects depend on, in order.  Dead code inside of nodes with regions is removed, too.
+    """Remove dead code: return the nodes on which `results` and effects depend, in order, also with dead code inside of them removed.
 
     failing  True to keep nodes that may fail, too
     """
@@ -65,7 +67,10 @@ def _may_fail(node: Node) -> bool:
 
 
 def _trimmed(node: Node, used: set[Value], module: Module | None, failing: bool) -> Node:
-    """Return a node with regions without its unused results, and without dead code inside."""
+    """Return a node with regions without its unused results, and without dead code inside.
+
+    used  the values that are used after the node
+    """
     match node.op:
         case If():
             kept = [i for i, value in enumerate(node.results) if value in used]

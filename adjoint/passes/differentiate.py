@@ -49,12 +49,16 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
 
 
 def has_gradients(function: Function) -> bool:
-    """Return True if the function contains `gradient` or `record` nodes."""
+    """Return True if the function takes gradients itself: if it contains `gradient` or `record` nodes."""
     return any(isinstance(node.op, Differentiated) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """Return the function with `gradient`, `record` and `pull!` nodes expanded.  Calls inside of these are inlined."""
+    """Replace the `gradient`, `record` and `pull!` nodes of a function by nodes that compute the gradients.  Calls inside of them are
+    inlined.
+
+    It is the same object if there are none.
+    """
     if not has_gradients(function):
         return function
     return replace(function, body=_Expander(function, module).body(function.body))
@@ -63,9 +67,13 @@ def expanded(function: Function, module: Module) -> Function:
 def forward_and_adjoint(
     b: Builder, nodes: Sequence[Node], outputs: Sequence[Atom], cotangents: Sequence[Atom | None], wanted: dict[Leaf, Type], module: Module
 ) -> tuple[list[Node], list[Atom]]:
-    """Emit the reverse pass over `nodes` into `b`.  Return the forward copy that must precede it, and the gradient of each wanted leaf.
+    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.
 
-    wanted  the leaves and their types; a leaf without a cotangent gets zeros
+    outputs     the values that are differentiated
+    cotangents  for each of them its cotangent, or None
+    wanted      what they are differentiated by (values, or symbols of parameters), with the types; zeros for one without a gradient
+
+    Return the forward nodes that must run before, and the gradients of what is wanted.
     """
     count("adjoints")
     sweep, found = swept(b, nodes, outputs, cotangents, list(wanted), module)
@@ -77,11 +85,11 @@ def forward_and_adjoint(
 
 @dataclass(frozen=True)
 class _Adjoint:
-    """The nodes that replace one `pull!`.
+    """The nodes that take the place of one `pull!`, the node that computes gradients of a recorded region.
 
     seeds      placeholders for the cotangents
-    nodes      the adjoint
-    gradients  the results of the adjoint
+    nodes      the reverse pass
+    gradients  its results
     again      forward nodes that must run again before it, to fill its stacks
     """
 
@@ -92,7 +100,7 @@ class _Adjoint:
 
 
 class _Expander(Rewriter):
-    """Copy a function of a module, and expand each `gradient`, `record` and `pull!`."""
+    """Copies a function, and replaces each `gradient`, `record` and `pull!` by nodes that compute the gradients."""
 
     def __init__(self, function: Function, module: Module):
         self._function, self._module = function, module
@@ -166,7 +174,10 @@ class _Expander(Rewriter):
         return [became(atom, here) for atom in adjoint.gradients]
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
-        """Return the forward nodes that fill the stacks which an adjoint pops from.  CompileError if these must not run again."""
+        """Return the forward nodes that must run again before a `pull!` in a loop, to fill the stacks from which its adjoint pops.
+
+        CompileError if these must not run again.
+        """
         stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
         makers = [node for node in forward if stacks.intersection(node.results)]
         empty = {atom for node in makers for atom in node.operands if isinstance(atom.type, StackType)}
@@ -181,19 +192,19 @@ class _Expander(Rewriter):
         return found
 
     def _inner(self, node: Node) -> Region:
-        """Return the region of a node with calls inlined and inner gradients expanded."""
+        """Return the region of a node after inlining calls and expanding inner gradients."""
         return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
-        """Emit an `identity` for each used parameter of a region, so that it is a separate value."""
+        """Append an `identity` for each parameter of a region that is used, so that it is a value of its own."""
         for param, atom in zip(region.params, node.operands, strict=False):
             if param in used:
                 known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:
-        """Return the cotangent with which an output begins: the given one, or ones.  None for a bool, which has no cotangent."""
+        """Return the cotangent with which an output begins: the given one, or ones.  None for bools, which have no cotangent."""
         assert isinstance(output.type, TensorType)
         if not differentiable(output.type):
             return None
@@ -201,7 +212,9 @@ class _Expander(Rewriter):
 
 
 def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
-    """Yield the `pull!` nodes of a trace in program order, each with True if it is inside of a loop among `nodes`."""
+    """Yield the `pull!` nodes that use a trace (what a `record` returns), in program order, each with True if it is in a loop among
+    `nodes`.
+    """
     for node in nodes:
         if isinstance(node.op, Pull) and node.operands[0] is trace:
             yield node, repeated
@@ -210,12 +223,13 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
-    """Return placeholders for the cotangents, named after the outputs, for use while the adjoint is built."""
+    """Make placeholders for cotangents, named after the outputs, to be replaced once the adjoint is built."""
     return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
 
 
 def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
-    """Return the leaves that a node differentiates by, with their types: the region's parameters and the weights."""
+    """Return what a `gradient` or `record` node differentiates by, with the types: the parameters of its region, and the weights by symbol.
+    """
     wanted: dict[Leaf, Type] = {param: param.type for param in region.params}
     wanted.update(zip(op.by, op.weights, strict=True))
     return wanted

@@ -45,7 +45,10 @@ _LIGHT = 4096
 
 
 def with_early_steps(function: Function) -> Function:
-    """Return the function with large steps of optimisers moved up as far as possible; the same function if none moves."""
+    """Move large steps of optimisers up, as near as possible to the gradients that they read; return the function.
+
+    It is the same object if none moves.
+    """
     if not any(map(_is_large, function.body.nodes)):
         return function
     nodes: list[Node] = []
@@ -79,9 +82,10 @@ def _nbytes(atom: Atom) -> float:
 
 
 def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
-    """Return the nodes of a stretch in their new order.  A stretch has no nodes that steps must not pass.
+    """Return nodes in their new order, with large steps of optimisers moved up.
 
-    state  the values that were read from state so far, with their symbols; this call adds those that the stretch reads
+    nodes  consecutive nodes, among which steps may move freely
+    state  the values that were read from state so far, with their symbols; this call adds those that these nodes read
     """
     before = _predecessors(nodes, state)
     if not any(map(_is_large, nodes)):
@@ -105,7 +109,11 @@ def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
 
 
 def _put(wanted: int, before: Sequence[set[int]], order: dict[int, None]) -> None:
-    """Append a node to the order, after those of its predecessors that are not in it yet."""
+    """Append a node to the order; before it, those of the nodes that must precede it and are not in the order yet.
+
+    wanted  the index of the node
+    before  for each node, the indices of the nodes that must precede it
+    """
     left = [wanted]
     while left:
         missing = sorted(x for x in before[left[-1]] if x not in order)
@@ -116,7 +124,10 @@ def _put(wanted: int, before: Sequence[set[int]], order: dict[int, None]) -> Non
 
 
 def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[int]]:
-    """Return the indices of each node's predecessors.  For `state` see `_ordered`."""
+    """Return for each node the indices of the nodes that must come before it.
+
+    state  the values that were read from state so far, with their symbols; those of these nodes are added
+    """
     maker: dict[Value, int] = {}
     users: dict[str, list[int]] = {}  # by symbol, the nodes since the last write that read its state, or use what was read
     written: dict[str, int] = {}
@@ -145,9 +156,11 @@ def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[in
 
 
 def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
-    """Return for each node the index of the last heavy node among itself and its direct or indirect predecessors; -1 if there is none.
+    """Return for each node the index of the last heavy node among itself and the nodes that must precede it; -1 if there is none.
 
-    A node is heavy if it is not light.
+    A node is heavy if it neither reads state nor computes or writes only few bytes.
+
+    before  for each node, the indices of the nodes that must directly precede it
     """
     last: list[int] = []
     for i, node in enumerate(nodes):

@@ -1,6 +1,6 @@
 """Values that leave a cell other than as its results: in a nested tuple that the cell returned, or in a list that kept them.
 
-They become additional results of the `cell`, as its residuals.
+They become additional results of the `cell` node, as its residuals.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["with_escapes"]
 
 
 def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
-    """Return the region in which each cell returns the values that it defines and that are used outside of it.
+    """Return a region in which every value that is used outside of the cell that computes it is a result of this cell.
 
-    The dict maps the additional results of cells to these values.
+    The second result is a dict: for each additional result of a cell, the value inside.
     """
     escaped = _escaped(region)
     if not escaped:
@@ -27,7 +27,7 @@ def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
 
 
 def _escaped(region: Region) -> dict[Value, int]:
-    """Return the values that are used outside of the region that defines them, numbered in the order of their definitions."""
+    """Return the values that are used outside of the region that defines them, with numbers in the order of their definitions."""
     closed, found = dict[Value, int](), dict[Value, int]()
 
     def use(atoms: Sequence[Atom]) -> None:
@@ -51,9 +51,9 @@ def _escaped(region: Region) -> dict[Value, int]:
 
 
 class _Leading:
-    """Rebuild regions in such a way that cells return the values that leave them.
+    """Copies regions, and lets cells return the values that are used outside of them.
 
-    escaped  the values that leave, with their numbers in the order of definitions
+    escaped  these values, with their numbers in the order of definitions
     copies   for each additional result of a cell, the value inside
     """
 
@@ -62,10 +62,10 @@ class _Leading:
         self.copies: dict[Value, Value] = {}
 
     def region(self, region: Region, names: dict[Value, Value], leaving: Sequence[Value]) -> Region:
-        """Return a copy of a region.
+        """Copy a region.
 
-        names    for each escaped value, the value that represents it here
-        leaving  values that the region yields in addition
+        names    for each value that has left a cell, the value that stands for it here
+        leaving  values that the copy yields in addition
         """
         builder, here = Builder(), dict(names)
         for node in region.nodes:
@@ -73,7 +73,10 @@ class _Leading:
         return builder.finish([*_named(region.results, here), *_named(leaving, here)], region.params, region.loc)
 
     def node(self, builder: Builder, node: Node, here: dict[Value, Value]) -> None:
-        """Append a copy of a node to the builder, and update `here`: for each escaped value, the value that represents it from now on."""
+        """Append a copy of a node.
+
+        here  for each value that has left a cell, the value that stands for it; those of this node are added
+        """
         operands = _named(node.operands, here)
         inner = {v for region in node.regions for v in defined(region) if v in self.escaped}
         if not node.regions and operands == node.operands:

@@ -6,7 +6,8 @@ results.
     z = mean(d)            yield z1, c1
                          }                                          where c is used elsewhere, and d is not
 
-Groups never span a node that has regions, or effects other than on state.  The nodes between two such nodes are grouped as follows:
+A group is the nodes that become one fused node.  Groups never span a node that has regions, or effects other than on state.  The nodes
+between two such nodes are grouped as follows:
 
     edges     A node depends on the nodes whose results it reads.  A write depends on the last write of its symbol and the reads since then,
               a read depends on the last write.  Nodes that may fail keep their order, also relative to writes: if a node fails, the writes
@@ -67,7 +68,9 @@ Accept = Callable[[Node], bool]
 
 
 def fused(function: Function, accept: Accept = lambda node: True) -> Function:
-    """Return the function with fused nodes; the same function if there is nothing to fuse.  Results of nodes stay the same values.
+    """Replace groups of elementwise nodes by fused nodes, and return the function; each fused node is one kernel.
+
+    It is the same object if there is nothing to fuse.  Results of nodes stay the same values.
 
     accept  returns False for a fused node whose nodes should stay separate
     """
@@ -90,7 +93,7 @@ def _region(region: Region, accept: Accept) -> Region:
 
 
 def _inside(node: Node, accept: Accept) -> Node:
-    """Return a node with the nodes in its regions fused.  Results and parameters stay the same values.
+    """Return a node in whose regions nodes are fused.  Results and parameters stay the same values.
 
     Nodes with gradients are left as they are, since a gradient records each node.
     """
@@ -101,7 +104,7 @@ def _inside(node: Node, accept: Accept) -> Node:
 
 
 def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
-    """Return for each value the indices of the nodes that use it; `len(nodes)` stands for the end of the region."""
+    """Return for each value the indices of the nodes that use it; the index `len(nodes)` stands for the end of the region."""
     users: dict[Value, list[int]] = {}
     for index, node in enumerate(nodes):
         for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
@@ -120,16 +123,18 @@ def _movable(node: Node) -> bool:
 
 
 class Stretch:
-    """A sequence of nodes without regions, and without effects other than on state.  Nodes are identified by their indices.
+    """Finds the groups to fuse among consecutive nodes without regions, and without effects other than on state.
+
+    Nodes are identified by their indices.
 
     maker   for each value, the node that computes it
-    needed  for each node, True if its results are used outside of the stretch, or if it may do more than compute them
+    needed  for each node, True if its results are used outside of these nodes, or if it may do more than compute them
     spaces  for each node, the shape of the elements that it computes or reads; None for a node that cannot be in a group
     ends    for each node that can be the end of a group, the position of the operand that it reads element by element; otherwise None
     rows    for each node, True if it computes an element for each row: a reduction of rows, or a node that reads one
     edges   for each node, the nodes that must come after it although they do not use its results
     users   for each node, the nodes that use its results, and its edges; `identity` and similar nodes are skipped where groups do not need
-            them
+        them
     """
 
     def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
@@ -157,7 +162,7 @@ class Stretch:
                 self.users[maker].append(i)
 
     def fused(self) -> list[Node]:
-        """Return the nodes, with each group replaced by one fused node."""
+        """Return the nodes after fusing: one fused node for each group that `accept` allows."""
         groups = self.groups(self.levels())
         while groups:
             grouping = _Grouping(self, groups)
@@ -168,16 +173,18 @@ class Stretch:
         return self.nodes
 
     def operands(self, i: int) -> tuple[Atom, ...]:
-        """Return the values that a node reads as a member of a group: the operand of an `identity` or similar node replaces its result."""
+        """Return the values that the node `i` reads in a group: where it reads the result of an `identity` or similar node, that node's
+        operand.
+        """
         given = self.nodes[i].operands
         return given if self.spaces[i] is None else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
 
     def makers(self, atoms: Sequence[Atom]) -> list[int]:
-        """Return the nodes of this stretch that compute these values."""
+        """Return those of these nodes that compute the given values."""
         return list(dict.fromkeys(self.maker[x] for x in atoms if isinstance(x, Value) and x in self.maker))
 
     def joins(self, i: int, user: int) -> bool:
-        """Return True if a node and a user of its result may be in one kernel."""
+        """Return True if the node `i` and a user of its result may be in one kernel."""
         position = self.ends[user]
         if self.spaces[i] is None or self.spaces[i] != self.spaces[user]:
             return False
@@ -186,7 +193,7 @@ class Stretch:
         return position is None or i not in self.makers([x for at, x in enumerate(self.operands(user)) if at != position])
 
     def levels(self) -> list[int]:
-        """Return the level of each node, as the module's docstring defines it."""
+        """Return the level of each node, as the module's docstring defines it: only nodes of one level may be in one group."""
         level = [0] * len(self.nodes)
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
@@ -198,7 +205,10 @@ class Stretch:
         return level
 
     def groups(self, level: list[int]) -> list[list[int]]:
-        """Return the groups of at least two nodes, in order."""
+        """Return the groups to fuse, each as the indices of its nodes.
+
+        level  the level of each node
+        """
         joined = list(range(len(self.nodes)))
 
         def root(i: int) -> int:
@@ -224,7 +234,10 @@ class Stretch:
         return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
 
     def cut(self, component: list[int]) -> list[list[int]]:
-        """Split nodes of one level into groups that are small enough, each with at most one end, or with reductions of rows."""
+        """Split nodes of one level into groups that are small enough for one kernel, each with at most one end, or with reductions of rows.
+
+        component  nodes that use each other's results or read the same value
+        """
         here = set(component)
         ends = {i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])}
         groups: list[list[int]] = []
@@ -254,11 +267,11 @@ class Stretch:
         return [group for group in groups if self.is_whole(group)]
 
     def cost(self, i: int) -> int:
-        """Return the cost that a node adds to a kernel."""
+        """Return how much the node `i` adds to the cost of a kernel for one element."""
         return cost_of(self.nodes[i].op) if self.ends[i] is None else _REDUCTION
 
     def find_rows(self, i: int) -> None:
-        """Set `rows` for a node, and change its space to that of the rows if it computes a value for each row."""
+        """Set `rows` for the node `i`, and change its space to that of the rows if it computes a value for each row."""
         node = self.nodes[i]
         if reduces_rows(node):
             self.rows[i] = tensor_type(node.operands[0]).nbytes > _LARGE
@@ -271,13 +284,13 @@ class Stretch:
                     self.rows[i], self.spaces[i] = True, space
 
     def is_whole(self, group: Sequence[int]) -> bool:
-        """Return True if a group can be one kernel: values for each row are allowed only after a reduction of rows."""
+        """Return True if a group can be one kernel: it may compute values for each row only after a reduction of rows."""
         maps = [self.rows[i] for i in group if self.ends[i] is None]
         return all(maps) or not any(maps) or any(self.ends[i] is not None for i in group[:-1])
 
 
 class _Grouping:
-    """A stretch with a choice of groups.
+    """Makes the fused nodes for one choice of groups.
 
     members  for each group, its nodes and the nodes that it computes again
     stored   the nodes whose results are used outside of their group
@@ -295,7 +308,7 @@ class _Grouping:
         self.made = [self._node(number) if len(self.live[number]) > 1 else None for number in range(len(groups))]
 
     def _with_cheap(self, group: list[int]) -> set[int]:
-        """Return the members of a group, with the cheap nodes that it computes again."""
+        """Return the nodes of a group together with the cheap nodes that it computes again instead of reading their results."""
         stretch, members = self.stretch, set(group)
         space = stretch.spaces[group[0]]
         read = {x for i in group for x in stretch.operands(i)}
@@ -308,7 +321,10 @@ class _Grouping:
         return members
 
     def _store(self, left: list[int]) -> None:
-        """Mark these nodes as stored, and all nodes that they need as stored or live."""
+        """Mark these nodes as ones whose results are stored, and all nodes that they need as stored or live.
+
+        left  the nodes that are still to be marked
+        """
         stretch = self.stretch
         inside: list[tuple[int, int]] = []
         while left or inside:
@@ -333,7 +349,7 @@ class _Grouping:
                 left += stretch.makers(stretch.nodes[i].operands)
 
     def _node(self, number: int) -> Node:
-        """Return the fused node of a group."""
+        """Make the fused node of the group with this number."""
         stretch, inner = self.stretch, Builder()
         known: dict[Value, Value] = {}
         params: dict[Any, tuple[Value, Atom]] = {}
@@ -359,8 +375,7 @@ class _Grouping:
         return Builder().emit_node(Fused(), given, regions=[region], results=results, loc=loc)
 
     def ordered(self) -> list[Node]:
-        """Return the nodes in an order in which each comes after the nodes that it reads, and otherwise as near to the old order as
-        possible.
+        """Return all nodes in an order in which each comes after those that it reads, and otherwise as near to the old order as possible.
         """
         stretch = self.stretch
         units: list[tuple[int, Node]] = []
@@ -401,7 +416,7 @@ class _Grouping:
 
 
 def _edges(nodes: Sequence[Node]) -> list[list[int]]:
-    """Return for each node the nodes that must come after it because of state or possible failures: see the module's docstring."""
+    """Return for each node the nodes that must come after it because of state or possible failures, as the module's docstring says."""
     edges: list[list[int]] = [[] for _ in nodes]
     reads: dict[str, list[int]] = {}
     writes: dict[str, int] = {}
@@ -427,7 +442,7 @@ def _edges(nodes: Sequence[Node]) -> list[list[int]]:
 
 
 def _space(node: Node) -> tuple[int, ...] | None:
-    """Return the shape of the elements that a node computes, or reads as the end of a group; None if it cannot be in a group."""
+    """Return the shape of the elements that a node computes, or that it reads as the end of a group; None if it cannot be in a group."""
     position = streamed(node)
     if position is not None:
         space = tensor_type(node.operands[position]).sizes
@@ -439,13 +454,13 @@ def _space(node: Node) -> tuple[int, ...] | None:
 
 
 def is_written_out(literal: Literal) -> bool:
-    """Return True if a number is part of the kernel's text."""
+    """Return True if a number stands in the text of a kernel.  Other numbers are operands, so that kernels need not differ by them."""
     return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 
 
 @dataclass(frozen=True)
 class Fuse(Pass):
-    """`fuse`: elementwise nodes over the same elements, and a reduction or optimiser's step that reads them, become one node.
+    """`fuse`: elementwise nodes over the same elements become one node, with a reduction or optimiser's step that reads them.
 
     accept  returns False for a fused node whose nodes should stay separate
     """

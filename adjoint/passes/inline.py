@@ -28,7 +28,7 @@ __all__ = ["Inline", "inlined", "inlined_region"]
 
 
 def inlined(function: Function, module: Module, *, cells: bool = False, plain: bool = False, rules: bool = False) -> Function:
-    """Return the function with its calls replaced by the bodies that they call; recursive calls stay.
+    """Replace the calls in a function by the bodies of the functions that they call, and return the function.  Recursive calls stay.
 
     cells  True to unpack cells, too (after gradients)
     plain  True to unpack cells without hooks and `bprop` (after gradients)
@@ -41,19 +41,26 @@ def inlined(function: Function, module: Module, *, cells: bool = False, plain: b
 
 
 def inlined_region(region: Region, module: Module, around: str) -> Region:
-    """Return a region of the function called `around` with its calls inlined.  It can still use values from outside."""
+    """Return a region with its calls inlined.  It can still use values from outside.
+
+    around  the symbol of the function that contains the region
+    """
     if not any(isinstance(node.op, Call) for node in walk(region)):
         return region
     return _Inliner(module, cells=False, plain=False, rules=False, around=(around,)).body(region)
 
 
 def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
-    """Return True if the nodes of the op's region replace the node."""
+    """Return True if a node with this op is to be replaced by the nodes of its region."""
     return isinstance(op, Fused) or (isinstance(op, Cell) and (cells or (plain and not op.symbol and not op.rule)))
 
 
 class _Inliner(Rewriter):
-    """Copy a function that is called from the functions `around`, at the place `at`."""
+    """Copies a function, with calls replaced by the nodes of their functions.
+
+    around  the symbols of the functions around; calls of these are recursive, and stay
+    at      the location of the call that is being inlined; None outside of any
+    """
 
     def __init__(self, module: Module, *, cells: bool, plain: bool, rules: bool, around: tuple[str, ...], at: Loc | None = None):
         self._module, self._cells, self._plain, self._rules = module, cells, plain, rules

@@ -31,9 +31,9 @@ __all__ = ["LiftState"]
 
 @dataclass(frozen=True)
 class LiftState(Pass):
-    """`lift-state{symbols=[@w]}`: parameters become arguments and results.
+    """`lift-state{symbols=[@w]}`: parameters become arguments of the functions that read them, and results of those that write them.
 
-    symbols  the parameters to lift; empty for all that the functions read or write
+    symbols  the parameters; empty for all that the functions read or write
     """
 
     name: ClassVar[str] = "lift-state"
@@ -49,7 +49,11 @@ class LiftState(Pass):
 
 @dataclass(frozen=True)
 class _Touched:
-    """The parameters that a function reads or writes, and those that it writes, in order of first appearance."""
+    """Tells which parameters a function uses, itself or by calling others, in order of first appearance.
+
+    all      those that it reads or writes
+    written  those that it writes
+    """
 
     all: tuple[str, ...]
     written: tuple[str, ...]
@@ -93,7 +97,10 @@ def _lifted(function: Function, module: Module, touched: dict[str, _Touched]) ->
 
 
 class _Lifter(Rewriter):
-    """Copy a function with its state lifted; `now` holds the current value of each parameter."""
+    """Copies a function in which parameters are arguments and results.
+
+    now  the current value of each parameter
+    """
 
     def __init__(self, module: Module, touched: dict[str, _Touched], params: dict[str, Value]):
         self._module, self._touched = module, touched
@@ -156,7 +163,7 @@ class _Lifter(Rewriter):
         return results[: len(node.results)]
 
     def _with_results(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """Emit an `if` or a cell that also yields the parameters that are written inside.  Return its original results."""
+        """Append an `if` or a cell that also yields the parameters that are written inside.  Return the atoms for its original results."""
         before = dict(self.now)
         regions: list[Region] = []
         for region in node.regions:
@@ -172,8 +179,9 @@ class _Lifter(Rewriter):
         return self._named(made, node, written)
 
     def _loop(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """Emit a loop that also carries the parameters that are written inside.  Return its original results.  CompileError if the test
-        writes.
+        """Append a loop that also carries the parameters that are written inside.  Return the atoms for its original results.
+
+        CompileError if the test of the loop writes.
         """
         *tests, body = node.regions
         if self._written(tests):

@@ -33,14 +33,14 @@ __all__ = ["PassDiffs", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chose
 
 
 class Pass:
-    """A transform of modules.  A subclass defines `name`, and `on_function` or `on_module`."""
+    """The base class of passes, which transform modules; a subclass defines `name`, and `on_function` or `on_module`."""
 
     name: ClassVar[str] = ""
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     """The fields: every pass is a dataclass."""
 
     def on_module(self, module: Module) -> Module:
-        """Return the transformed module; by default each function is transformed separately."""
+        """Return the transformed module.  By default each function is transformed on its own, by `on_function`."""
         functions = {symbol: self.on_function(function, module) for symbol, function in module.functions.items()}
         return Module(module.params, module.hosts, functions)
 
@@ -70,23 +70,26 @@ Observer = Callable[[int, Pass | None, Module, Module], None]
 
 
 def passes() -> dict[str, type[Pass]]:
-    """Return the classes of all passes by name."""
+    """Return the class of every pass, by name."""
     return dict(_passes)
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A sequence of passes, which `run` applies to a module one after the other."""
+    """Applies several passes to a module, one after the other (`run`)."""
 
     passes: tuple[Pass, ...]
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """Parse a text such as `grad{wrt=[x, @w]},simplify,cse,dce`.  CompileError E140 if the text is invalid."""
+        """Make a pipeline from a text such as `grad{wrt=[x, @w]},simplify,cse,dce`.  CompileError E140 if the text is invalid."""
         return Pipeline(tuple(_Reader(text).pipeline()))
 
     def run(self, module: Module, observers: Sequence[Observer] = ()) -> Module:
-        """Run all passes, and return the resulting module.  The observers are called before the first pass and after each one."""
+        """Apply all passes, and return the resulting module.
+
+        observers  functions that are called before the first pass and after each one
+        """
         for observe in observers:
             observe(0, None, module, module)
         for position, step in enumerate(self.passes, 1):
@@ -100,7 +103,7 @@ class Pipeline:
 
 
 def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
-    """Return the module with `functions` in place of the function `symbol`.  That one is kept after them if it is still called."""
+    """Return a module with `functions` in place of the function `symbol`.  If that function is still called, it is kept after them."""
     others = [function for name, function in module.functions.items() if name != symbol]
     called = any(symbol in _referred(function) for function in (*functions, *others))
     kept: dict[str, Function] = {}
@@ -113,19 +116,22 @@ def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
 
 
 def _referred(function: Function) -> set[str | None]:
-    """Return the symbols of the functions that a function calls, and of its pullback."""
+    """Return the symbols of the functions that a function calls, and of its own pullback; None is among them if it has no pullback."""
     return {function.vjp, *(node.op.symbol for node in walk(function.body) if isinstance(node.op, Call))}
 
 
 def unused(module: Module, symbol: str) -> str:
-    """Return `symbol`, or a similar symbol with a number, that the module does not declare."""
+    """Return a symbol that the module does not declare: `symbol` itself, or `symbol` with a number."""
     declared = {*module.params, *module.hosts, *module.functions}
     numbered = (f"{symbol}.{i}" for i in count(1))
     return next(name for name in chain([symbol], numbered) if name not in declared)
 
 
 def chosen(module: Module, symbol: str) -> Function:
-    """Return the function called `symbol` (with or without `@`); for "", the module's first one.  CompileError if there is none."""
+    """Find a function of a module; CompileError if there is none.
+
+    symbol  its symbol, with or without `@`; "" for the module's first function
+    """
     if not module.functions:
         raise _mistake("the module has no function", "")
     if not symbol:
@@ -140,7 +146,7 @@ def chosen(module: Module, symbol: str) -> Function:
 
 
 def verifying(position: int, step: Pass | None, before: Module, after: Module) -> None:
-    """Verify the module after each pass; an observer.  CompileError with the name of the pass if the module is wrong."""
+    """An observer of passes: verifies the module after each.  CompileError, with a note that names the pass, if the module is wrong."""
     try:
         verify_module(after)
     except CompileError as error:
@@ -150,7 +156,10 @@ def verifying(position: int, step: Pass | None, before: Module, after: Module) -
 
 @dataclass
 class Timing:
-    """An observer that measures time: `seconds` holds a pair (pass, seconds) for each pass, in order."""
+    """An observer of passes that measures time.
+
+    seconds  a pair (pass, seconds) for each pass, in order
+    """
 
     seconds: list[tuple[str, float]] = field(default_factory=list)
     _since: float = 0.0
@@ -164,7 +173,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Dump:
-    """An observer that writes each module as text into `folder`: `00-parse.ir`, `01-grad.ir`, ..."""
+    """An observer of passes that writes the module after each as text into `folder`: `00-parse.ir`, `01-grad.ir`, ...
+
+    locations  True if the text shows the locations of nodes
+    """
 
     folder: Path
     locations: bool = True
@@ -177,7 +189,11 @@ class Dump:
 
 @dataclass
 class PassDiffs:
-    """An observer that records the changes of each pass: `texts` holds a pair (pass, unified diff) for each pass, in order."""
+    """An observer of passes that records what each changes.
+
+    locations  True if the text shows the locations of nodes
+    texts      a pair (pass, unified diff) for each pass, in order
+    """
 
     locations: bool = False
     texts: list[tuple[str, str]] = field(default_factory=list)

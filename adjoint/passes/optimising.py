@@ -1,7 +1,8 @@
-"""The function that a graph runs while no tape records: the result of the passes that make it fast, if it computes the same as eager mode.
+"""The function that a graph runs while no gradient is recorded: the result of the passes that make it fast.
 
-Values stay the same to the bit, and effects stay in their order.  These passes run last: a gradient of their result would be summed in
-another order.  Which passes are tried, and under which conditions, is in the tables at the end.
+It is used only if it computes the same as eager mode: values stay the same to the bit, and effects stay in their order.  These passes run
+last: a gradient of their result would be summed in another order.  Which passes are tried, and under which conditions, is in the tables at
+the end.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ __all__ = ["ATTEMPTS", "CONDITIONS", "CONDITIONS_AFTERWARDS", "Condition", "opti
 
 
 def optimised_alike(function: Function, module: Module) -> Function | None:
-    """Return a function of a module after the passes of `UNRECORDED`, if eager mode gives the same bits, errors and new tensors; else None.
+    """Return a function after the passes of `UNRECORDED`, which make it fast, if it still does what eager mode does; otherwise None.
 
-    The result is None in these cases:
+    Bits, errors and new tensors must be the same.  The result is None in these cases:
 
         a gradient could be summed in another order
         a hook could be called that eager mode does not call
@@ -36,7 +37,7 @@ def optimised_alike(function: Function, module: Module) -> Function | None:
         Python would receive an argument or a parameter in place of a new tensor
         a gradient inside of the function does not exist
 
-    The function must not be recorded, nor differentiated again.
+    The resulting function must not be recorded, nor differentiated again.
     """
     made = _optimised_alike(function, module)
     return made if isinstance(made, Function) else None
@@ -70,7 +71,7 @@ def _optimised_alike(function: Function, module: Module) -> Function | str:
 
 
 def _shows_alike(before: Function, after: Function) -> bool:
-    """Return True if Python receives no argument or parameter from `after` where it receives a new tensor from `before`."""
+    """Return True if Python gets a new tensor from `after` wherever it gets one from `before`, not an argument or a parameter."""
     calls = [[node for node in walk(function.body) if isinstance(node.op, Apply)] for function in (before, after)]
     if not any(calls):
         return True
@@ -82,10 +83,12 @@ def _shows_alike(before: Function, after: Function) -> bool:
 
 # -- which tensor a branch chooses ------------------------------------------------------------------------------------------
 def _choices(function: Function) -> list[Any] | None:
-    """Return the tensor that each result, and each operand of a call of Python, may be; a pair for the two sides of an `if`.
+    """Return, for each result and each operand of a call of Python, which tensor it may be.
 
-    An argument is given by its position, a parameter by its symbol, and a new tensor by None; a new tensor that occurs several times has a
-    number in a tuple.  Return None instead of the list if branches inside of branches have too many choices.
+    A value that an `if` chooses is a pair, for the two sides.  An argument is given by its position, a parameter by its symbol, and a new
+    tensor by None; a new tensor that occurs several times has a number in a tuple.
+
+    Return None instead of the list if branches inside of branches have too many choices.
     """
     tensors = _Tensors(function)
     shown = [*function.body.results, *(x for node in walk(function.body) if isinstance(node.op, Apply) for x in node.operands)]
@@ -117,7 +120,7 @@ def _leaves(tree: Any) -> Iterator[Any]:
 
 
 def _alike(old: Any, new: Any) -> bool:
-    """Return True if a value is chosen in the same way before and after the passes.
+    """Return True if a value is chosen in the same way before and after the passes; `old` and `new` are entries of `_choices`.
 
     A tensor from a loop may be any tensor, and a value that no branch chooses is checked elsewhere: both count as the same.
     """
@@ -143,7 +146,7 @@ _Tensor = int | str | Value
 
 
 def _with_new_results(before: Function, after: Function) -> Function:
-    """Return `after` with a new tensor for each result that is a new one in `before`: algebra may have replaced it by another value."""
+    """Return `after` with a new tensor for each result that is a new tensor in `before`: algebra may have replaced it by another value."""
     old, new = _Tensors(before), _Tensors(after)
     b = Builder()
     results: list[Atom] = []
@@ -164,13 +167,13 @@ def _with_new_results(before: Function, after: Function) -> Function:
 
 
 def parameters_among(function: Function) -> set[str]:
-    """Return the symbols of the parameters that results of a function may be."""
+    """Return the symbols of the parameters that a function may return themselves, not as new tensors."""
     tensors = _Tensors(function)
     return {x for result in function.body.results for x in tensors.of(result) if isinstance(x, str)}
 
 
 class _Tensors:
-    """The tensors that each value of a function may be, through cells, branches and loops.
+    """Finds out which tensor each value of a function may be, through cells, branches and loops.
 
     listed  the number of choices that `tree` has visited
     """
@@ -211,7 +214,10 @@ class _Tensors:
             self._passed.setdefault(value, []).append(atom)
 
     def tree(self, atom: Atom) -> Any:
-        """Return the tensor that an atom is: a key, or None for a constant, a pair for the sides of an `if`, _ANY for a value of a loop."""
+        """Return which tensor an atom is.
+
+        That is a key (see `_Tensor`), None for a constant, a pair for the sides of an `if`, or _ANY for a value of a loop.
+        """
         while isinstance(atom, Value) and atom in self._passed and len(self._passed[atom]) == 1:
             (atom,) = self._passed[atom]
         if not isinstance(atom, Value):
@@ -225,7 +231,7 @@ class _Tensors:
         return _ANY if atom in self._passed else self._named.get(atom, atom)
 
     def of(self, atom: Atom) -> set[_Tensor]:
-        """Return the tensors that an atom may be; empty for a constant, which is a new tensor at each run."""
+        """Return the keys of all tensors that an atom may be; empty for a constant, which is a new tensor at each run."""
         found: set[_Tensor] = set()
         left, seen = [atom], set[Atom]()
         while left:
@@ -242,10 +248,10 @@ class _Tensors:
 
 # -- what is tried, and when it is taken ------------------------------------------------------------------------------------
 class Condition(NamedTuple):
-    """A condition of the optimised function.
+    """A condition under which a graph may run the optimised function; `CONDITIONS` and `CONDITIONS_AFTERWARDS` list them.
 
-    holds      the question
-    otherwise  why there is no such function where the answer is no
+    holds      takes the function (afterwards: before and after the passes), and returns True if the condition holds
+    otherwise  the reason to show if it does not hold
     """
 
     holds: Callable[..., bool]

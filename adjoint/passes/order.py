@@ -1,13 +1,14 @@
 """Checks whether a function means the same if its gradients are expanded as a whole: each sum in eager mode's order, each value unchanged.
 
-Eager mode differentiates the path that a run took.  There a value has one name and one sum.  In the function it may have several names: a
-result of an `if` is the value that the branch yields; a carried value of a loop is the initial value, or the value that the round before
-has yielded.  Each name has a separate sum.  When that is complete, it is added to the sum of the value that it names:
+Eager mode differentiates what a run did, its *path*.  There a value has one name and one sum of cotangents (gradients).  In the function it
+may have several names: a result of an `if` is the value that the branch yields; a carried value of a loop is the initial value, or the
+value that the round before has yielded.  Each name has a separate sum.  When that is complete, it is added to the sum of the value that it
+names:
 
     y = if c { .. yield v }        v' = y' + ..         for .. carry (a = x) { .. yield v }        v' = a' + ..    x' = a' + ..
 
 This is the sum of the path if nothing was added to v' before.  So on each path, v must have no use after it was given another name, and
-must have only one other name at a time.  A sum that is present on some paths only is never added as a zero (see `cotangent`).  A value from
+must have only one other name at a time.  A sum that exists only under a condition is never added as a zero (see `cotangent`).  A value from
 outside that a loop only uses has one sum, through all rounds.
 
 What a differentiated region may contain:
@@ -19,9 +20,9 @@ What a differentiated region may contain:
     `record`          never: a recorded function is pulled elsewhere
     cells             yes, see below
 
-Eager mode calls a hook on gradients, or a `bprop`, on a path where its value depends on a leaf, and on no other path.  The expansion calls
-it on each path.  So its value must not depend on leaves on some paths only, such as the result of an `if` whose other side yields a
-constant.
+Eager mode calls a hook on gradients, or a `bprop`, on a path where its value depends on a leaf (what is differentiated by), and on no other
+path.  The expansion calls it on each path.  So its value must not depend on leaves on some paths only, such as the result of an `if` whose
+other side yields a constant.
 
 With cells, the path and the expansion have the same names: a cell's arguments inside of it, its results outside, and one outside for each
 value inside that adjoints use, a residual (see `Activity`).  Uses of a residual come after the cell, so its sum is complete there, and is
@@ -49,7 +50,7 @@ __all__ = ["calls_alike", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
-    """Return True if the expanded gradients of a function sum up cotangents in the order of eager mode."""
+    """Return True if the gradients in a function, expanded as a whole, add up in the order of eager mode, so that the bits are the same."""
     return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
 
 
@@ -72,8 +73,7 @@ def _activity(node: Node) -> Activity:
 
 
 def _straight(ops: Iterable[Op]) -> bool:
-    """Return True if the ops contain no control flow, and no read of a parameter that is written before.  Cells and gradients are allowed.
-    """
+    """Return True if the ops contain no control flow, and no read of a parameter after it was written.  Cells and gradients are allowed."""
     written: set[str] = set()
     for op in ops:
         if isinstance(op, Write):
@@ -84,13 +84,15 @@ def _straight(ops: Iterable[Op]) -> bool:
 
 
 class _Names:
-    """Find values of a differentiated region that have several names."""
+    """Finds values of a differentiated region that have several names (such as a result of an `if`, which is the value that the branch
+    yields).
+    """
 
     def __init__(self, activity: Activity):
         self._activity = activity
 
     def alike(self, region: Region, used: set[Atom]) -> bool:
-        """Return True if no value is used after it was given another name.
+        """Return True if no value of a region is used after it was given another name.
 
         used  the values that are used after the region
         """
@@ -111,21 +113,27 @@ class _Names:
         return True
 
     def _loop(self, node: Node, used: set[Atom]) -> bool:
-        """Return True if `alike` holds for a loop.  A value from outside that a round uses counts as used after each round."""
+        """Return True if no value is used after it was given another name, for a loop.
+
+        A value from outside that a round uses counts as used after each round.
+        """
         captured = {*used, *(value for region in node.regions for value in free_of(region))}
         initial, body = node.operands[len(node.operands) - len(node.results) :], node.regions[-1]
         return (all(map(_of_kernels, node.regions)) and self._named(initial, captured) and self._named(body.results, captured)
                 and all(self.alike(region, captured) for region in node.regions))
 
     def _named(self, atoms: Sequence[Atom], used: set[Atom]) -> bool:
-        """Return True if these values, which get another name here, get only one each and are not used afterwards."""
+        """Return True if these values, which get another name here, get only one each and are not used afterwards.
+
+        used  the values that are used afterwards
+        """
         active = [atom for atom in atoms if self._activity.is_active(atom)]
         leaves = [self._activity.leaf(atom) if isinstance(atom, Value) else atom for atom in active]
         return used.isdisjoint(active) and len({*leaves}) == len(leaves) and not any(isinstance(leaf, str) for leaf in leaves)
 
 
 def calls_alike(function: Function) -> bool:
-    """Return True if the expanded gradients of a function call hooks and `bprop`s only on paths on which eager mode does.
+    """Return True if the gradients in a function, expanded as a whole, call hooks and `bprop`s only where eager mode does.
 
     Call this only for a function for which `sums_alike` returns True.
     """
@@ -134,9 +142,9 @@ def calls_alike(function: Function) -> bool:
 
 
 class _OnSomePaths:
-    """The active values of a differentiated region that are active only because of the path that was taken.
+    """Finds values of a differentiated region that depend on what is differentiated only because of the way that a branch or a loop took.
 
-    On another path they do not depend on any leaf.
+    Eager mode would call a hook on such a value only if it took that way.
     """
 
     def __init__(self, activity: Activity):
@@ -178,7 +186,7 @@ class _OnSomePaths:
         self._chosen(node.results, carried)
 
     def _chosen(self, values: Sequence[Value], *given: Sequence[Atom]) -> None:
-        """Record those of the values that may be active on some paths only.
+        """Record those of the values that depend on what is differentiated only under a condition.
 
         given  sequences of atoms: each value is one of the atoms at its position
         """
@@ -189,12 +197,15 @@ class _OnSomePaths:
 
 
 def _is_called_back(op: Op) -> bool:
-    """Return True for a node whose adjoint calls Python."""
+    """Return True for an op whose reverse pass calls Python: a hook, or a cell with backward hooks or a `bprop`."""
     return bool(op.symbol or op.rule) if isinstance(op, Cell) else isinstance(op, (Hook, Outputs))
 
 
 def _of_kernels(region: Region) -> bool:
-    """Return True if neither the region nor its gradient calls Python: the two sides or rounds could not be told apart in such calls."""
+    """Return True if neither a region nor its gradient calls Python.
+
+    In such calls, the two sides of an `if` or the rounds of a loop could not be told apart.
+    """
     return not any(_calls_python(node.op) for node in walk(region))
 
 
@@ -203,12 +214,16 @@ def _calls_python(op: Op) -> bool:
 
 
 def reads_survive(function: Function) -> bool:
-    """Return True if no value that was read from a parameter is used after a write of the parameter."""
+    """Return True if no value that was read from a parameter is used after the parameter is written: its memory may have changed then."""
     return _Reads().survive(function.body)
 
 
 class _Reads:
-    """The values that were read from each parameter so far, and those whose parameter has been written since."""
+    """Follows the values that were read from parameters through a function.
+
+    read   for each parameter, the values that were read from it and are still valid
+    stale  the values whose parameter has been written since
+    """
 
     def __init__(self) -> None:
         self.read: dict[str, list[Value]] = {}

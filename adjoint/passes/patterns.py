@@ -35,7 +35,10 @@ FALSE = Literal(False, scalar(BOOL))
 
 
 def number(atom: Atom, made: Definitions) -> bool | int | float | None:
-    """Return the number that all elements of `atom` have, or None if it is not known."""
+    """Return the number that all elements of `atom` have; None if it is not known.
+
+    made  for each value, the node that computes it
+    """
     while isinstance(atom, Value):
         node = made.get(atom)
         if node is None or not isinstance(node.op, Broadcast):
@@ -57,9 +60,9 @@ def _same_number(one: float, two: float) -> bool:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rule by which `pattern` becomes `replacement`, both written as text.
+    """A rule of algebra: a node that `pattern` matches becomes `replacement`.  Both are written as text, see the module.
 
-    where  a further condition on the bindings of the letters; it may bind additional letters for the replacement
+    where  a further condition on what the letters of the pattern match; it may add letters for the replacement
     why    the reason for the condition, or the reason why the rule is exact
     """
 
@@ -70,13 +73,17 @@ class Rewrite:
 
     @property
     def root(self) -> str:
-        """The name of the outermost op of the pattern."""
+        """The name of the outermost op of the pattern, by which rules are looked up."""
         call = _parsed(self.pattern)
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
         return call.func.id
 
     def apply(self, emit: Emit, op: Op, operands: Sequence[Atom], type_: Type, made: Definitions) -> Atom | None:
-        """Return the replacement of `op(operands)`, whose result has the type `type_`; None if the rule does not match.
+        """Try the rule on `op(operands)`, whose result has the type `type_`; return what replaces the result, or None if the rule does not
+        match.
+
+        emit  emits a node, and returns its result
+        made  for each value, the node that computes it
 
         A replacement of another type does not match: `mul(x, 1.0)` is not x if the 1 has a larger shape.
         """
@@ -138,7 +145,10 @@ def _match_call(call: ast.Call, op: Op, operands: Sequence[Atom], made: Definiti
 
 
 def _built(pattern: ast.expr, emit: Emit, bindings: Bindings) -> Atom:
-    """Emit the replacement and return it.  If it does not fit afterwards, its nodes are dead code."""
+    """Emit the nodes of a replacement, and return its value.  If it turns out not to fit, these nodes are dead code.
+
+    bindings  what each letter of the pattern has matched
+    """
     match pattern:
         case ast.Name(id="true" | "false" as name):
             return Literal(name == "true", scalar(BOOL))

@@ -24,29 +24,39 @@ Known = dict[Value, Atom]
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
-    """Return the copy of `atom`; the same atom if it has no copy."""
+    """Return what stands for `atom` in the new function; the same atom if it has no copy.
+
+    known  for each value of the old function, the atom of the new one
+    """
     return atom if isinstance(atom, Literal) else known.get(atom, atom)
 
 
 def is_like(node: Node, op: Op, operands: Sequence[Atom]) -> bool:
-    """Return True if the copy of a node would have results of the same types: same op, operands of the same types, no regions."""
+    """Return True if a copy of `node` with these operands has results of the same types, so that they need not be inferred.
+
+    That is so for the same op, operands of the same types, and no regions.
+    """
     return op is node.op and not node.regions and [x.type for x in operands] == [x.type for x in node.operands]
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return new values with the same types and hints."""
+    """Return a new value with the same type and name for each of these values."""
     return tuple(Value(value.type, value.hint) for value in values)
 
 
 class Rewriter:
-    """Copy regions.  A pass overrides the methods for the parts that it changes."""
+    """Copies regions; the base class of most passes, which override the methods for what they change.
+
+    `known` is, for each value of the old function, the atom of the new one.
+    """
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        """Emit the nodes that replace an old node, and return the atoms that replace its results; None to copy the node."""
+        """Append the nodes that replace a node, and return the atoms that replace its results; return None for a node that is to be copied.
+        """
         return None
 
     def place(self, loc: Loc) -> Loc:
-        """Return the location of a copy of something at `loc`."""
+        """Return the location for the copy of something whose location is `loc`."""
         return loc
 
     def op(self, op: Op) -> Op:
@@ -58,12 +68,12 @@ class Rewriter:
         return type_
 
     def body(self, region: Region) -> Region:
-        """Return a copy of a function's body."""
+        """Copy a function's body."""
         (copy,) = self.regions(Builder(region.loc), [region], {})
         return copy
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
-        """Copy nodes into `b`, and add their results with the copies to `known`."""
+        """Copy nodes into `b`; add what stands for their results to `known`."""
         around = b.loc
         for node in nodes:
             b.loc = self.place(node.loc)
@@ -74,7 +84,7 @@ class Rewriter:
         b.loc = around
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """Emit a plain copy of a node with its regions.  Return its results."""
+        """Append a plain copy of a node with copies of its regions; return its results."""
         operands = [became(atom, known) for atom in node.operands]
         op = self.op(node.op)
         if is_like(node, op, operands):
@@ -85,7 +95,7 @@ class Rewriter:
         return made.results
 
     def regions(self, b: Builder, regions: Sequence[Region], known: Known) -> list[Region]:
-        """Return copies of regions that are inside of `b`.  Regions with common parameters still have common ones."""
+        """Copy regions that are inside of `b`.  Regions that have common parameters still have common ones."""
         shared: dict[Value, Value] = {}
         copies: list[Region] = []
         for region in regions:
@@ -96,12 +106,14 @@ class Rewriter:
         return copies
 
     def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
-        """Copy one region into `inner`, and return it with the parameters `params`.  The copies of its parameters are already in `known`.
+        """Copy one region into `inner`, and return it.
+
+        params  the copies of its parameters, which are in `known` already
         """
         self.nodes(inner, region.nodes, known)
         return inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:
-    """Return copies of regions that define new values, so that the old values may be defined elsewhere in the same function."""
+    """Return copies of regions that define new values, so that the old values may be defined at another place of the same function."""
     return Rewriter().regions(Builder(), regions, {})

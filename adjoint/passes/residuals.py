@@ -1,4 +1,4 @@
-"""The forward copy that returns the residuals: the values that its adjoint uses.
+"""The forward copy of a function, which also returns the residuals: the values inside of regions that its adjoint (reverse pass) uses.
 
     if c { R } else { S }            results of the `if`; `undef` on the side that does not define them
     for, while carry (a) { R }       pushed on stacks, one for each value; a `while` also counts its rounds
@@ -24,7 +24,7 @@ __all__ = ["Looked", "extended"]
 
 @dataclass
 class Looked:
-    """The values inside of a node with regions that the adjoint uses.
+    """Lists the values inside of one node with regions that the adjoint (the reverse pass) uses.
 
     values  for each such value, its value outside: the same one, or for a loop a stack of it
     queues  pairs of the same kind, for callbacks attached in a loop, which run in the order of the rounds
@@ -39,16 +39,16 @@ class Looked:
         return Looked(dict(self.values), list(self.queues), self.rounds)
 
     def pairs(self) -> list[tuple[Value, Value]]:
-        """Return all values that the adjoint uses, each with its value outside."""
+        """Return all these values, each with its value outside."""
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:
-        """Return the additional results of the node's forward copy."""
+        """Return the additional results that the node has in the forward copy."""
         return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
 
 
 def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], needed: set[Value]) -> None:
-    """Emit the forward copy: the same nodes, where those with regions have additional results for their residuals.
+    """Append the forward copy of nodes: the same nodes, but those with regions have additional results for values that the adjoint uses.
 
     looked  for each node, the values inside that the adjoint uses
     needed  all values that are used anywhere; those of a cell become results of the cell

@@ -1,4 +1,4 @@
-"""The reverse pass over nodes: a sweep with the rules of regions, from the cotangents of outputs to those of leaves."""
+"""The reverse pass over nodes: a walk backwards (`sweep`) with the rules of regions, from the cotangents of outputs to those of leaves."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ def swept(
     wanted: Sequence[Leaf],
     module: Module | None = None,
 ) -> tuple[Sweep, list[Cotangent | None]]:
-    """Emit the reverse pass over `nodes` into `b`.  Return the sweep, and the cotangent of each wanted leaf, or None.
+    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.
 
-    cotangents  for each output, its cotangent, or None if it has none
+    outputs     the values that are differentiated
+    cotangents  for each of them its cotangent, or None if it has none
+    wanted      the leaves (values, or symbols of parameters) whose gradients are wanted
+
+    Return the sweep, and for each wanted leaf its gradient, or None.
     """
     sweep = Sweep(b, Activity(nodes, wanted, module), RULES)
     leaves = set(wanted)

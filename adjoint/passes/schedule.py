@@ -32,9 +32,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Schedule:
-    """The passes for one purpose.
+    """The passes for one purpose, in their order; all code that runs passes takes one of these.
 
-    purpose  the result of the passes
+    purpose  what comes out of the passes
     passes   the text of the pipeline, for `Pipeline.parse`
     when     who runs them, and when
     why      the reason for these passes in this order
@@ -46,7 +46,10 @@ class Schedule:
     why: str
 
     def pipeline(self, /, **options: Any) -> Pipeline:
-        """Return the passes, with each option set on the passes that have it.  TypeError for an option that no pass has."""
+        """Return the passes, ready to run.
+
+        options  options by name; each is set on the passes that have it.  TypeError for one that no pass has
+        """
         pipeline = _parsed(self.passes)
         if not options:
             return pipeline
@@ -61,11 +64,18 @@ class Schedule:
         return Pipeline(tuple(passes))
 
     def run(self, module: Module, observers: Sequence[Observer] = (), /, **options: Any) -> Module:
-        """Return the module after the passes.  `options` are set as in `pipeline`."""
+        """Apply the passes to a module, and return the result.
+
+        observers  functions that are called before the first pass and after each one
+        options    as for `pipeline`
+        """
         return self.pipeline(**options).run(module, observers)
 
     def on(self, function: Function, /, **options: Any) -> Function:
-        """Return a function after the passes, which must not need a module.  It is the same object if no pass changes anything."""
+        """Apply the passes to one function, and return the result; the passes must not need a module.
+
+        It is the same object if no pass changes anything.
+        """
         for step in self.pipeline(**options).passes:
             function = step.on_function(function, _NO_MODULE)
         return function
@@ -73,7 +83,7 @@ class Schedule:
 
 @cache
 def _parsed(text: str) -> Pipeline:
-    """Parse the text of a pipeline.  Results are cached, since parsing takes nearly as long as optimising a small graph."""
+    """Make a pipeline from its text.  Each text is parsed once, since parsing takes nearly as long as optimising a small graph."""
     return Pipeline.parse(text)
 
 
@@ -163,7 +173,7 @@ SCHEDULES: Final = (
 
 @dataclass(frozen=True)
 class LoneStep:
-    """A step that is called directly instead of as a pass, because it works on part of a function or returns more than the result.
+    """A step that other packages call directly, not as a pass, because it works on part of a function or returns more than a function.
 
     function  the function that does the step
     when      who calls it, and when

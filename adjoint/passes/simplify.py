@@ -1,4 +1,4 @@
-"""Algebra that changes no bit, as a table of rules; and control flow whose path is known.
+"""Algebra that changes no bit, as a table of rules; and control flow of which it is known how it runs.
 
 Each rule of the table is exact for -0, infinities and NaN (all NaNs count as the same).  So there is no rule for `x + 0`, which is not x if
 x is -0.  The only operations computed here are those that IEEE 754 defines to the last bit, and those on integers and bools; never a
@@ -58,7 +58,10 @@ def _lossless(bindings: Bindings) -> bool:
 
 
 def _one_term(bindings: Bindings) -> bool:
-    """Return True if a matrix product has an inner size of 1; then bind the types of its factors as column (`c`) and row (`r`)."""
+    """Return True if a matrix product adds up one term only, since its inner size is 1.
+
+    Then bind the types of its factors as a column (letter `c`) and as a row (`r`), for the replacement.
+    """
     x, y = bindings["x"].type, bindings["y"].type
     *left, m, inner = x.shape
     *right, again, n = y.shape
@@ -162,7 +165,7 @@ FOLDED = frozenset(
 
 
 class _Simplifier(RegionSimplifier):
-    """Copy a function.  Each new node is first matched against the table of rules.
+    """Copies a function; each new node is first matched against the table of rules, and replaced if one fits.
 
     uses  how often each value of the function is used
     """
@@ -190,9 +193,10 @@ class _Simplifier(RegionSimplifier):
         return [self.emit(b, node.op, operands, node.result.hint, node)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "", old: Node | None = None) -> Atom:
-        """Emit a node, or its replacement by a rule.  Return the result.
+        """Append a node or, if a rule fits, what replaces it.  Return the result.
 
-        old  the node that is copied; it saves the inference of types if the operands have the same types
+        hint  a name for the result
+        old   the node that is copied; it saves the inference of types if the operands have the same types
         """
         operands = self._unbroadcast(op, operands)
         if isinstance(op, MatMul):
@@ -213,7 +217,7 @@ class _Simplifier(RegionSimplifier):
         return made.results[0]
 
     def _unbroadcast(self, op: Op, operands: Sequence[Atom]) -> Sequence[Atom]:
-        """Return the operands of an elementwise op without their broadcasts, if the op broadcasts them itself."""
+        """Return the operands of an elementwise op; where the op broadcasts by itself, those from which its operands were broadcast."""
         if not isinstance(op, Elementwise):
             return operands
         sources = [self.made_by(atom) for atom in operands]
@@ -232,7 +236,9 @@ class _Simplifier(RegionSimplifier):
     # A product of floats is the same sum in the same order however its matrices lie.  Of integers it would read them in strides.
 
     def _untransposed(self, b: Builder, product: MatMul, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]]:
-        """Return a product that reads its operands without their transposes, by its own options for transposed operands."""
+        """Return a matrix product that reads its operands as they were before they were transposed, by its own options for transposed
+        operands.
+        """
         left, right = (self._exchanged(b, atom) for atom in operands)
         if left is None and right is None:
             return product, operands
@@ -240,22 +246,24 @@ class _Simplifier(RegionSimplifier):
         return transposed, [before or atom for before, atom in zip((left, right), operands, strict=True)]
 
     def _exchanged(self, b: Builder, atom: Atom) -> Atom | None:
-        """Return the tensor whose last two axes were exchanged to make `atom`; None if `atom` is not the result of such a transpose."""
+        """Return the tensor of which `atom` is the transpose (last two axes exchanged); None if it is not the result of such a node."""
         made = self.made_by(atom)
         return made.operands[0] if made is not None and _exchanges(made.op) and _made_here(b, made) else None
 
     def _product_to_transpose(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]] | None:
-        """Return a matrix product and its operands, if `node` transposes the product and nothing else uses that: (A B)^T is B^T A^T."""
+        """Return a matrix product and its operands if `node` transposes the product and nothing else uses it: (A B)^T is B^T A^T.
+        Otherwise None.
+        """
         if not _exchanges(node.op) or self.uses[node.operands[0]] != 1:
             return None
         made = self.made_by(operands[0])
         return (made.op, made.operands) if made is not None and isinstance(made.op, MatMul) and _made_here(b, made) else None
 
     def _reduction_to_reshape(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[Reduction, Sequence[Atom]] | None:
-        """Return a reduction that keeps its axes, and its operand, if `node` is a reshape that restores these axes and nothing else uses
-        the reduction.
+        """Return a reduction that keeps its axes, and its operand, if `node` is a reshape that restores the axes of a reduction.
 
-        `fuse` continues with the elements of the rows only after reductions that keep their axes.
+        Nothing else may use the reduction; otherwise return None.  `fuse` continues with the elements of the rows only after reductions
+        that keep their axes.
         """
         if not isinstance(node.op, Reshape) or self.uses[node.operands[0]] != 1:
             return None
@@ -268,8 +276,9 @@ class _Simplifier(RegionSimplifier):
 
 
 def _made_here(b: Builder, node: Node) -> bool:
-    """Return True if `node` computes floats in the region that is being built.  Outside of a loop it runs once, so the loop must not repeat
-    it.
+    """Return True if `node` computes floats in the region that is being built.
+
+    If it is outside of a loop that is being built, it runs once, and the loop must not repeat it.
     """
     type_ = node.result.type
     return isinstance(type_, TensorType) and type_.dtype.is_float and _in_region(b, node)
@@ -293,7 +302,7 @@ def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
 
 
 def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
-    """Return the value of an op on literals as a literal, if that is exact; otherwise None."""
+    """Compute an op on literals: return its value as a literal if that is exact, otherwise None."""
     literals = [atom for atom in operands if isinstance(atom, Literal)]
     if op.name not in FOLDED or type_.rank or len(literals) < len(operands):
         return None

@@ -1,4 +1,4 @@
-"""Control flow whose path is known.
+"""Control flow of which it is known how it runs.
 
     if true { R } else { S }                        R
     if c { R; yield x } else { S; yield x }         x, for an x from outside
@@ -34,7 +34,7 @@ WINDOW = 16
 
 
 class RegionSimplifier(Rewriter):
-    """Copy a function, and simplify control flow whose path is known.
+    """Copies a function, and simplifies branches and loops of which it is known how they run.
 
     made  for each new value, the new node that computes it
     """
@@ -46,7 +46,7 @@ class RegionSimplifier(Rewriter):
         self.made.update((value, node) for value in node.results)
 
     def made_by(self, atom: Atom) -> Node | None:
-        """Return the new node that computes an atom, or None."""
+        """Return the new node that computes an atom; None for a literal or a parameter."""
         return self.made.get(atom) if isinstance(atom, Value) else None
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
@@ -112,9 +112,12 @@ class RegionSimplifier(Rewriter):
         return [new[place] if decided is None else decided for decided, place in zip(results, places, strict=True)]
 
     def _decided(self, b: Builder, condition: Atom, one: Atom, two: Atom, here: set[Value]) -> Atom | None:
-        """Return the value of an `if`'s result that needs no branch: the condition, its negation, or the value that both sides yield.
+        """Return the value of a result of an `if` that needs no branch: the condition, its negation, or the value that both sides yield.
 
-        None if the result needs the branch.  `here` are the values that the sides define.
+        one, two  what the two sides yield for the result
+        here      the values that the sides define
+
+        Return None if the result needs the branch.
         """
         if one == TRUE and two == FALSE:
             return condition
@@ -132,14 +135,14 @@ class RegionSimplifier(Rewriter):
         return node is not None and isinstance(node.op, Undef)
 
     def _may_be(self, one: Atom, two: Atom) -> bool:
-        """Return True if one value can replace both atoms: they are the same, or one of them is undefined."""
+        """Return True if one value can stand for both atoms: they are the same, or one of them is undefined."""
         return one.type is two.type and (same_atom(one, two) or self._undefined(one) or self._undefined(two))
 
     def _defined_one(self, one: Atom, two: Atom) -> Atom:
         return two if self._undefined(one) else one
 
     def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
-        """Emit an `if`; join it with an earlier `if` on the same condition if that is close enough and nothing between needs its results.
+        """Append an `if`, joined with an earlier `if` on the same condition if that is close enough and nothing between needs its results.
         """
         between: list[Node] = []
         for before in reversed(b.nodes[-WINDOW:]):
@@ -155,7 +158,11 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), [condition], regions=(first, second))
 
     def _one_if(self, b: Builder, before: Node, first: Region, second: Region) -> Node:
-        """Emit `before` joined with a later `if` on its condition.  A stack that the later one uses is not a result any more."""
+        """Append one `if` for an earlier one, `before`, and a later one on the same condition.  A stack that the later one uses is no
+        result any more.
+
+        first, second  the regions of the later one
+        """
         taken = {value for region in (first, second) for value in free_of(region) if isinstance(value.type, StackType)}
         given = [value not in taken for value in before.results]
         pairs = zip(before.regions, (first, second), strict=True)
@@ -164,10 +171,10 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), before.operands, regions=joined, results=(*compress(before.results, given), *new))
 
     def _joined(self, earlier: Region, later: Region, results: Sequence[Value], given: Sequence[bool]) -> Region:
-        """Return two regions joined to one.
+        """Join two regions, one after the other, to one.
 
         earlier  the first region; its results replace the values `results` in the later one
-        later    the second region; it follows the first
+        later    the second region
         given    for each result of the earlier one, True if the joined region yields it
         """
         known: Known = dict(zip(results, earlier.results, strict=True))
@@ -212,8 +219,8 @@ class RegionSimplifier(Rewriter):
     # cells
 
     def _cell(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """Copy a cell.  Return its results, where an argument replaces a result that is equal to it, and one of two equal results the
-        other.
+        """Copy a cell.  Return the atoms for its results: an argument in place of a result equal to it, and one value for two equal
+        results.
         """
         made = self.copy(b, node, known)
         emitted = b.nodes[-1]
@@ -235,7 +242,7 @@ class RegionSimplifier(Rewriter):
 
 
 class _Remembering(Rewriter):
-    """A Rewriter that only copies, and records the new nodes in a RegionSimplifier."""
+    """Copies nodes unchanged, and tells a RegionSimplifier of the new nodes."""
 
     def __init__(self, simplifier: RegionSimplifier):
         self._simplifier = simplifier

@@ -29,7 +29,10 @@ __all__ = ["Inference", "Inferences", "Numbered", "Specialize", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
-    """Return the function with `sizes` in place of the named dimensions of all types."""
+    """Return the function with numbers in place of named sizes, in all types and ops.
+
+    sizes  the number for each name
+    """
     return replace(function, body=_Specializer(sizes).body(function.body)) if sizes else function
 
 
@@ -45,9 +48,9 @@ class _Specializer(Rewriter):
 
 
 class Numbered:
-    """Types and ops with numbers in place of names, each computed once.
+    """Puts numbers in place of named sizes in types and ops, each computed once.
 
-    types, ops  results that are already known
+    types, ops  results that are known already
     """
 
     def __init__(self, sizes: Mapping[str, Dim], types: Mapping[Type, Type] = MappingProxyType({}),
@@ -68,7 +71,7 @@ class Numbered:
         return found
 
     def unchanged(self) -> tuple[dict[Type, Type], dict[Op, Op]]:
-        """Return the types and the ops that contain none of the names, each mapped to itself."""
+        """Return the types and the ops that contain none of the names, each mapped to itself, as a start for other sizes."""
         return {a: b for a, b in self._types.items() if a is b}, {a: b for a, b in self._ops.items() if a is b}
 
 
@@ -77,7 +80,8 @@ Inference = tuple[Op, tuple[Type, ...], tuple[Type, ...]]
 
 
 class Inferences:
-    """The type inferences of functions that named sizes can change, each kept once.
+    """Makes functions for given sizes from functions with named sizes, quickly: it keeps the type inferences that sizes can change, each
+    once.
 
     These are the inferences of nodes without regions whose types or ops contain one of the names.
     """
@@ -95,15 +99,19 @@ class Inferences:
     def numbered(self, function: Function, sizes: Mapping[str, Dim]) -> Function:
         """Return one of the functions with numbers in place of the names.
 
-        TypeError or ValueError if an op of any of the functions does not accept these sizes, or if the type of its result differs from the
-        type inferred for any size.  Nodes without names are shared with the function, unless they have regions.
+        sizes  the number for each name
+
+        TypeError or ValueError if an op of any of the functions does not accept these sizes, or if the type of its result is then another
+        one than the inferred type with the numbers in it.  Nodes without names are shared with the function, unless they have regions.
         """
         return replace(function, body=_Copy(self.checked(sizes)).region(function.body))
 
     def checked(self, sizes: Mapping[str, Dim], among: Iterable[Inference] | None = None) -> Numbered:
-        """Check inferences for these sizes, and return the types and ops with numbers in place of the names.
+        """Check that ops accept these sizes; return the types and ops with numbers in place of the names.
 
+        sizes  the number for each name
         among  the inferences to check; None for all
+
         TypeError or ValueError as for `numbered`.
         """
         numbers = Numbered(sizes, *self._unchanged)
@@ -112,7 +120,7 @@ class Inferences:
         return numbers
 
     def besides(self, nodes: Iterable[Node]) -> tuple[Inference, ...]:
-        """Return the inferences other than those of these nodes."""
+        """Return the inferences that none of these nodes has, for `checked`."""
         apart = {_inference(node) for node in nodes}
         return tuple([known for known in self._known if known not in apart])
 
@@ -131,7 +139,7 @@ AnyAtom = TypeVar("AnyAtom", bound=Atom)
 
 
 class _Copy:
-    """Copy regions, with numbers in place of names."""
+    """Copies regions, with numbers in place of named sizes; nodes without names are shared."""
 
     def __init__(self, numbers: Numbered):
         self._numbers = numbers
@@ -153,7 +161,8 @@ class _Copy:
         return Node(op, operands, results, regions, node.loc)
 
     def defined(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Return new values in place of those whose types change; the same tuple if no type changes.  Regions may share parameters."""
+        """Return new values in place of those whose types change.  It is the same tuple if no type changes.  Regions may share parameters.
+        """
         for value in values:
             type_ = self._numbers.type(value.type)
             if type_ is not value.type and value not in self._known:
@@ -161,7 +170,7 @@ class _Copy:
         return self.atoms(values)
 
     def atoms(self, atoms: tuple[AnyAtom, ...]) -> tuple[AnyAtom, ...]:
-        """Return the copies of atoms; the same tuple if no atom has a copy."""
+        """Return what stands for these atoms in the copy.  It is the same tuple if no atom has a copy."""
         known: dict[Any, Any] = self._known
         return tuple([known.get(atom, atom) for atom in atoms]) if any(atom in known for atom in atoms) else atoms
 

@@ -1,16 +1,17 @@
-"""The walk backwards: running sums, and paths on which cotangents are present or absent.
+"""The walk backwards: running sums of cotangents (gradients of values), and cotangents that exist only under a condition.
 
     for node in reversed(nodes):
         y' = the sums of its results, which are complete now: their callbacks run
         x' += vjp(op)(y')                     if any of them is present
 
-If the cotangents of a node are present on some paths only, its adjoint is inside of an `if` on the bit that tells so, and the sums go
-through both sides:
+If the cotangents of a node exist only under a condition, its adjoint is inside of an `if` on the bit (a bool of the IR) that tells so, and
+the sums go through both sides:
 
     if p { x1 = x' + ..; yield x1 } else { yield x' }
 
-A callback on a value that a loop carries belongs to another value: one that the round before has computed, or the initial one.  The number
-of its runs is passed on to that value, as cotangents are, and it runs where that value is complete:
+A callback (a hook that `attach!` registers) on a value that a loop carries belongs to another value: one that the round before has
+computed, or the initial one.  The number of its runs is passed on to that value, as cotangents are, and it runs where that value is
+complete:
 
     attach! @h(a)                     n(a) += 1
     y = for carry (a = x) { yield b } n(b) += n(a) of the next round, n(y) in the last; n(x) += n(a) of the first
@@ -54,10 +55,11 @@ FireRule: TypeAlias = "Callable[[Sweep, Leaf | Pending, Any], None]"
 
 @dataclass(frozen=True)
 class RegionRules:
-    """The rules by which nodes with regions are differentiated, and callbacks attached inside of them run.
+    """The functions by which nodes with regions are differentiated, and callbacks attached inside of them run.
 
-    pull  for each class of op; a rule receives the callbacks passed on for each result of an `if` or a loop
-    fire  for each class of firing
+    pull  by class of op, the function that emits the reverse pass of a node; it gets the callbacks passed on for each result of an `if` or
+        a loop
+    fire  by class of firing (`Branched`, `Repeated`, `Times`), the function that emits the calls of its callbacks
     """
 
     pull: Mapping[type[Op], PullRule]
@@ -65,15 +67,17 @@ class RegionRules:
 
 
 class Sweep:
-    """One walk backwards, with its running sums.
+    """Walks over nodes backwards, and emits the nodes that compute gradients; it holds the running sum of each cotangent.
 
-    b         the Builder to which the adjoint is emitted
-    activity  the active values and their callbacks
+    A cotangent is the gradient of a value; a leaf is a value or a parameter, under whose name cotangents are summed.
+
+    b         the Builder to which the reverse pass is emitted
+    activity  the values through which gradients pass, and their callbacks
     rules     the rules of nodes with regions
     sums      the running sum of each leaf defined before the place that the walk has reached; and for each pending callback, how often it
-              runs
-    looked    the values inside of nodes with regions that the adjoint uses
-    redefined the forward values that a loop of the adjoint defines again, popped from a stack
+        runs
+    looked    the values inside of nodes with regions that the reverse pass uses
+    redefined the forward values that a loop of the reverse pass defines again, popped from a stack
     kept      complete cotangents of wanted values that are results of nodes
     made      the node that the walk has reached, which computes the values whose callbacks run; None at the leaves of a region
     """
@@ -91,7 +95,7 @@ class Sweep:
     # the walk
 
     def pull_all(self, nodes: Sequence[Node]) -> None:
-        """Walk over `nodes` backwards, and emit the adjoint of each node whose results have cotangents."""
+        """Walk over `nodes` backwards, and emit the reverse pass of each node whose results have cotangents."""
         for node in reversed(nodes):
             self.made = node
             if isinstance(node.op, RegionOp):
@@ -138,7 +142,8 @@ class Sweep:
         self.decide(cotangents, pull)
 
     def take(self, value: Value) -> Cotangent | None:
-        """Return the cotangent of a value whose definition the walk has reached, after running its callbacks; None if it has none."""
+        """Return the complete cotangent of a value whose definition the walk has reached, after running its callbacks; None if it has none.
+        """
         if value in self.activity.names:
             return None  # the sum belongs to the parameter, or to the value by its first name
         if value in self.activity.attached or self.activity.handed:
@@ -148,7 +153,7 @@ class Sweep:
         return self.sums.pop(value, None)
 
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
-        """Return the cotangents of leaves that are defined before `nodes`.  Their callbacks run in reverse order of first use."""
+        """Return the complete cotangents of leaves that are defined before `nodes`.  Their callbacks run in reverse order of first use."""
         if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
             self.made = None
             for leaf in _by_first_use(leaves, nodes)[::-1]:
@@ -156,7 +161,7 @@ class Sweep:
         return [self.sums.pop(leaf, None) for leaf in leaves]
 
     def add(self, atom: Atom, cotangent: Cotangent | None) -> None:
-        """Add a cotangent to the running sum of `atom`.  Do nothing for None, and for an atom that is not active."""
+        """Add a cotangent to the running sum of `atom`.  Do nothing for None, and for an atom through which no gradient passes."""
         if cotangent is None or isinstance(atom, Literal) or atom not in self.activity.active:
             return
         if cotangent.type is not atom.type:
@@ -181,7 +186,7 @@ class Sweep:
             self.sums[key] = self._added(value_of(have), value_of(summand), hint)
 
     def _added(self, one: Atom, other: Atom, hint: str) -> Atom:
-        """Emit the sum of two cotangents; tuples are added item by item.  CompileError if the type cannot be added."""
+        """Append the sum of two cotangents; tuples are added item by item.  CompileError if the type cannot be added."""
         match one.type:
             case TensorType():
                 return self.b.add(one, other, hint=hint)
@@ -196,9 +201,11 @@ class Sweep:
     # paths
 
     def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None], *, always: bool = False) -> None:
-        """Call `act` with cotangents that are each either present or None, inside of an `if` for each bit of presence.
+        """Call `act` where it is known of each cotangent whether it exists: in the sides of an `if` for each condition on which that
+        depends.
 
-        `act` is not called where all cotangents are None, unless `always` is True.
+        act     gets a sweep for that place, and the cotangents, None for one that does not exist there
+        always  True: call it even where all cotangents are None
         """
         bit = undecided(cotangents)
         if bit is not None:
@@ -211,7 +218,7 @@ class Sweep:
             act(self, cotangents)
 
     def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
-        """Emit `if condition`, with the running sums passed through both sides.  Return its two regions.
+        """Append `if condition`, through whose sides the running sums pass.  Return its two regions.
 
         then, otherwise  emit the nodes of a side, given a sweep for it
         """
@@ -266,7 +273,7 @@ class Sweep:
         return regions
 
     def or_zero(self, cotangent: Cotangent | None, type_: Type) -> Atom:
-        """Return a cotangent as an atom of this type, with zeros where it is absent."""
+        """Return a cotangent as an atom of this type, with zeros where it does not exist."""
         if cotangent is None:
             return self.b.nothing(type_)
         if not isinstance(cotangent, Sometimes):
@@ -280,7 +287,7 @@ class Sweep:
     # callbacks
 
     def complete(self, leaf: Leaf) -> None:
-        """Run the callbacks of a leaf whose cotangent is complete."""
+        """The cotangent of a leaf is complete: run the callbacks of the leaf on it."""
         pending = self._take_pending(leaf)
         ct = self.sums.get(leaf)
         if ct is None:
@@ -294,7 +301,11 @@ class Sweep:
         self.decide([ct, *pending.values()], act)
 
     def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
-        """Run callbacks on the sum of a leaf, which is present.  For a pending callback, count how often it runs instead."""
+        """Run callbacks on the sum of a leaf, which exists.  For a pending callback, count how often it runs instead.
+
+        key      the leaf or the pending callback
+        firings  the callbacks
+        """
         for firing in firings:
             match firing:
                 case Times(count=Literal(value=count)):
@@ -311,13 +322,16 @@ class Sweep:
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
-        """Remove and return the counts of callbacks that are registered on `leaf` through other values."""
+        """Remove and return the counts of callbacks that loops have passed on to `leaf`."""
         if not self.activity.handed:
             return {}
         return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
 
     def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
-        """Remove and return how often each `attach!` registers its callback on `value`.  The caller registers them on another value."""
+        """Remove and return how often each `attach!` has registered its callback on `value`.
+
+        The caller registers them on the value that this one stands for.
+        """
         if value not in self.activity.active:
             return {}
         for firing in self.activity.handed.get(value, ()):
@@ -327,15 +341,17 @@ class Sweep:
         return self._take_pending(value)
 
     def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
-        """Add a count of a pending callback to those of `atom`.
+        """Add to the count of a pending callback on `atom`.
 
-        laps  the loops from whose later rounds the count comes
+        key    the count that is passed on
+        count  the number to add; None for nothing
+        laps   the loops from whose later rounds the count comes
         """
         if isinstance(atom, Value) and atom in self.activity.active:
             self._sum(self.activity.pending(self.activity.leaf(atom), key.attach, {*key.laps, *laps}), count, "times")
 
     def counted(self, count: Cotangent | None) -> Atom:
-        """Return a count as one atom; 0 where it is absent."""
+        """Return a count as one atom, 0 where it does not exist."""
         match count:
             case None:
                 return NEVER
@@ -349,32 +365,32 @@ class Sweep:
     # for the rules of regions
 
     def locate(self, node: Node) -> None:
-        """Set the location of all further nodes: they are the gradient of `node`."""
+        """Give all nodes that are emitted from now on the location "gradient of `node`"."""
         self.b.loc = Derived("grad", (node.loc,), subject=node.op.name)
 
     def looked_at(self, node: Node) -> Looked:
         return self.looked.setdefault(node, Looked())
 
     def trial(self) -> Sweep:
-        """Return a sweep without sums that emits into an inner Builder.  Its result may be discarded."""
+        """Return a sweep without sums that emits into an inner Builder.  Its result may be discarded, or taken over by `accept`."""
         trial = Sweep(self.b.inner(), self.activity, self.rules, {node: looked.copy() for node, looked in self.looked.items()})
         trial.redefined, trial.made = set(self.redefined), self.made
         return trial
 
     def accept(self, trial: Sweep) -> None:
-        """Take over the records of a trial whose result is used."""
+        """Take over what a trial has recorded, since its nodes are used."""
         self.looked.update(trial.looked)
         self.redefined |= trial.redefined
 
     def needed(self, residuals: Iterable[Value]) -> set[Value]:
-        """Return all forward values that are used anywhere.
+        """Return all forward values that gradients use anywhere.
 
-        residuals  the values that the adjoint as a whole uses
+        residuals  the values that the reverse pass as a whole uses
         """
         return {*residuals, *(value for looked in self.looked.values() for value, _ in looked.pairs())}
 
     def inside(self, region: Region) -> set[Value]:
-        """Return the values that the forward copy of `region` will define."""
+        """Return the values that `region` will define in the forward copy, with the additional results of its nodes."""
         found = defined(region)
         for node in walk(region):
             if node in self.looked:
@@ -401,6 +417,8 @@ def _last_defined_first(node: Node) -> Sequence[Value]:
 
 def _by_first_use(leaves: Sequence[Leaf], nodes: Sequence[Node]) -> list[Leaf]:
     """Return the leaves in the order in which `nodes` first use them, followed by the unused ones.  An `attach!` does not count as a use.
+
+    leaves  values, or symbols of parameters
     """
     used: dict[Leaf, None] = {}
 
