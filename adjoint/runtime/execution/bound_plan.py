@@ -147,7 +147,7 @@ class BoundPlan:
         """Run the function on these arguments and return its results.
 
         arguments  tensors of the types of the function's parameters; InternalError for other types
-        run        the state of this run: the tape, and the log of results if one is kept
+        run        the state of this run: the tape (this thread's recording), and the log of results if one is kept
 
         Raise Deviation if Python code (such as a hook) returns something that the graph was not made for; the run's log then ends with what
         it
@@ -339,14 +339,14 @@ class _Binder:
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
-        """Decide for each of these slots whether it holds a tensor or memory."""
+        """Decide for each of these slots (value numbers) whether it holds a tensor or memory."""
         self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
 
     def holds(self, position: int) -> bool:
         return position in self.tensors
 
     def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
-        """Return, for each slot, the position at which its value is held as a tensor.
+        """Return, for each slot, the position (index in the run's values) at which its value is held as a tensor.
 
         Only a constant may be held twice, as a tensor and as memory.
         """
@@ -356,7 +356,7 @@ class _Binder:
         return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
 
     def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
-        """Return the positions of values that are copied to the slots `targets`.
+        """Return the positions (indices in the run's values) of values that are copied to the slots `targets`.
 
         A constant is held like its target: as a tensor if the target holds one, otherwise as memory.
         """
@@ -367,7 +367,9 @@ class _Binder:
         return self.slots[slot].literal is not None
 
     def constant(self, slot: int, *, tensor: bool) -> int:
-        """Return the position of a constant, held as a tensor or, if `tensor` is False, as memory.  A position for memory is made once."""
+        """Return the position (index in the run's values) of a constant, held as a tensor or, if `tensor` is False, as memory.  A position
+        for memory is made once.
+        """
         if tensor:
             self.tensors.add(slot)
             return slot
@@ -421,7 +423,7 @@ class _Binder:
         add_when_reached(block, piece.entries[0].node, None, make)
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
-        """Make the steps of a straight piece whose values are all tensors.
+        """Make the steps of a straight piece (a run of kernels) whose values are all tensors.
 
         For a run that replays a log (the results of an earlier run) there is a step for each launch.  For other runs one step does all
         launches that follow each other.
@@ -448,7 +450,7 @@ class _Binder:
         self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
-        """Make the step that runs one launch alone; return the positions of its operands."""
+        """Make the step that runs one launch alone; return the positions of its operands (indices in the run's values)."""
         self.define(each.results)
         node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
         if isinstance(node.op, Check):
@@ -460,7 +462,7 @@ class _Binder:
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
         """Make one step for launches that follow each other, and add it to the steps of runs that replay no log.
 
-        used  the results of these launches that later entries of the piece read
+        used  the results of these launches that later entries of the piece (a run of kernels) read
         """
         if not row.launches:
             return
@@ -536,13 +538,13 @@ class _Row:
 
     @property
     def results(self) -> list[int]:
-        """Return the slots of the values that the launches compute."""
+        """Return the slots (value numbers) of the values that the launches compute."""
         return [slot for launch in self.launches for slot in launch.results]
 
     def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
         """Append a launch.
 
-        operands  the positions of its operands
+        operands  the positions of its operands (indices in the run's values)
         site      the node with whose location it is recorded; None for the line that runs the plan
         """
         self.launches.append(launch)
@@ -551,12 +553,12 @@ class _Row:
 
 
 def _range(slots: Listed[int]) -> range:
-    """Return slots as a range; the slots of one node's results follow each other."""
+    """Return slots (value numbers) as a range; the slots of one node's results follow each other."""
     return range(slots[0], slots[-1] + 1) if slots else range(0)
 
 
 def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
-    """Append a step that frees the values in these slots, by putting None in their place.
+    """Append a step that frees the values in these slots (value numbers), by putting None in their place.
 
     every  False: in a LoggingBlock, add the step only to the block's own list of steps, which replays use, not to `joined`
     """
@@ -592,7 +594,7 @@ def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
     """Return a step that computes the results of a node with a Python function.
 
     function  takes the values of the operands, one by one, and returns the sequence of results
-    bound     the node, with the positions of its values
+    bound     the node, with the positions of its values (indices in the run's values)
     """
     operands, results = bound.operands, bound.results
 

@@ -35,7 +35,8 @@ def aligned(nbytes: int) -> int:
 
 
 def with_arenas(plan: Plan) -> Plan:
-    """Return the plan with an arena offset for each value that only one straight piece uses.  Large pieces may be split."""
+    """Return the plan with an arena offset for each value that only one straight piece (a run of kernels) uses.  Large pieces may be split.
+    """
     layout = _Layout(plan.slots)
     body = layout.block(plan.body)
     slots = tuple(replace(slot, offset=layout.offsets[i]) if i in layout.offsets else slot for i, slot in enumerate(plan.slots))
@@ -62,7 +63,8 @@ class _Layout:
         return Block(tuple(reversed(pieces)), block.yields)
 
     def parts(self, piece: Straight) -> list[Straight]:
-        """Split a piece after each last use of a large value from outside of it, so that the value's memory can be freed there.
+        """Split a piece (a run of kernels) after each last use of a large value from outside of it, so that the value's memory can be freed
+        there.
 
         Writes of state stay in the same part as the launches before them.
         """
@@ -77,9 +79,9 @@ class _Layout:
         return [*parts, Straight(piece.entries[begin:])]
 
     def straight(self, piece: Straight, used: set[int]) -> Straight:
-        """Return a piece with its arena; enter the offsets of its values in `offsets`.
+        """Return a piece (a run of kernels) with its arena; enter the offsets of its values in `offsets`.
 
-        used  the slots that are used after the piece; the slots that the piece itself reads are added
+        used  the slots (value numbers) that are used after the piece; the slots that the piece itself reads are added
         """
         whole: dict[int, int] = {}
         outside: set[int] = set()
@@ -137,7 +139,7 @@ class _Layout:
 
 
 class _NestedLayout:
-    """Finds places in the arena of a piece for the values of one branch or loop that is nested in it.
+    """Finds places in the arena of a piece (a run of kernels) for the values of one branch or loop that is nested in it.
 
     `control` fills `offsets` and `spares`; see `Nested` for what they are.
 
@@ -178,7 +180,7 @@ class _NestedLayout:
         return not isinstance(entry, Access) or not self.copied.isdisjoint(entry.results)
 
     def block(self, block: Block, placed: Mapping[int, int]) -> None:
-        """Find places for the values that a block computes, except for those in the slots `placed`."""
+        """Find places for the values that a block computes, except for those in the slots (value numbers) `placed`."""
         roots, entries = roots_of(block), list(entries_of(block))
         last = dict.fromkeys(roots.values(), 0)
         for index, entry in enumerate(entries):

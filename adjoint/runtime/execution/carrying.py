@@ -24,7 +24,7 @@ __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "pass
 class Turn:
     """What happens to the carried values at the end of a round of a loop: which are copied, and which blocks of memory change places.
 
-    direct   for each slot that the body computes for the next round, the index of that carried value
+    direct   for each slot (value number) that the body computes for the next round, the index of that carried value
     copied   for each carried value that is copied, by its index, the slot that is copied from
     cycles   the blocks of memory that change places, in cycles.  A block is named by the slot of a parameter, by a slot in `direct`, or, if
         it is spare, by the slot of the loop's result
@@ -38,8 +38,8 @@ class Turn:
 
 
 def carried_by(loop: Control) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the slots of the values that a loop carries: those of the initial values, then those of the parameters that hold them in a
-    round.
+    """Return the slots (value numbers) of the values that a loop carries: those of the initial values, then those of the parameters that
+    hold them in a round.
     """
     return (loop.operands[3:], loop.params[1:]) if isinstance(loop.node.op, For) else (loop.operands, loop.params)
 
@@ -64,7 +64,7 @@ def accesses_of(control: Control) -> Iterator[Access]:
 
 
 def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
-    """Yield the slots that an entry or a piece of a plan reads; for control flow also what its regions read and yield."""
+    """Yield the slots (value numbers) that an entry or a piece of a plan reads; for control flow also what its regions read and yield."""
     yield from each.operands
     for block in each.blocks if isinstance(each, Control) else ():
         yield from block.yields
@@ -74,7 +74,7 @@ def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
 
 
 def roots_of(block: Block) -> dict[int, int]:
-    """Return, for each result that a block computes, the slot that owns its memory.
+    """Return, for each result that a block computes, the slot (value number) that owns its memory.
 
     That is another slot if the result only is a second name for the same memory (an alias).
     """
@@ -89,8 +89,8 @@ def roots_of(block: Block) -> dict[int, int]:
 def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
     """Return how the results of a branch, or of a loop's body, get to their final places.
 
-    The first dict is for slots that the branch computes directly in that place: it gives the index of the result.  The second dict is for
-    the other results: for the index of a result, it gives the slot from which the result is copied.
+    The first dict is for slots (value numbers) that the branch computes directly in that place: it gives the index of the result.  The
+    second dict is for the other results: for the index of a result, it gives the slot from which the result is copied.
     """
     roots = roots_of(block)
     read = {slot for entry in entries_of(block) if isinstance(entry, Access) for slot in entry.results}

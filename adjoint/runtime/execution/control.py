@@ -29,15 +29,17 @@ class Positions(Protocol):
     """
 
     def holds(self, position: int) -> bool:
-        """Return True if a position holds a tensor; otherwise it holds memory, or a value of another kind."""
+        """Return True if a position (index in the run's values) holds a tensor; otherwise it holds memory, or a value of another kind."""
         ...
 
     def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of values that are copied to the slots `targets`; a constant is held in the same way as its target."""
+        """Return the positions (indices in the run's values) of values that are copied to the slots `targets`; a constant is held in the
+        same way as its target.
+        """
         ...
 
     def as_they_are(self, slots: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions of values that are only read; they may hold tensors or memory."""
+        """Return the positions (indices in the run's values) of values that are only read; they may hold tensors or memory."""
         ...
 
 
@@ -46,7 +48,7 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
     piece      the node, with the slots of its values
     blocks     the steps of its regions
-    results    the positions of its results
+    results    the positions of its results (indices in the run's values)
     positions  tells which positions hold tensors, which memory
     """
     match piece.node.op:
@@ -63,7 +65,7 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
 
 def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
-    """Return a function that copies values between slots of a run's list, all at once as in a tuple assignment.
+    """Return a function that copies values between slots (value numbers) of a run's list, all at once as in a tuple assignment.
 
     slots    the slots to read
     targets  the slots to fill, in the same order
@@ -109,7 +111,7 @@ def _memory(x: Any) -> Any:
 
 
 def _reader(slot: int, positions: Positions) -> Callable[[list[Any]], Memory]:
-    """Return a function that reads the memory of the value in a slot."""
+    """Return a function that reads the memory of the value in a slot (value number)."""
     (position,) = positions.as_they_are((slot,))
     return (lambda values: values[position].memory) if positions.holds(position) else (lambda values: values[position])
 

@@ -20,9 +20,9 @@ __all__ = ["Writes", "writes_of"]
 
 @dataclass
 class Writes:
-    """Tells how a straight piece writes state (Parameters and other tensors that outlive a run) without copying.
+    """Tells how a straight piece (a run of kernels) writes state (Parameters and other tensors that outlive a run) without copying.
 
-    handed    the slots of results whose memory becomes the memory of a state's tensor
+    handed    the slots (value numbers) of results whose memory becomes the memory of a state's tensor
     in_place  for each result that may be computed in the memory of an old value, the slot of that old value
     gone      for each of these results, slots of earlier pieces that were read from the same state and are not needed any more
     """
@@ -33,7 +33,7 @@ class Writes:
 
 
 def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int]) -> Writes:
-    """Decide how a straight piece writes state.
+    """Decide how a straight piece (a run of kernels) writes state.
 
     slots    the slots of the plan, by number
     tensors  the positions that hold tensors; the others hold memory
@@ -104,9 +104,10 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
 
 
 class _Moment(NamedTuple):
-    """Marks a point in a piece.  Two equal moments mean: the symbol has the same value at both, and nothing between them can fail.
+    """Marks a point in a piece (a run of kernels).  Two equal moments mean: the symbol has the same value at both, and nothing between them
+    can fail.
 
-    value  the slot of the symbol's value
+    value  the slot (value number) of the symbol's value
     fails  how many entries before this point can fail
     """
 

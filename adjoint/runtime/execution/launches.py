@@ -40,7 +40,7 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
     replaced by better ones, the step is made again whenever some have been.
 
     node     the node that the step runs, for the note on an exception; None if there is none
-    results  the positions of the node's results; None if the step writes the log itself
+    results  the positions (indices in the run's values) of the node's results; None if the step writes the log itself
     make     makes the real step
     """
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
@@ -82,7 +82,9 @@ def _one_by_one(
     piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
     nested: Mapping[Nested, Step], explanations: Explanations,
 ) -> Step:
-    """Return a step that runs the entries of a piece one by one, each result in memory of its own; used if some launch has no kernel."""
+    """Return a step that runs the entries of a piece (a run of kernels) one by one, each result in memory of its own; used if some launch
+    has no kernel.
+    """
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
         match each:

@@ -57,7 +57,7 @@ class Blocks:
 
 
 class Table(Protocol):
-    """The table to which NestedStages appends its stages; see PieceTable, which builds one.
+    """The table to which NestedStages appends its stages (parts of the C call); see PieceTable, which builds one.
 
     A BufferPlace is a block of memory and an offset in it.
     """
@@ -80,7 +80,7 @@ class Table(Protocol):
         ...
 
     def is_stack(self, slot: int) -> bool:
-        """Return True for a slot that holds a stack."""
+        """Return True for a slot (value number) that holds a stack."""
         ...
 
     def stack(self) -> BufferPlace:
@@ -95,7 +95,7 @@ class Table(Protocol):
         ...
 
     def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
-        """Append the stage of a node on stacks.
+        """Append the stage (a part of the C call) of a node on stacks.
 
         given  where its stack is, then the item that is pushed or popped
         """
@@ -112,11 +112,11 @@ class _Counter(NamedTuple):
 
 
 class NestedStages:
-    """Appends to a table the stages that run one nested branch or loop.  The places of its results are known before.
+    """Appends to a table the stages (parts of the C call) that run one nested branch or loop.  The places of its results are known before.
 
     table      the table
     entry      the branch or loop
-    positions  for each slot that it reads from outside, the position of the value
+    positions  for each slot that it reads from outside, the position of the value (index in the run's values)
     written    for each symbol of state that it writes, the place of the state
     """
 
@@ -125,7 +125,7 @@ class NestedStages:
         self.places: dict[int, BufferPlace] = {}
 
     def add(self) -> None:
-        """Append all stages of the branch or loop."""
+        """Append all stages (parts of the C call) of the branch or loop."""
         for slot in self.entry.results:
             self.places[slot] = self.table.places[slot]
         self.control(self.entry.control)
@@ -135,18 +135,18 @@ class NestedStages:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
     def own(self, slot: int) -> BufferPlace:
-        """Return the place of a slot that the regions fill; find one if it has none yet."""
+        """Return the place of a slot (value number) that the regions fill; find one if it has none yet."""
         if slot not in self.places:
             self.places[slot] = self.separate(slot, self.entry.offsets)
         return self.places[slot]
 
     def separate(self, slot: int, offsets: Mapping[int, int]) -> BufferPlace:
-        """Return a new place for a slot: a new stack, or the arena at the offset that `offsets` gives."""
+        """Return a new place for a slot (value number): a new stack, or the arena at the offset that `offsets` gives."""
         return self.table.stack() if self.table.is_stack(slot) else (0, offsets[slot])
 
     # -- control flow -------------------------------------------------------------------------------------------------
     def control(self, control: Control) -> None:
-        """Append the stages of an `if`, `for` or `while`.  Its results have places already."""
+        """Append the stages (parts of the C call) of an `if`, `for` or `while`.  Its results have places already."""
         if isinstance(control.node.op, If):
             self.choice(control)
         else:
@@ -190,13 +190,13 @@ class NestedStages:
             self.copy(control, param, self.place(result))
 
     def tested(self, loop: Control) -> BufferPlace:
-        """Append the stages that compute the condition of a `while`; return the place of the condition."""
+        """Append the stages (parts of the C call) that compute the condition of a `while`; return the place of the condition."""
         test = loop.blocks[0]
         self.block(test)
         return self.place(test.yields[0])
 
     def counter(self, loop: Control) -> _Counter:
-        """Append the stage that begins the count of a `for`, and return where its numbers are."""
+        """Append the stage (a part of the C call) that begins the count of a `for`, and return where its numbers are."""
         block, offset = self.own(loop.params[0])
         bounds = [self.place(slot) for slot in loop.operands[:3]]
         counter = _Counter(bounds[2], (block, offset), (block, offset + 8), (block, offset + 16))
@@ -244,7 +244,7 @@ class NestedStages:
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
 
     def access(self, entry: Access) -> None:
-        """Append the stages of a read or a write of state.
+        """Append the stages (parts of the C call) of a read or a write of state.
 
         A read of state that the loop only reads needs no stage: its value is one from outside.
         """
@@ -268,13 +268,13 @@ class NestedStages:
         return made
 
     def here(self, branch: Jump) -> None:
-        """Make a branch lead to the stage that is appended next."""
+        """Make a branch lead to the stage (a part of the C call) that is appended next."""
         branch.target = len(self.table.stages)
 
     def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
         """Append a copy of a value unless source and target are the same place.  A stack is moved, not copied.
 
-        like  the slot whose size the copy has; None for `slot`
+        like  the slot (value number) whose size the copy has; None for `slot`
         """
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
         if not self.table.is_stack(slot):

@@ -37,7 +37,7 @@ a copy.
 class Candidate:
     """Describes a branch or loop that may be nested, since its regions need no Python; `staying` decides which of the candidates are.
 
-    inner     all slots that its regions fill
+    inner     all slots (value numbers) that its regions fill
     outside   all slots that its regions read and do not fill
     within    the candidates inside of it
     quick     True if its kernels are quick to compile and it writes no state
@@ -123,7 +123,7 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
 def staying(
     found: Iterable[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
 ) -> list[Candidate]:
-    """Return those candidates that are nested in the end, once it is known which slots Python sees.
+    """Return those candidates that are nested in the end, once it is known which slots (value numbers) Python sees.
 
     found      the candidates
     shown      the slots that Python sees
@@ -163,7 +163,7 @@ def _staying_among(
 
 
 def sources_of(control: Control) -> dict[int, list[int]]:
-    """Return, for each slot to which a branch or a loop copies values, the slots from which it copies."""
+    """Return, for each slot (value number) to which a branch or a loop copies values, the slots from which it copies."""
     if isinstance(control.node.op, If):
         first, second = control.blocks
         return {r: list(pair) for r, *pair in zip(control.results, first.yields, second.yields, strict=True)}
@@ -173,7 +173,7 @@ def sources_of(control: Control) -> dict[int, list[int]]:
 
 
 def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the slots from which a value may come in the end, following copies by control flow backwards.
+    """Return the slots (value numbers) from which a value may come in the end, following copies by control flow backwards.
 
     slot   the slot of the value
     flows  for each slot the slots that are copied to it

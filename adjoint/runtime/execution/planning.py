@@ -76,7 +76,7 @@ def planned(function: Function, *, identities: bool, accesses: bool = False) -> 
 
 
 class _Planner:
-    """Makes the plan of one function: gives slots to values, and collects what must be known about the slots.
+    """Makes the plan of one function: gives slots (value numbers) to values, and collects what must be known about the slots.
 
     shown      the slots whose values Python code sees
     read       for each slot that an access reads, the symbol of the state
@@ -120,7 +120,9 @@ class _Planner:
         self.shown.update(slots)
 
     def show_read(self, slots: Iterable[int]) -> None:
-        """Mark those of these slots that hold the value of state as shown, since Python may get them as the state's tensor itself."""
+        """Mark those of these slots (value numbers) that hold the value of state as shown, since Python may get them as the state's tensor
+        itself.
+        """
         self.show(*(slot for slot in slots if slot in self.read))
 
     def show_known(self, results: Sequence[int], params: Sequence[int]) -> None:
@@ -129,7 +131,7 @@ class _Planner:
 
         A result that a loop carries is left out: the loop may be nested, and then its result is a new tensor.
 
-        results  the slots of the function's results
+        results  the slots (value numbers) of the function's results
         params   the slots of its parameters
         """
         sources: dict[int, Iterable[int]] = {**self.flows}
@@ -146,7 +148,9 @@ class _Planner:
             self.flows.setdefault(target, set()).add(source)
 
     def spread(self) -> None:
-        """Complete `shown`: add the slots that may be undefined, and all slots from which control flow copies values to a shown one."""
+        """Complete `shown`: add the slots (value numbers) that may be undefined, and all slots from which control flow copies values to a
+        shown one.
+        """
         self.undefined = self.reached(self.undefined)
         self.show(*self.undefined)
         left = list(self.shown)
@@ -157,7 +161,8 @@ class _Planner:
                     left.append(source)
 
     def reached(self, slots: set[int]) -> set[int]:
-        """Return these slots together with all slots to which control flow copies their values, directly or through others."""
+        """Return these slots (value numbers) together with all slots to which control flow copies their values, directly or through others.
+        """
         found = set(slots)
         while more := [target for target, sources in self.flows.items() if target not in found and sources & found]:
             found.update(more)
@@ -177,12 +182,12 @@ class _Planner:
             self.candidates = stay
 
     def fresh(self, slot: int) -> bool:
-        """Return True if a launch or a constant fills a slot with memory that Python does not see."""
+        """Return True if a launch or a constant fills a slot (value number) with memory that Python does not see."""
         return slot not in self.shown and (slot in self.launched or self.slots[slot][2] is not None)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
     def block(self, region: Region, own_params: bool = False) -> Block:
-        """Plan the nodes of a region, whose parameters have slots already.
+        """Plan the nodes of a region, whose parameters have slots (value numbers) already.
 
         own_params  True if its parameters may be freed, since nothing outside of the region reads them
         """
@@ -237,7 +242,8 @@ class _Planner:
         return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
 
     def own(self, node: Node, computed: Container[Value], last: Container[Value]) -> tuple[int, ...]:
-        """Return the slots of those operands of a node that a launch of the same region computes and that no other node uses.
+        """Return the slots (value numbers) of those operands of a node that a launch of the same region computes and that no other node
+        uses.
 
         computed  the values that launches of the region compute
         last      the values that the node is the last to use
@@ -257,7 +263,7 @@ class _Planner:
         return piece
 
     def connect(self, piece: Control) -> None:
-        """Note between which slots Python copies values when it runs a node with regions, and which slots it sees then."""
+        """Note between which slots (value numbers) Python copies values when it runs a node with regions, and which slots it sees then."""
         node, operands, results, params, blocks = piece.node, piece.operands, piece.results, piece.params, piece.blocks
         self.show_read(operands)
         for block in blocks:

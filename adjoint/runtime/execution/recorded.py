@@ -34,9 +34,9 @@ def recorded_piece(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
     explanations: Explanations, alone: Step,
 ) -> Step:
-    """Return the step that runs and records a straight piece without accesses of state; all its values are tensors.
+    """Return the step that runs and records a straight piece (a run of kernels) without accesses of state; all its values are tensors.
 
-    operands  for each launch the positions of its operands
+    operands  for each launch the positions of its operands (indices in the run's values)
     slots     the slots of the plan
     sites     for each launch the node whose location is recorded; None for the line of the program that runs it
     explanations  the functions that raise the exceptions of checks, by symbol
@@ -88,7 +88,7 @@ class _OneCall:
         self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
-        """Run the piece, record it on the run's tape if there is one, and log it if there is a log.
+        """Run the piece (a run of kernels), record it on the run's tape if there is one, and log it if there is a log.
 
         Return False, with nothing done, if an op has no kernel.
         """

@@ -28,8 +28,8 @@ class Deviation(Exception):
         `(args, kwargs)` or the output that its hooks returned
     slot      for a cell the kind of its hooks, such as "forward"
 
-    Who catches it can continue the run in another graph, made for this type.  So cells that were entered are still open on the tape.  A
-    caller that does not continue calls `abandon`.
+    Who catches it can continue the run in another graph, made for this type.  So cells that were entered are still open on the tape (this
+    thread's recording).  A caller that does not continue calls `abandon`.
     """
 
     def __init__(self, node: Node, observed: Any, slot: str = ""):
@@ -141,7 +141,8 @@ class LoggedRun(Run):
 
 
 class Entered(tuple[Any, ...]):
-    """Log entry for entering a cell: the cell's arguments, as the new tensors that the tape knows inside of the cell.
+    """Log entry for entering a cell: the cell's arguments, as the new tensors that the tape (this thread's recording) knows inside of the
+    cell.
 
     rule    the call of the cell's own bprop; None if there is none
     hooked  True if the cell had hooks then: only in that case hooks added during the call take part in it
@@ -195,7 +196,7 @@ class Block:
         """Append a step.
 
         node  the node that it runs, whose line an exception gets as a note; None for none
-        made  the positions of its results, for the log; None if the step writes the log itself
+        made  the positions of its results (indices in the run's values), for the log; None if the step writes the log itself
         """
         self.steps.append(step)
         self.nodes.append(node)
@@ -235,7 +236,8 @@ class Block:
 class LoggingBlock(Block):
     """Runs the steps of a region whose values are all tensors; the run may keep a log of each node's results, or replay one.
 
-    joined  the steps of a run that replays nothing: a straight piece is one step there, which writes the log for its nodes itself
+    joined  the steps of a run that replays nothing: a straight piece (a run of kernels) is one step there, which writes the log for its
+        nodes itself
     """
 
     __slots__ = ("joined",)

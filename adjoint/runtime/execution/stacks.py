@@ -89,7 +89,7 @@ def _empty(status: int) -> Exception:
 def transfer_step(each: Transfer, operands: Sequence[int], tensors: Collection[int]) -> Step:
     """Return a step that runs one node on stacks, outside of a table.
 
-    operands  the positions of its operands
+    operands  the positions of its operands (indices in the run's values)
     tensors   the positions that hold tensors; the others hold memory
     """
     node, results, freed = each.node, each.results, each.freed

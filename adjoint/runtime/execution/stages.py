@@ -38,7 +38,9 @@ class LaunchStage:
 
 @dataclass(slots=True)
 class Jump:
-    """The stage that continues at the stage `target` if the bool at `condition` is false, or always if there is no condition."""
+    """The stage (a part of the C call) that continues at the stage `target` if the bool at `condition` is false, or always if there is no
+    condition.
+    """
 
     node: Node
     condition: BufferPlace | None
@@ -47,7 +49,9 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """The stage that lets blocks of memory change places: each becomes the memory of the next one, the last that of the first."""
+    """The stage (a part of the C call) that lets blocks of memory change places: each becomes the memory of the next one, the last that of
+    the first.
+    """
 
     node: Node
     blocks: tuple[int, ...]

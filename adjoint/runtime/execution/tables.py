@@ -88,11 +88,11 @@ class Variables(PythonText):
         self.tables = 0
 
     def value(self, position: int) -> str:
-        """Return the expression for the value at a position, such as `a0` or `v7`."""
+        """Return the expression for the value at a position (index in the run's values), such as `a0` or `v7`."""
         return self.arguments[position] if position < len(self.arguments) else f"v{position}"
 
     def memory(self, position: int, tensor: bool) -> str:
-        """Return the expression for the memory of the value at a position.
+        """Return the expression for the memory of the value at a position (index in the run's values).
 
         tensor  True if the value is held as a tensor
         """
@@ -157,7 +157,7 @@ class PieceTable:
 
     @collector.paused(lasting=False)
     def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:
-        """Append all entries of the piece, and return the table; None if one of the ops has no kernel.
+        """Append all entries of the piece (a run of kernels), and return the table; None if one of the ops has no kernel.
 
         The parameters are those of `table_step`.
         """
@@ -189,7 +189,7 @@ class PieceTable:
 
     # -- state --------------------------------------------------------------------------------------------------------
     def read(self, entry: Access) -> None:
-        """Append a read of state.  After a write in the same piece its value is the written one."""
+        """Append a read of state.  After a write in the same piece (a run of kernels) its value is the written one."""
         symbol, (slot,) = entry.node.op.symbol, entry.results
         tensor = self.tensor(entry)
         if symbol in self.current:
@@ -204,7 +204,7 @@ class PieceTable:
     def write(self, entry: Access, operands: Sequence[int]) -> None:
         """Append a write of state, which happens after the C call.
 
-        operands  the position of the value that is written
+        operands  the position of the value (index in the run's values) that is written
         """
         (slot,), (position,) = entry.operands, operands
         tensor, memory = self.tensor(entry), self.name(position)
@@ -258,7 +258,7 @@ class PieceTable:
 
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, launch: Launch, operands: Sequence[int]) -> None:
-        """Append a launch; `operands` are the positions of its operands."""
+        """Append a launch; `operands` are the positions of its operands (indices in the run's values)."""
         if self.piece.kept.isdisjoint(launch.results) and (computed := self.numbers.computed(launch, operands)) is not None:
             self.before += computed
             return
@@ -288,7 +288,9 @@ class PieceTable:
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
-        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands."""
+        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands (indices in the
+        run's values).
+        """
         given = [self.place(position) for position in operands]
         if continues(entry):
             stack = entry.results[0]
@@ -299,7 +301,7 @@ class PieceTable:
         self.transferred(entry, [*given, *(self.define(slot) for slot in entry.results[continues(entry):])])
 
     def transferred(self, entry: Transfer, given: Sequence[BufferPlace]) -> None:
-        """Append the stage of a node on stacks.
+        """Append the stage (a part of the C call) of a node on stacks.
 
         given  where its stack is, then the item that is pushed or popped
         """
@@ -308,7 +310,9 @@ class PieceTable:
             self.stages.append(stage)
 
     def nested(self, entry: Nested, operands: Sequence[int]) -> None:
-        """Append the stages of a branch or loop; `operands` are the positions of the values that it reads from outside."""
+        """Append the stages (parts of the C call) of a branch or loop; `operands` are the positions of the values (indices in the run's
+        values) that it reads from outside.
+        """
         for read in entry.reads:
             self.read(read)
         for position in operands:
@@ -329,15 +333,15 @@ class PieceTable:
         return self.blocks.index(name), 0
 
     def place(self, position: int) -> BufferPlace:
-        """Return where the value at a position has its buffer: a block and an offset in it."""
+        """Return where the value at a position (index in the run's values) has its buffer: a block and an offset in it."""
         position = self.same.get(position, position)
         if position not in self.places:
             self.places[position] = self.block(self.name(position))
         return self.places[position]
 
     def name(self, position: int) -> str:
-        """Return the local variable that holds the memory of the value at a position; append the statement that sets it, if there is none
-        yet.
+        """Return the local variable that holds the memory of the value at a position (index in the run's values); append the statement that
+        sets it, if there is none yet.
         """
         position = self.same.get(position, position)
         if position not in self.names:
@@ -353,7 +357,8 @@ class PieceTable:
         return self.names[position]
 
     def value(self, position: int) -> str:
-        """Return the Python source text that reads or sets a value that is held outside of the piece, at this position.
+        """Return the Python source text that reads or sets a value that is held outside of the piece (a run of kernels), at this position
+        (index in the run's values).
 
         That is a variable in a generated function, otherwise `values[position]`.
         """
@@ -426,11 +431,11 @@ class PieceTable:
             self.after.append("result._takes_gradient = False")
 
     def is_stack(self, slot: int) -> bool:
-        """Return True for a slot that holds a stack."""
+        """Return True for a slot (value number) that holds a stack."""
         return isinstance(self.slots[slot].type, StackType)
 
     def stack(self) -> BufferPlace:
-        """Return the place of a new stack that no other piece uses."""
+        """Return the place of a new stack that no other piece (a run of kernels) uses."""
         if not self.stacks:
             self.block("stacks")
             self.made["allocate_stacks"] = machine().allocate_stacks
@@ -438,7 +443,7 @@ class PieceTable:
         return self.blocks.index("stacks"), (self.stacks - 1) * machine().stack_bytes
 
     def nbytes(self, slot: int) -> int:
-        """Return how many bytes of memory the value in a slot needs."""
+        """Return how many bytes of memory the value in a slot (value number) needs."""
         return nbytes_of(self.slots[slot].type)
 
     def type_of(self, slot: int) -> TensorType:
@@ -453,7 +458,7 @@ class PieceTable:
         return function_of("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
     def part(self, *, last: bool) -> list[str]:
-        """Return the statements that run the piece, as a part of a function that does a whole call.
+        """Return the statements that run the piece (a run of kernels), as a part of a function that does a whole call.
 
         last  True for the last piece of the function: after it, variables need not be freed
         """
@@ -466,7 +471,7 @@ class PieceTable:
         return [*self.statements(), *(f"{name} = None" for name in gone)]
 
     def freed(self) -> list[int]:
-        """Return the slots of values from outside of the piece that nothing reads after it."""
+        """Return the slots (value numbers) of values from outside of the piece (a run of kernels) that nothing reads after it."""
         own = {slot for entry in self.piece.entries for slot in entry.results}
         return [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
 
@@ -543,7 +548,7 @@ class PieceTable:
         return [*self.before, *(statement for _, statement in self.done), *self.after]
 
     def packed(self) -> list[TableStep]:
-        """Return the stages in the form in which the run-time library takes them."""
+        """Return the stages (parts of the C call) in the form in which the run-time library takes them."""
         steps: list[TableStep] = []
         for stage, batch in zip(self.stages, batches(self.stages, self.shared, self.own.bytes), strict=True):
             match stage:

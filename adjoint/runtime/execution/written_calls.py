@@ -39,7 +39,8 @@ _MOST_LAUNCHES = 64
 
 
 class StraightPart(NamedTuple):
-    """A straight piece, with all that `tables.table_step` needs to write its statements; the fields are explained there."""
+    """A straight piece (a run of kernels), with all that `tables.table_step` needs to write its statements; the fields are explained there.
+    """
 
     piece: Straight
     operands: Sequence[tuple[int, ...]]
@@ -71,9 +72,9 @@ class WrittenStep:
 
 
 class Part(NamedTuple):
-    """One part of a call function: a straight piece or a step.
+    """One part of a call function: a straight piece (a run of kernels) or a step.
 
-    freed  the positions of values that nothing reads after a step
+    freed  the positions (indices in the run's values) of values that nothing reads after a step
     """
 
     of: StraightPart | WrittenStep
@@ -106,7 +107,7 @@ def written_call(
     Return None if one of its ops has no kernel, or if it has too many launches for the text to matter.
 
     parts     the parts of the function, in order
-    template  the constants, at their positions, None elsewhere
+    template  the constants, at their positions (indices in the run's values), None elsewhere
     results   the positions of the results
     call      the text around the run: how arguments are taken apart and the result is put together
     fits      returns True if the function may run on these arguments now; None if it always may

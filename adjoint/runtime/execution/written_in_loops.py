@@ -24,7 +24,8 @@ def symbols_written(control: Control) -> set[str]:
 
 
 def copied_reads(control: Control) -> set[int]:
-    """Return the slots that regions of a branch or loop read from state, and that are still needed after that state has been written there.
+    """Return the slots (value numbers) that regions of a branch or loop read from state, and that are still needed after that state has
+    been written there.
     """
     return {slot for block in control.blocks for slot in _copied(block)}
 
