@@ -57,7 +57,7 @@ class Program:
         return self._bound_plan
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """Run the adjoint on the values of a tape; return the gradients of those leaves that have one.
+        """Run the adjoint on the values of a tape; return the gradients of those leaves (values to differentiate by) that have one.
 
         cotangents  the cotangents of the results that are differentiated
 
@@ -77,7 +77,7 @@ class Program:
                  ) -> list[Tensor]:
         """Do what `gradients` does, with steps of another kind for the calls of hooks and bprops.
 
-        wanted      the tape's slots of the leaves
+        wanted      the tape's slots (value numbers) of the leaves (values to differentiate by)
         maker       takes the indices of the hosts by symbol; returns the function that makes such a step
         run         the run, with the hosts
         """
@@ -104,7 +104,7 @@ class Program:
             around.adjoint_of = None
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
-        """Return a gradient for each of the wanted slots of the tape, zeros where nothing flows.
+        """Return a gradient for each of the wanted slots (value numbers) of the tape, zeros where nothing flows.
 
         recorded  True: inside of another gradient or graph, which records the ops of the adjoint
         """
@@ -272,7 +272,7 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
 def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     """Return the adjoint of what a tape has recorded since the step `start`; build it if no tape has needed it before.
 
-    outputs  the tape's slots of the values that are differentiated
+    outputs  the tape's slots (value numbers) of the values that are differentiated
     wanted   the tape's slots of the values by which the gradient is taken
     """
     key = (start, outputs, wanted)
@@ -298,8 +298,8 @@ def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[
 
 
 def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
-    """Run the adjoint of what a tape has recorded since the step `start`; return the gradient of each wanted slot, zeros where nothing
-    flows.
+    """Run the adjoint of what a tape has recorded since the step `start`; return the gradient of each wanted slot (value number), zeros
+    where nothing flows.
 
     outputs     the tape's slots of the values that are differentiated
     wanted      the tape's slots of the values by which the gradient is taken

@@ -20,7 +20,7 @@ class Assembled:
 
     nodes    its nodes; they may use values that were recorded before, and values from outside of the recording
     results  the values that are wanted at its end
-    slots    for each value its slot on the tape
+    slots    for each value its slot (value number) on the tape
     hosts    for the symbol of each hook or bprop its index among the tape's hosts
     """
 
@@ -33,7 +33,8 @@ class Assembled:
 def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
     """Return the steps of a path (what a tape has recorded) after the step `start` as IR.
 
-    wanted  the slots of the values that are needed at its end: what is differentiated, and the leaves
+    wanted  the slots (value numbers) of the values that are needed at its end: what is differentiated, and the leaves (values to
+        differentiate by)
     """
     slots = {value: slot for slot, value in enumerate(path.values)}
     region, copies = with_escapes(Region((), tuple(path.nodes(start)), tuple([path.values[slot] for slot in wanted])))

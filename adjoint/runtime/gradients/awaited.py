@@ -17,7 +17,7 @@ _set = object.__setattr__
 
 
 class AwaitedTape:
-    """Stands in for a tape while hooks run, and makes the tape only if a hook needs it.
+    """Stands in for a tape (this thread's recording) while hooks run, and makes the tape only if a hook needs it.
 
     Every attribute is that of the tape, which is made when one is first read or set.
     """

@@ -13,10 +13,10 @@ __all__ = ["Extended"]
 
 
 class Extended:
-    """Stands on a tape for one run of a straight piece that was recorded by one call; it can compute values again that the run did not
-    keep.
+    """Stands on a tape for one run of a straight piece (a run of kernels) that was recorded by one call; it can compute values again that
+    the run did not keep.
 
-    first  the first slot of the tape that it fills
+    first  the first slot (value number) of the tape that it fills
     given  the memory that its operands had; a later write to an operand gives that tensor other memory
     recording, chain  the ops of the piece, and which of their values have slots
     """
@@ -27,15 +27,15 @@ class Extended:
         self.first, self.recording, self.chain, self.given = first, recording, chain, given
 
     def begins(self) -> int:
-        """Return the first slot that it fills, as a key to search by."""
+        """Return the first slot (value number) that it fills, as a key to search by."""
         return self.first
 
     def keep(self, slot: int) -> None:
-        """Ask later runs of the piece to keep the value in this slot."""
+        """Ask later runs of the piece (a run of kernels) to keep the value in this slot (value number)."""
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:
-        """Compute all values of the piece again; yield each that has a slot, with its slot."""
+        """Compute all values of the piece (a run of kernels) again; yield each that has a slot (value number), with its slot."""
         recording = self.recording
         memories = recording.compute(self.given)
         for filled, number in enumerate(self.chain.values, self.first):

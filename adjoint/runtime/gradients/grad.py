@@ -171,7 +171,7 @@ class Recorded:
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
         """Sort gradients for the caller: those of the arguments, each in the structure of its argument, and those of the weights.
 
-        found  the gradients by slot of the tape
+        found  the gradients by slot (value number) of the tape (this thread's recording)
         """
         by_position = [leaf.structured(found) for leaf in self.leaves]
         by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
@@ -181,7 +181,7 @@ class Recorded:
 def recorded(
     tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
 ) -> Recorded:
-    """Run `fn` on this thread's tape, nested one gradient deeper, and return what its adjoint needs.
+    """Run `fn` on this thread's tape (this thread's recording), nested one gradient deeper, and return what its adjoint needs.
 
     positions  the arguments by which the gradient is taken; keyword arguments are counted after positional ones
     weights    the Parameters by which it is taken
@@ -266,7 +266,7 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Return the tape's slots of those results that depend on what is differentiated, and a cotangent for each.
+    """Return the tape's slots (value numbers) of those results that depend on what is differentiated, and a cotangent (gradient) for each.
 
     sens  the cotangents as the caller gave them; None for ones
     """
@@ -350,7 +350,8 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """Take the cotangent out of the arguments of a call: return the other arguments, the other keyword arguments, and the cotangent.
+    """Take the cotangent (gradient) out of the arguments of a call: return the other arguments, the other keyword arguments, and the
+    cotangent.
 
     It is the keyword argument `sens`, or the last positional argument.
     """

@@ -72,7 +72,7 @@ class Path:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def hint(self, base: str) -> str:
-        """Return a name for a value that no other value of the path has, so that a cotangent can be named after its value.
+        """Return a name for a value that no other value of the path has, so that a cotangent (gradient) can be named after its value.
 
         base  the beginning of the name
         """
@@ -110,7 +110,7 @@ class Path:
                   hosts: tuple[str, ...] = ()) -> TrieStep:
         """Make the step of an op that has run for the first time at this place.
 
-        operands  the slots of its operands
+        operands  the slots (value numbers) of its operands
         outside   the types of operands that come from outside; they get the next slots
         hint      a name for its results
         loc       its location in the user's program
@@ -127,7 +127,7 @@ class Path:
         """Make the step that enters a cell.
 
         title     the cell's name
-        operands  the slots of its arguments
+        operands  the slots (value numbers) of its arguments
         hooked    True if the cell has backward hooks
         ruled     True if it has a `bprop` of its own
         loc       the location of the call
@@ -141,7 +141,7 @@ class Path:
     def left(self, operands: Sequence[int]) -> LeaveStep:
         """Make the step that leaves the innermost cell.
 
-        operands  the slots of the cell's results
+        operands  the slots (value numbers) of the cell's results
         """
         cell = self.cells[-1]
         region = Region(cell.values, tuple(self.nodes(cell)), tuple([self.values[slot] for slot in operands]))

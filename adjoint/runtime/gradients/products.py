@@ -56,7 +56,7 @@ class Pullback:
             tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
-        """Run the adjoint; return the gradient for each wanted slot of the tape.
+        """Run the adjoint; return the gradient for each wanted slot (value number) of the tape (this thread's recording).
 
         cotangents  one for each output
         """
@@ -118,7 +118,9 @@ _Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], _Pull]:
-    """Run `fn` on the tape; return its result, the tensors in it that are differentiated, and the function that computes gradients."""
+    """Run `fn` on the tape (this thread's recording); return its result, the tensors in it that are differentiated, and the function that
+    computes gradients.
+    """
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.record(fn, args, positions, weights, has_aux)

@@ -119,7 +119,7 @@ class Tape:
         return slot
 
     def slot_of(self, x: Tensor) -> int | None:
-        """Return the slot of a tensor; None if this tape does not know it."""
+        """Return the slot (value number) of a tensor; None if this tape (this thread's recording) does not know it."""
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
@@ -134,7 +134,7 @@ class Tape:
         return alias
 
     def _renamed(self, x: Tensor) -> Tensor:
-        """Return a new tensor object for `x`, which gets the next slot.
+        """Return a new tensor object for `x`, which gets the next slot (value number).
 
         Not a call of `_name`, for speed: every argument and result of a Cell gets one.
         """
@@ -183,7 +183,7 @@ class Tape:
         self.named.clear()
 
     def _held(self, name: Tensor) -> int:
-        """Return how often this tape refers to a tensor, besides the list of its names."""
+        """Return how often this tape (this thread's recording) refers to a tensor, besides the list of its names."""
         slot = self.slots.get(id(name))
         return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 
@@ -235,7 +235,7 @@ class Tape:
         return self._instruction(sys._getframe(1))
 
     def path(self) -> Path:
-        """Return the path that this tape has taken through the trie, with the IR of its steps."""
+        """Return the path that this tape (this thread's recording) has taken through the trie, with the IR of its steps."""
         path = self._path
         if path is None or path.end is not self.at:
             path = self._path = Path(self.at)
@@ -303,7 +303,8 @@ class Tape:
             values.append(x)
 
     def _sources(self, operands: Sequence[Tensor]) -> tuple[int | TensorType, ...] | None:
-        """Return for each operand its slot, or its type if it gets a slot only now.  Return None if this tape knows none of the operands.
+        """Return for each operand its slot (value number), or its type if it gets a slot only now.  Return None if this tape (this thread's
+        recording) knows none of the operands.
         """
         slots = self.slots
         sources: list[Any] = [slots.get(id(x)) for x in operands]
@@ -359,7 +360,7 @@ class Tape:
     def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
         """Take one step for each op of a recording, and return the shortcut over these steps, which the next run takes.
 
-        key  the recording, the location, and for each operand from outside its slot or its type
+        key  the recording, the location, and for each operand from outside its slot (value number) or its type
         """
         recording, place, sources = key
         start, around, first = self.at, self.site, len(self.values)
@@ -403,7 +404,7 @@ class Tape:
         """Take the step of an op; make it if it is the first time.
 
         place     the location: an instruction of the user's program, or a graph node
-        sources   for each operand its slot or its type, for the key
+        sources   for each operand its slot (value number) or its type, for the key
         operands  the slots of its operands
         outside   the types of operands that have just got their slots
         """
@@ -416,7 +417,7 @@ class Tape:
             self.at = step
 
     def fill(self, slots: Sequence[int]) -> None:
-        """Compute those of the values in these slots that no run has kept."""
+        """Compute those of the values in these slots (value numbers) that no run has kept."""
         values = self.values
         for slot in [slot for slot in slots if values[slot] is None]:
             extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
@@ -425,7 +426,7 @@ class Tape:
                 self.fill_piece(extended)
 
     def fill_piece(self, extended: Extended) -> None:
-        """Compute all values of a recorded piece that no run has kept."""
+        """Compute all values of a recorded piece (a run of kernels) that no run has kept."""
         values = self.values
         for filled, x in extended.values():
             if values[filled] is None:
@@ -465,7 +466,7 @@ class Tape:
         return alias
 
     def watch(self, parameter: Tensor) -> int:
-        """Return the slot of a Parameter by which a gradient is taken; give it a slot if it has none."""
+        """Return the slot (value number) of a Parameter by which a gradient is taken; give it a slot if it has none."""
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
@@ -490,8 +491,8 @@ class Tape:
             self.thawed[id(parameter)] = self.watch(parameter)
 
     def trained(self, parameters: Sequence[Any], watched: Sequence[int | None]) -> list[int | None]:
-        """Return the slots of Parameters after a function has run that changed `requires_grad` of some; None for those where it is False
-        now.
+        """Return the slots (value numbers) of Parameters after a function has run that changed `requires_grad` of some; None for those
+        where it is False now.
 
         watched  their slots before the function ran
         """
@@ -513,7 +514,7 @@ class Tape:
 
         kind      the event: "leaf", "attach", the kind of a cell's hooks on gradients, or the name of a hook that is an operator
         title     a name for it
-        operands  the slots of its operands
+        operands  the slots (value numbers) of its operands
         host      the hook or call that its adjoint calls; None if there is none
         """
         if host is not None:
@@ -566,7 +567,8 @@ class Tape:
 
     # -- cells ------------------------------------------------------------------------------------------------------
     def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Rule | None) -> list[Tensor]:
-        """Record that a cell is entered; return the arguments that its construct gets: new tensor objects for those that the tape knows.
+        """Record that a cell is entered; return the arguments that its construct gets: new tensor objects for those that the tape (this
+        thread's recording) knows.
 
         hooked  True if it has backward hooks
         rule    the call of its `bprop`; None if it has none
@@ -602,7 +604,7 @@ class Tape:
 
     def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
         """Record that the cell entered last is left; return the results that its caller gets: new tensor objects for those that the tape
-        knows.
+        (this thread's recording) knows.
 
         rule  the call of its `bprop`, as for `enter`
         """

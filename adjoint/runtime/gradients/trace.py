@@ -119,7 +119,7 @@ class _Tracer:
         return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom:
-        """Return the IR's value for a slot that no recorded op defines.
+        """Return the IR's value for a slot (value number) that no recorded op defines.
 
         That is an argument, the read of a parameter, a literal, or an extra parameter of the function.
         """

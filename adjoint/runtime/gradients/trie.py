@@ -78,7 +78,7 @@ class LeaveStep(TrieStep):
 
 
 class Chain:
-    """A shortcut over the steps of all ops of a straight piece, so that a tape takes them at once.
+    """A shortcut over the steps of all ops of a straight piece (a run of kernels), so that a tape takes them at once.
 
     end     the last of these steps
     values  for each slot that they fill, the number of the value in the recording of the piece
@@ -143,7 +143,7 @@ class CellCall:
 
     cell         the cell
     kind         the kind of hooks that get the gradients of its result; None: the call is of construct, with its backward hooks
-    inputs       for each tensor argument, True if the tape knows it, so that it can have a gradient
+    inputs       for each tensor argument, True if the tape (this thread's recording) knows it, so that it can have a gradient
     outputs      the same for each tensor result
     shown        the indices of the arguments, and of the results, that hooks see; None if they see all
     latest       the id of the hook that was registered last before the call: later hooks do not take part
