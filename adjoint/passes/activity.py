@@ -71,7 +71,8 @@ Firing = Node | Branched | Repeated | Times
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Names a count in the reverse pass: how often an `attach!` has registered its callback on a leaf, through a value that a loop carries.
+    """Names a count in the reverse pass: how often an `attach!` has registered its callback (hook) on a leaf (value or parameter), through
+    a value that a loop carries.
 
     leaf    the value that is meant
     attach  the `attach!` node
@@ -148,14 +149,14 @@ class Activity:
                 self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
-        """Return the leaf that a value stands for: the key under which its cotangents are summed.
+        """Return the leaf (value or parameter) that a value stands for: the key under which its cotangents (gradients) are summed.
 
         That is the symbol for a read of an active parameter, the first name for a value with several names, else the value itself.
         """
         return self.names.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
-        """Return the type of a leaf, and a name for its cotangent."""
+        """Return the type of a leaf (value or parameter), and a name for its cotangent (gradient)."""
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
         read = next(value for value, named in self.names.items() if named == leaf)
@@ -208,7 +209,8 @@ class Activity:
                     self.active.update(value for value in node.results if differentiable(value.type))
 
     def _bind_residuals(self, values: Sequence[Value], atoms: Sequence[Atom], residuals: int) -> None:
-        """Let residuals of a cell (values inside of it that gradients use) count as one leaf if they are the same value inside of the cell.
+        """Let residuals of a cell (values inside of it that gradients use) count as one leaf (value or parameter) if they are the same
+        value inside of the cell.
 
         Eager mode does the same: a value inside of a cell that is used outside has one name, and a parameter has only its own name.
         Results have their own names there, too.
@@ -232,7 +234,9 @@ class Activity:
         return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
-        """Return the leaves inside of a called function: its parameters that get active arguments, and the symbols of active parameters."""
+        """Return the leaves (values or parameters) inside of a called function: its parameters that get active arguments, and the symbols
+        of active parameters.
+        """
         params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
         return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
 
@@ -255,11 +259,11 @@ class Activity:
         return bool(found)
 
     def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
-        """Register the callbacks on values that these nodes define.
+        """Register the callbacks (hooks) on values that these nodes define.
 
         own  the values of the region that are known before; the results of the nodes are added
 
-        Return the callbacks on values from outside, each with its leaf.
+        Return the callbacks on values from outside, each with its leaf (value or parameter).
         """
         outer: list[tuple[Leaf, Firing]] = []
         for node in nodes:
@@ -299,7 +303,7 @@ class Activity:
         return outer
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
-        """Move callbacks on results of `if` nodes to the values that the sides of the `if` yield, from the outside inwards.
+        """Move callbacks (hooks) on results of `if` nodes to the values that the sides of the `if` yield, from the outside inwards.
 
         around  the regions around the nodes
         """
@@ -315,7 +319,9 @@ class Activity:
                 self._hand_in(region.nodes, [*around, _Around(node, side)])
 
     def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
-        """Register callbacks on a leaf that is defined in the innermost region of `around`, in which they run, or further outside."""
+        """Register callbacks (hooks) on a leaf (value or parameter) that is defined in the innermost region of `around`, in which they run,
+        or further outside.
+        """
         for inside in reversed(around):
             if leaf in inside.own:
                 break
@@ -325,7 +331,8 @@ class Activity:
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
     def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
-        """Find callbacks on carried values that have other names, and move them from `attached` to `handed`: loops have to pass them on.
+        """Find callbacks (hooks) on carried values that have other names, and move them from `attached` to `handed`: loops have to pass
+        them on.
 
         loops  the loops around the nodes
 
@@ -353,14 +360,15 @@ class Activity:
         return found
 
     def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
-        """Return the key for the count of an `attach!` on a leaf.
+        """Return the key for the count of an `attach!` on a leaf (value or parameter).
 
         laps  the loops that have begun a later round; those that are not around the `attach!` are left out
         """
         return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
 
     def in_order(self, leaf: Leaf, counted: Sequence[tuple[Pending, Atom]]) -> list[Firing]:
-        """Return all callbacks of a leaf whose cotangent is complete, in the order in which they were attached.
+        """Return all callbacks of a leaf (value or parameter) whose cotangent (gradient) is complete, in the order in which they were
+        attached.
 
         counted  for callbacks that loops have passed on to the leaf, their keys and counts
         """
@@ -395,7 +403,9 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """Return callbacks inside of this region as they look from outside: as those of one side of an `if`, or of each round of a loop."""
+        """Return callbacks (hooks) inside of this region as they look from outside: as those of one side of an `if`, or of each round of a
+        loop.
+        """
         match self.node.op:
             case If():
                 return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)
@@ -461,7 +471,7 @@ def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
 
 
 def attaches_of(firing: Firing) -> list[Node]:
-    """Return the `attach!` nodes in a callback, which may be one of a branch or a loop."""
+    """Return the `attach!` nodes in a callback (hook), which may be one of a branch or a loop."""
     match firing:
         case Node():
             return [firing]
@@ -474,7 +484,7 @@ def attaches_of(firing: Firing) -> list[Node]:
 
 
 def _first(firing: Firing) -> Node:
-    """Return the first `attach!` node of a callback."""
+    """Return the first `attach!` node of a callback (hook)."""
     return attaches_of(firing)[0]
 
 

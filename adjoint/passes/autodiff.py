@@ -79,7 +79,7 @@ class Pulled:
     """The reverse pass over some nodes as a function, together with what its caller must know.
 
     function   parameters: the residuals, then the cotangents of the outputs that have one; results: the gradients of the wanted leaves
-        that are not missing, then a bool for each gradient that exists only under a condition
+        (values or parameters) that are not missing, then a bool for each gradient that exists only under a condition
     residuals  the forward values that the first parameters of the function receive, in order
     missing    for each wanted leaf, True if it never has a gradient
     bits       for each wanted leaf, the index of the result that tells whether its gradient exists; -1 if it always does
@@ -135,7 +135,7 @@ def pullback(
 
 
 def _seed(output: Atom) -> Value:
-    """Make a parameter for the cotangent of an output, named after the output."""
+    """Make a parameter for the cotangent (gradient) of an output, named after the output."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
 
 
@@ -216,7 +216,7 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes without `attach!`, also in regions: their callbacks are in the adjoint already."""
+    """Return the nodes without `attach!`, also in regions: their callbacks (hooks) are in the adjoint already."""
     kept: list[Node] = []
     for node in nodes:
         if not isinstance(node.op, Attach):

@@ -102,7 +102,7 @@ def _status(cotangent: Cotangent | None) -> str:
 
 
 def _joined(before: str, after: str, type_: Type) -> str:
-    """Return how often a carried cotangent exists, if it exists `before` a round and `after` it as given.
+    """Return how often a carried cotangent (gradient) exists, if it exists `before` a round and `after` it as given.
 
     All three are "never", "sometimes" or "always".  The cotangent of a stack is a stack, which is empty if there was none before.
     """
@@ -168,7 +168,8 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
-    """Return the counts of callbacks with which the adjoint of a loop begins: those of its results, and of the leaves that its body uses.
+    """Return the counts of callbacks (hooks) with which the adjoint of a loop begins: those of its results, and of the leaves (values or
+    parameters) that its body uses.
     """
     counts: dict[Pending, Atom] = {}
     for param, found in zip(carried, pending, strict=True):
@@ -181,7 +182,8 @@ def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[
 
 
 def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
-    """Return the leaves from outside that the body of a loop uses: values through which the gradient passes, and parameters that it reads.
+    """Return the leaves (values or parameters) from outside that the body of a loop uses: values through which the gradient passes, and
+    parameters that it reads.
     """
     activity = sweep.activity
     outside = (activity.leaf(value) for value in free_of(body))
@@ -190,7 +192,7 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
 
 
 def _entering(slot: _Carried, status: str) -> Cotangent | None:
-    """Make the parameters of the adjoint's body for a carried cotangent.
+    """Make the parameters of the adjoint's body for a carried cotangent (gradient).
 
     status  how often it exists: None is returned for "never", one parameter for "always", and two, with its bit, for "sometimes"
     """
@@ -256,7 +258,7 @@ def _emit_loop(
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """Return the parameters that `_entering` has made for a carried cotangent: none, its value, or its value and its bit."""
+    """Return the parameters that `_entering` has made for a carried cotangent (gradient): none, its value, or its value and its bit."""
     match cotangent:
         case None:
             return []
@@ -267,7 +269,8 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """Return what a loop carries for a cotangent: nothing, the cotangent, or its value and its bit (a bool that tells whether it exists).
+    """Return what a loop carries for a cotangent (gradient): nothing, the cotangent, or its value and its bit (a bool that tells whether it
+    exists).
 
     status  how often it exists: "never", "always" or "sometimes"
     """
@@ -316,14 +319,14 @@ def _integer(value: int) -> Literal:
 
 
 def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Append an `if` that runs the callbacks of the side that was taken, on the sum of `leaf`."""
+    """Append an `if` that runs the callbacks (hooks) of the side that was taken, on the sum of `leaf`."""
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Append a loop that runs a callback as often as the reverse pass has counted, on the sum of `leaf`."""
+    """Append a loop that runs a callback (hook) as often as the reverse pass has counted, on the sum of `leaf`."""
     b = sweep.b
     before = value_of(sweep.sums[leaf])
     inner = sweep.trial()
@@ -335,7 +338,7 @@ def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
 
 
 def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
-    """Append a loop that runs the callbacks attached in a loop, in the order of its rounds, on the sum of `leaf`.
+    """Append a loop that runs the callbacks (hooks) attached in a loop, in the order of its rounds, on the sum of `leaf`.
 
     The conditions under which they were attached come from stacks, which are reversed first.
     """
@@ -432,7 +435,7 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]) -> None:
-    """Append the call of a cell's backward hooks, then add the cotangents that it returns to those of the cell's arguments.
+    """Append the call of a cell's backward hooks, then add the cotangents (gradients) that it returns to those of the cell's arguments.
 
     inputs   the cotangents of the arguments, None for one that is absent
     outputs  the cotangents of the results
@@ -459,7 +462,9 @@ def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | 
 
 
 def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
-    """Append `x' = call @f.bprop(x, y, y')` for a call of a function that names its pullback.  An absent cotangent counts as zeros."""
+    """Append `x' = call @f.bprop(x, y, y')` for a call of a function that names its pullback.  An absent cotangent (gradient) counts as
+    zeros.
+    """
     op, module = node.op, sweep.activity.module
     assert isinstance(op, Call)
     rule = module.functions[op.symbol].vjp if module is not None else None

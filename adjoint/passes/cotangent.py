@@ -56,19 +56,19 @@ def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent |
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """Return the condition, a bool of the IR, of the first cotangent that exists only under a condition; None if there is no such
-    cotangent.
+    """Return the condition, a bool of the IR, of the first cotangent (gradient) that exists only under a condition; None if there is no
+    such cotangent.
     """
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
 
 
 def value_of(cotangent: Cotangent) -> Atom:
-    """Return the value of a cotangent, which is defined only where the cotangent is present."""
+    """Return the value of a cotangent (gradient), which is defined only where the cotangent is present."""
     return cotangent.value if isinstance(cotangent, Sometimes) else cotangent
 
 
 def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
-    """Return a bool of the IR that tells whether a cotangent exists; it is emitted into `b` if necessary."""
+    """Return a bool of the IR that tells whether a cotangent (gradient) exists; it is emitted into `b` if necessary."""
     if not isinstance(cotangent, Sometimes):
         return FALSE if cotangent is None else TRUE
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)

@@ -204,7 +204,7 @@ class _Expander(Rewriter):
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:
-        """Return the cotangent with which an output begins: the given one, or ones.  None for bools, which have no cotangent."""
+        """Return the cotangent (gradient) with which an output begins: the given one, or ones.  None for bools, which have no cotangent."""
         assert isinstance(output.type, TensorType)
         if not differentiable(output.type):
             return None
@@ -223,7 +223,7 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
-    """Make placeholders for cotangents, named after the outputs, to be replaced once the adjoint is built."""
+    """Make placeholders for cotangents (gradients), named after the outputs, to be replaced once the adjoint is built."""
     return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
 
 

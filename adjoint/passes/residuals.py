@@ -27,7 +27,7 @@ class Looked:
     """Lists the values inside of one node with regions that the adjoint (the reverse pass) uses.
 
     values  for each such value, its value outside: the same one, or for a loop a stack of it
-    queues  pairs of the same kind, for callbacks attached in a loop, which run in the order of the rounds
+    queues  pairs of the same kind, for callbacks (hooks) attached in a loop, which run in the order of the rounds
     rounds  the number of rounds that a `while` ran, if the adjoint needs it
     """
 

@@ -55,7 +55,7 @@ FireRule: TypeAlias = "Callable[[Sweep, Leaf | Pending, Any], None]"
 
 @dataclass(frozen=True)
 class RegionRules:
-    """The functions by which nodes with regions are differentiated, and callbacks attached inside of them run.
+    """The functions by which nodes with regions are differentiated, and callbacks (hooks) attached inside of them run.
 
     pull  by class of op, the function that emits the reverse pass of a node; it gets the callbacks passed on for each result of an `if` or
         a loop
@@ -72,7 +72,7 @@ class Sweep:
     A cotangent is the gradient of a value; a leaf is a value or a parameter, under whose name cotangents are summed.
 
     b         the Builder to which the reverse pass is emitted
-    activity  the values through which gradients pass, and their callbacks
+    activity  the values through which gradients pass, and their callbacks (hooks)
     rules     the rules of nodes with regions
     sums      the running sum of each leaf defined before the place that the walk has reached; and for each pending callback, how often it
         runs
@@ -95,7 +95,7 @@ class Sweep:
     # the walk
 
     def pull_all(self, nodes: Sequence[Node]) -> None:
-        """Walk over `nodes` backwards, and emit the reverse pass of each node whose results have cotangents."""
+        """Walk over `nodes` backwards, and emit the reverse pass of each node whose results have cotangents (gradients)."""
         for node in reversed(nodes):
             self.made = node
             if isinstance(node.op, RegionOp):
@@ -142,7 +142,8 @@ class Sweep:
         self.decide(cotangents, pull)
 
     def take(self, value: Value) -> Cotangent | None:
-        """Return the complete cotangent of a value whose definition the walk has reached, after running its callbacks; None if it has none.
+        """Return the complete cotangent (gradient) of a value whose definition the walk has reached, after running its callbacks (hooks);
+        None if it has none.
         """
         if value in self.activity.names:
             return None  # the sum belongs to the parameter, or to the value by its first name
@@ -153,7 +154,9 @@ class Sweep:
         return self.sums.pop(value, None)
 
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
-        """Return the complete cotangents of leaves that are defined before `nodes`.  Their callbacks run in reverse order of first use."""
+        """Return the complete cotangents (gradients) of leaves (values or parameters) that are defined before `nodes`.  Their callbacks run
+        in reverse order of first use.
+        """
         if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
             self.made = None
             for leaf in _by_first_use(leaves, nodes)[::-1]:
@@ -186,7 +189,7 @@ class Sweep:
             self.sums[key] = self._added(value_of(have), value_of(summand), hint)
 
     def _added(self, one: Atom, other: Atom, hint: str) -> Atom:
-        """Append the sum of two cotangents; tuples are added item by item.  CompileError if the type cannot be added."""
+        """Append the sum of two cotangents (gradients); tuples are added item by item.  CompileError if the type cannot be added."""
         match one.type:
             case TensorType():
                 return self.b.add(one, other, hint=hint)
@@ -201,8 +204,8 @@ class Sweep:
     # paths
 
     def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None], *, always: bool = False) -> None:
-        """Call `act` where it is known of each cotangent whether it exists: in the sides of an `if` for each condition on which that
-        depends.
+        """Call `act` where it is known of each cotangent (gradient) whether it exists: in the sides of an `if` for each condition on which
+        that depends.
 
         act     gets a sweep for that place, and the cotangents, None for one that does not exist there
         always  True: call it even where all cotangents are None
@@ -273,7 +276,7 @@ class Sweep:
         return regions
 
     def or_zero(self, cotangent: Cotangent | None, type_: Type) -> Atom:
-        """Return a cotangent as an atom of this type, with zeros where it does not exist."""
+        """Return a cotangent (gradient) as an atom of this type, with zeros where it does not exist."""
         if cotangent is None:
             return self.b.nothing(type_)
         if not isinstance(cotangent, Sometimes):
@@ -287,7 +290,7 @@ class Sweep:
     # callbacks
 
     def complete(self, leaf: Leaf) -> None:
-        """The cotangent of a leaf is complete: run the callbacks of the leaf on it."""
+        """The cotangent (gradient) of a leaf (value or parameter) is complete: run the callbacks of the leaf on it."""
         pending = self._take_pending(leaf)
         ct = self.sums.get(leaf)
         if ct is None:
@@ -301,7 +304,8 @@ class Sweep:
         self.decide([ct, *pending.values()], act)
 
     def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
-        """Run callbacks on the sum of a leaf, which exists.  For a pending callback, count how often it runs instead.
+        """Run callbacks (hooks) on the sum of a leaf (value or parameter), which exists.  For a pending callback, count how often it runs
+        instead.
 
         key      the leaf or the pending callback
         firings  the callbacks
@@ -322,13 +326,13 @@ class Sweep:
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
-        """Remove and return the counts of callbacks that loops have passed on to `leaf`."""
+        """Remove and return the counts of callbacks (hooks) that loops have passed on to `leaf`."""
         if not self.activity.handed:
             return {}
         return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
 
     def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
-        """Remove and return how often each `attach!` has registered its callback on `value`.
+        """Remove and return how often each `attach!` has registered its callback (hook) on `value`.
 
         The caller registers them on the value that this one stands for.
         """
@@ -341,7 +345,7 @@ class Sweep:
         return self._take_pending(value)
 
     def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
-        """Add to the count of a pending callback on `atom`.
+        """Add to the count of a pending callback (hook) on `atom`.
 
         key    the count that is passed on
         count  the number to add; None for nothing
