@@ -126,6 +126,8 @@ class _Scores:
         """Return True if it is not slower to compute a node together with the scores.
 
         It is False for a product that takes longer than one with the scores, and for a node that reads no scores.
+
+        role  the part that the node would have in an attention
         """
         if role is Role.PRODUCT:
             return tensor_type(node.operands[0]).sizes[-1] <= self.type.sizes[-1]
@@ -177,6 +179,8 @@ class _Scores:
         """Make the `attention` nodes for one group: return each, with the index of the node before which it stands.
 
         Return None if no softmax of the group is large, or if its scores must be stored because another node uses them.
+
+        members  the nodes of the group
         """
         own = set(members)
         if not any(_is_large(self.nodes[i]) for i in members):

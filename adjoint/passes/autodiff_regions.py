@@ -67,7 +67,10 @@ def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], p
 
 
 def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
-    """Record which values inside of a forward `if` the two sides of its adjoint use: they become results of the `if`."""
+    """Record which values inside of a forward `if` the two sides of its adjoint use: they become results of the `if`.
+
+    sweep  the walk backwards, which keeps the record
+    """
     looked = sweep.looked_at(node)
     for region, adjoint in zip(node.regions, adjoints, strict=True):
         for value in _seen(sweep, region, adjoint):
@@ -170,6 +173,10 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
     """Return the counts of callbacks (hooks) with which the adjoint of a loop begins: those of its results, and of the leaves (values or
     parameters) that its body uses.
+
+    carried   the parameters of the body for carried values
+    captured  the leaves from outside that the body uses
+    pending   for each result, the counts that are passed on to it
     """
     counts: dict[Pending, Atom] = {}
     for param, found in zip(carried, pending, strict=True):
@@ -195,6 +202,7 @@ def _entering(slot: _Carried, status: str) -> Cotangent | None:
     """Make the parameters of the adjoint's body for a carried cotangent (gradient).
 
     status  how often it exists: None is returned for "never", one parameter for "always", and two, with its bit, for "sometimes"
+    slot    the cotangent
     """
     if status == "never":
         return None
@@ -319,14 +327,20 @@ def _integer(value: int) -> Literal:
 
 
 def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Append an `if` that runs the callbacks (hooks) of the side that was taken, on the sum of `leaf`."""
+    """Append an `if` that runs the callbacks (hooks) of the side that was taken, on the sum of `leaf`.
+
+    firing  these callbacks, by side
+    """
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Append a loop that runs a callback (hook) as often as the reverse pass has counted, on the sum of `leaf`."""
+    """Append a loop that runs a callback (hook) as often as the reverse pass has counted, on the sum of `leaf`.
+
+    firing  the callback, with the number of times
+    """
     b = sweep.b
     before = value_of(sweep.sums[leaf])
     inner = sweep.trial()
@@ -341,6 +355,8 @@ def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None
     """Append a loop that runs the callbacks (hooks) attached in a loop, in the order of its rounds, on the sum of `leaf`.
 
     The conditions under which they were attached come from stacks, which are reversed first.
+
+    firing  these callbacks
     """
     b, node = sweep.b, firing.node
     if isinstance(leaf, Pending):
@@ -372,7 +388,10 @@ def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None
 
 
 def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
-    """Append a loop that reverses a stack; return the reversed stack."""
+    """Append a loop that reverses a stack; return the reversed stack.
+
+    bounds  start, stop and step of the loop, one round for each item
+    """
     inner = b.inner()
     source, target = fresh([stack, stack])
     rest, item = inner.pop(source)

@@ -197,7 +197,10 @@ class _Expander(Rewriter):
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
-        """Append an `identity` for each parameter of a region that is used, so that it is a value of its own."""
+        """Append an `identity` for each parameter of a region that is used, so that it is a value of its own.
+
+        known  for each value of the old function, the atom of the new one; those of the parameters are added
+        """
         for param, atom in zip(region.params, node.operands, strict=False):
             if param in used:
                 known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
@@ -214,6 +217,8 @@ class _Expander(Rewriter):
 def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
     """Yield the `pull!` nodes that use a trace (what a `record` returns), in program order, each with True if it is in a loop among
     `nodes`.
+
+    repeated  True if `nodes` are in a loop themselves
     """
     for node in nodes:
         if isinstance(node.op, Pull) and node.operands[0] is trace:

@@ -51,7 +51,10 @@ def inlined_region(region: Region, module: Module, around: str) -> Region:
 
 
 def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
-    """Return True if a node with this op is to be replaced by the nodes of its region."""
+    """Return True if a node with this op is to be replaced by the nodes of its region.
+
+    cells, plain  which cells are unpacked: all, or those without hooks and `bprop`
+    """
     return isinstance(op, Fused) or (isinstance(op, Cell) and (cells or (plain and not op.symbol and not op.rule)))
 
 

@@ -163,7 +163,11 @@ class _Lifter(Rewriter):
         return results[: len(node.results)]
 
     def _with_results(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """Append an `if` or a cell that also yields the parameters that are written inside.  Return the atoms for its original results."""
+        """Append an `if` or a cell that also yields the parameters that are written inside.  Return the atoms for its original results.
+
+        known    for each value of the old function, the atom of the new one
+        written  the symbols of the parameters that are written inside
+        """
         before = dict(self.now)
         regions: list[Region] = []
         for region in node.regions:

@@ -52,6 +52,8 @@ class Rewriter:
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         """Append the nodes that replace a node, and return the atoms that replace its results; return None for a node that is to be copied.
+
+        known  for each value of the old function, the atom of the new one
         """
         return None
 

@@ -61,6 +61,8 @@ def _one_term(bindings: Bindings) -> bool:
     """Return True if a matrix product adds up one term only, since its inner size is 1.
 
     Then bind the types of its factors as a column (letter `c`) and as a row (`r`), for the replacement.
+
+    bindings  what each letter of the rule has matched
     """
     x, y = bindings["x"].type, bindings["y"].type
     *left, m, inner = x.shape

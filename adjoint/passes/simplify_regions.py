@@ -143,6 +143,8 @@ class RegionSimplifier(Rewriter):
 
     def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
         """Append an `if`, joined with an earlier `if` on the same condition if that is close enough and nothing between needs its results.
+
+        first, second  the regions of the `if`
         """
         between: list[Node] = []
         for before in reversed(b.nodes[-WINDOW:]):

@@ -189,7 +189,10 @@ class Sweep:
             self.sums[key] = self._added(value_of(have), value_of(summand), hint)
 
     def _added(self, one: Atom, other: Atom, hint: str) -> Atom:
-        """Append the sum of two cotangents (gradients); tuples are added item by item.  CompileError if the type cannot be added."""
+        """Append the sum of two cotangents (gradients); tuples are added item by item.  CompileError if the type cannot be added.
+
+        hint  a name for the sum
+        """
         match one.type:
             case TensorType():
                 return self.b.add(one, other, hint=hint)

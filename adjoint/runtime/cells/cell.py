@@ -364,7 +364,10 @@ class Cell(CellValues):
         epoch.move(self)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
-        """Add a Parameter under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Parameter."""
+        """Add a Parameter under a name; KeyError if the name is taken or has a dot, TypeError if the object is not a Parameter.
+
+        check_name_contain_dot  False: a dot in the name is allowed
+        """
         if not isinstance(param_name, str):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
                             f"but got {param_name!r} of type {type(param_name).__name__}.")
@@ -380,6 +383,8 @@ class Cell(CellValues):
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name all Parameters by `prefix` and their paths of attributes.  Those registered by their position in a tuple keep their names.
+
+        recurse  True: also those of all cells below
         """
         check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):

@@ -94,7 +94,10 @@ _TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qu
 
 
 def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
-    """Raise TypeError, with MindSpore's text, if `bprop` cannot take this many inputs, the output and its cotangent."""
+    """Raise TypeError, with MindSpore's text, if `bprop` cannot take this many inputs, the output and its cotangent.
+
+    where  a description of the bprop, for the message
+    """
     signature = inspect.signature(bprop)
     try:
         signature.bind(*[None] * (inputs + 2))
@@ -157,6 +160,9 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
 
     None becomes zeros.  A larger gradient is summed over the axes along which the input broadcasts to it; a smaller one is broadcast.
     TypeError if it is not a tensor or a number, RuntimeError if the shapes do not broadcast.
+
+    entry  what bprop returned for one tensor
+    where  a description of the bprop, for messages
     """
     if entry is None:
         return zeros(type_)

@@ -231,7 +231,11 @@ def _entry(name: str, value: Any) -> SavedEntry:
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
-    """Write a file so that it is there as a whole or not at all, even if the process is killed."""
+    """Write a file so that it is there as a whole or not at all, even if the process is killed.
+
+    name   the name of the file
+    parts  its bytes, in parts
+    """
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")

@@ -427,6 +427,9 @@ class _Binder:
 
         For a run that replays a log (the results of an earlier run) there is a step for each launch.  For other runs one step does all
         launches that follow each other.
+
+        block   gets the steps
+        around  the node whose location is recorded for nodes that have none; None outside of regions
         """
         row = _Row(len(block.steps))
         last = {slot: index for index, entry in enumerate(piece.entries) for slot in entry.operands}
@@ -450,7 +453,12 @@ class _Binder:
         self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
-        """Make the step that runs one launch alone; return the positions of its operands (indices in the run's values)."""
+        """Make the step that runs one launch alone; return the positions of its operands (indices in the run's values).
+
+        block   gets the step
+        each    the launch
+        around  the node whose location is recorded if the launch's node has none
+        """
         self.define(each.results)
         node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)
         if isinstance(node.op, Check):
@@ -463,6 +471,8 @@ class _Binder:
         """Make one step for launches that follow each other, and add it to the steps of runs that replay no log.
 
         used  the results of these launches that later entries of the piece (a run of kernels) read
+        block  gets the step
+        row    the launches
         """
         if not row.launches:
             return

@@ -43,6 +43,7 @@ def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explan
 
     operands  the positions (indices in a run's list of values) of the node's operands
     held      for each operand, True if it is a tensor, False if it is bare memory
+    explanations  the functions that raise the exceptions of checks, by symbol
     """
     types = [tensor_type(x) for x in node.operands]
     kernel = plan_for(node.op, types).for_node(node).run

@@ -69,6 +69,7 @@ def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) ->
 
     slots    the slots to read
     targets  the slots to fill, in the same order
+    positions  tells which slots hold tensors, which memory
     """
     holds = positions.holds
     pairs = tuple((s, t) for s, t in zip(positions.fitting(slots, targets), targets, strict=True) if s != t)

@@ -84,6 +84,10 @@ def _one_by_one(
 ) -> Step:
     """Return a step that runs the entries of a piece (a run of kernels) one by one, each result in memory of its own; used if some launch
     has no kernel.
+
+    state         the tensors that the piece reads and writes, by symbol
+    nested        for each nested branch or loop, the step with which Python runs it
+    explanations  the functions that raise the exceptions of checks, by symbol
     """
     block = Block()
     for each, given in zip(piece.entries, operands, strict=True):
@@ -240,7 +244,11 @@ def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
 
 
 def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
-    """Return the step of `stop_gradient`.  As in eager mode, hooks cannot be registered on its result."""
+    """Return the step of `stop_gradient`.  As in eager mode, hooks cannot be registered on its result.
+
+    site   the node whose location is recorded; None for the line of the program that runs the step
+    a, out  the positions of its operand and of its result
+    """
 
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]
@@ -253,7 +261,10 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
 
 
 def _unrecorded(type_: Any, a: int, out: int) -> Step:
-    """Return the step of `no_grad`: its result is unknown to every tape, so nothing computed from it is recorded."""
+    """Return the step of `no_grad`: its result is unknown to every tape, so nothing computed from it is recorded.
+
+    a, out  the positions of its operand and of its result
+    """
 
     def unrecorded(values: list[Any], run: Run) -> None:
         values[out] = wrap(type_, values[a].memory)

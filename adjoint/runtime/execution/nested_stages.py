@@ -207,6 +207,8 @@ class NestedStages:
         """Find places for the values that a loop carries from round to round.
 
         Return the places of the blocks of memory that change places, by the names that a Turn uses for them.
+
+        turn  how the values are handed on at the end of a round
         """
         _, params = carried_by(control)
         result_of = dict(zip(params, control.results, strict=True))

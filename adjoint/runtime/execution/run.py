@@ -247,7 +247,10 @@ class LoggingBlock(Block):
         self.joined = Block()
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step to both lists, the block's own and `joined`."""
+        """Append a step to both lists, the block's own and `joined`.
+
+        node, made  as for `Block.add`
+        """
         super().add(step, node, made)
         self.joined.add(step, node, made)
 

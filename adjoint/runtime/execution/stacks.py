@@ -91,6 +91,7 @@ def transfer_step(each: Transfer, operands: Sequence[int], tensors: Collection[i
 
     operands  the positions of its operands (indices in the run's values)
     tensors   the positions that hold tensors; the others hold memory
+    each  the node, with the slots of its results
     """
     node, results, freed = each.node, each.results, each.freed
     by_library = machine().library is not None

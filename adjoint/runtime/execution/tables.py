@@ -395,6 +395,8 @@ class PieceTable:
 
         The expression yields the memory of the state's old value if nothing but the state's tensor holds that.  The caller appends `else`
         and what to use otherwise.
+
+        slot  the result
         """
         before = self.writes.in_place.get(slot)
         if before is None:
@@ -411,6 +413,7 @@ class PieceTable:
         """Append the statement that sets the variable `name` to new memory.
 
         first  the beginning of an expression that may yield other memory instead, see `alone`; "" for none
+        nbytes  how much memory
         """
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)
         self.before.append(f"{name} = {first}{' else ' if first else ''}allocate_{name}(size_{name})")

@@ -118,7 +118,11 @@ class FirstForm:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
 
     def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
-        """Begin to fuse, as the setting `background_compile` says, and return the form for the present run."""
+        """Begin to fuse, as the setting `background_compile` says, and return the form for the present run.
+
+        of      the bound plan
+        chosen  the value of the setting
+        """
         kernels = machine().kernels
         if chosen == "wait" or (chosen is True and kernels is None):
             self._end(of, self._form)
@@ -148,6 +152,7 @@ class FirstForm:
         """Make the form with fused kernels and put it in use; return None if there is nothing to fuse.
 
         waited_for  True: the run waits, so all processors compile; False: one processor compiles at a low priority
+        of  the bound plan, which holds the form in use
         """
         plan = fused_plan(self._plan, waited_for=waited_for)
         if plan is None:
@@ -157,7 +162,10 @@ class FirstForm:
         return form
 
     def _end(self, of: Tiered, form: Runnable) -> None:
-        """Let another form replace this one from now on."""
+        """Let another form replace this one from now on.
+
+        of  the bound plan, which holds the form in use
+        """
         self._next = form
         of.use(self._name, form)
 

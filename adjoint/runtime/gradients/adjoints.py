@@ -80,6 +80,7 @@ class Program:
         wanted      the tape's slots (value numbers) of the leaves (values to differentiate by)
         maker       takes the indices of the hosts by symbol; returns the function that makes such a step
         run         the run, with the hosts
+        cotangents  the cotangents of the results that are differentiated
         """
         make = maker(self.hosts)
         bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
@@ -89,6 +90,8 @@ class Program:
         """Return the same gradients as `run`, inside of another gradient or graph.
 
         Each op is recorded on the enclosing gradient's tape, or added to the graph that is being made.
+
+        cotangents  the cotangents of the results that are differentiated
         """
         values, around = tape.values, state.tracer
         assert around is not None
@@ -107,6 +110,8 @@ class Program:
         """Return a gradient for each of the wanted slots (value numbers) of the tape, zeros where nothing flows.
 
         recorded  True: inside of another gradient or graph, which records the ops of the adjoint
+        wanted      the tape's slots of the values to differentiate by
+        cotangents  the cotangents of the results that are differentiated
         """
         if state.eager:
             return not_eagerly(self.gradients, tape, wanted, cotangents, recorded=recorded)
@@ -164,6 +169,7 @@ def _held(bound: Bound, position: int) -> Step:
     """Return the step of a call of Python for which some values are held as tensors.  Python gets new tensor objects all the same.
 
     position  the index of the function among the run's hosts
+    bound     the node, with the positions of its values
     """
     count = len(bound.operands)
     given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))

@@ -38,7 +38,10 @@ class ArgumentCopy:
             raise endless(argument) from None
 
     def _copied(self, original: Any, change: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return a copy of a container, and a second container of the same kind with the original's present contents."""
+        """Return a copy of a container, and a second container of the same kind with the original's present contents.
+
+        change  returns what takes the place of an object that is no container
+        """
         kind = type(original)
         parts: Sequence[Any] = original if kind is tuple else [*(items(original) or ())]
         new: list[Any] = []

@@ -269,6 +269,7 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
     """Return the tape's slots (value numbers) of those results that depend on what is differentiated, and a cotangent (gradient) for each.
 
     sens  the cotangents as the caller gave them; None for ones
+    has_aux  True if only the first item of the result is differentiated
     """
     tensors = differentiated(result, has_aux)
     given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
@@ -305,7 +306,11 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
 
 
 def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Return the positions of the arguments to differentiate by.  Raise an error if the call has no such argument, or no tensor there."""
+    """Return the positions of the arguments to differentiate by.  Raise an error if the call has no such argument, or no tensor there.
+
+    name           the public function, for messages
+    grad_position  the position or positions that the user asked for
+    """
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
     given = (*args, *kwargs.values()) if kwargs else args
     for place in places:

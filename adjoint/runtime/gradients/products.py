@@ -120,6 +120,10 @@ def _ran(
 ) -> tuple[Any, list[Tensor], _Pull]:
     """Run `fn` on the tape (this thread's recording); return its result, the tensors in it that are differentiated, and the function that
     computes gradients.
+
+    positions  the arguments to differentiate by
+    weights    the Parameters to differentiate by
+    has_aux    True if only the first item of the result is differentiated
     """
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:

@@ -632,7 +632,13 @@ class Tape:
 
 
 def _alias_op(kind: str | GradientKind, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
-    """Return the op for an event whose results are new tensor objects for its operands, and a name for these results."""
+    """Return the op for an event whose results are new tensor objects for its operands, and a name for these results.
+
+    kind   the event: "leaf", "attach", the kind of a cell's hooks on gradients, or the name of a hook that is an operator
+    title  a name from which the op's symbol is made
+    loc    the location of the event
+    path   what the tape has recorded so far, whose symbols are taken
+    """
     match kind:
         case "leaf":
             return Identity(), "x"

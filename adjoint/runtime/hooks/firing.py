@@ -95,7 +95,10 @@ CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def fire_forward_pre(cell: Hooked, given: CallArguments) -> CallArguments:
-    """Run the forward pre hooks on a call's arguments, and return the arguments for construct."""
+    """Run the forward pre hooks on a call's arguments, and return the arguments for construct.
+
+    given  the positional and the keyword arguments
+    """
     hooks = cell._hooks
     if hooks is None:
         return given
@@ -121,7 +124,11 @@ def fire_forward_pre(cell: Hooked, given: CallArguments) -> CallArguments:
 
 
 def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
-    """Run the forward hooks on a call's arguments and result, and return the result that the caller gets."""
+    """Run the forward hooks on a call's arguments and result, and return the result that the caller gets.
+
+    given   the positional and the keyword arguments
+    output  the result of construct
+    """
     hooks = cell._hooks
     if hooks is None:
         return output
@@ -143,7 +150,10 @@ def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
 
 
 def fire_always(cell: Hooked, given: CallArguments) -> None:
-    """Run the forward hooks that were registered with `always_call`, after construct has raised.  They get None as the output."""
+    """Run the forward hooks that were registered with `always_call`, after construct has raised.  They get None as the output.
+
+    given  the positional and the keyword arguments
+    """
     hooks = cell._hooks
     if hooks is None:
         return
@@ -189,7 +199,10 @@ def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None]
 
 
 def _again(changed: _Tensor, type_: TensorType, memory: Any, slot: int | None) -> _Tensor:
-    """Return a new tensor of the class of `changed` with the contents that it had before."""
+    """Return a new tensor of the class of `changed` with the contents that it had before.
+
+    slot  the number that the tape had given to the tensor; None for none
+    """
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory
     tape = state.tracer

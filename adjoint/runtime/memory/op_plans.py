@@ -195,6 +195,8 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
     """Return a plan that computes by calling the op's NumPy reference.
 
     node  the node of a graph that the plan is for; None for a plan that serves any
+    types, result_types  the types of the operands and of the results
+    here  the machine, which allocates the results
     """
 
     def compute(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
@@ -264,6 +266,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     """Return a plan that launches kernels.
 
     prepared  the texts of the kernel to use now and of the later one, if `prepare` has found them; None otherwise
+    here  the machine, which compiles the kernels and allocates the results
     """
     assert here.kernels is not None
     kernel, tuned = prepared or _kernels(here.kernels, op, types, result_types)
@@ -274,7 +277,11 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
 
 def _tuned(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine, tuned: KernelText) -> None:
-    """Replace a plan by one that launches the tuned kernel, which has been compiled.  Do nothing if the plan was evicted meanwhile."""
+    """Replace a plan by one that launches the tuned kernel, which has been compiled.  Do nothing if the plan was evicted meanwhile.
+
+    tuned  the text of the tuned kernel
+    here   the machine, which allocates the results
+    """
     key = (op, *types)
     if key not in _every:
         return
@@ -292,6 +299,8 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
     """Return a plan that launches the kernels of `lowered`.
 
     node  the node of a graph that the plan is for; None for a plan that serves any
+    lowered  the text of the kernels
+    here     the machine, which compiles the kernels and allocates the results
     """
     assert here.kernels is not None
     functions = here.kernels.get(lowered)

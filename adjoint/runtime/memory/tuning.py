@@ -103,7 +103,10 @@ class Tuning:
         self.go_on()  # something may have been added just before
 
     def _replace(self, wanted: Mapping[Any, Wanted]) -> None:
-        """Make those replacements whose tuned kernels can be loaded by now."""
+        """Make those replacements whose tuned kernels can be loaded by now.
+
+        wanted  by key, the text of the tuned kernel and the function that makes the replacement
+        """
         kernels = machine().kernels
         assert kernels is not None
         ready = {key: each for key, each in wanted.items() if key in self._wanted and kernels.found(each[0]) is not None}

@@ -127,6 +127,9 @@ _followers: dict[str, Callable[[Any], None]] = {}
 def on_change(name: str, follow: Callable[[Any], None]) -> None:
     """Register a function that is called with the value of a setting whenever `set_context` sets it.  There is one function for each
     setting.
+
+    name    the setting
+    follow  the function
     """
     _followers[name] = follow
 

@@ -79,7 +79,12 @@ def iterated(x: Tensor) -> Iterator[Tensor]:
 
 
 def _checked(index: int, length: int, axis: int) -> int:
-    """Return an index of an axis as one that is not negative; IndexError if it is out of range."""
+    """Return an index of an axis as one that is not negative; IndexError if it is out of range.
+
+    index   the index, negative if it counts from the end
+    length  the size of the axis
+    axis    the axis, for the message
+    """
     if not -length <= index < length:
         raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
     return index % length
@@ -189,6 +194,8 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
 
     Return the tensor that results, and for each of its axes an array of positions that is still to be applied, or None.  If there are
     arrays, an int counts as an array too: it takes part in deciding where their axes go.
+
+    entries  the key's entry for each axis, as `_entries` returns them
     """
     beside = any(isinstance(e, _Places) for e in entries)
     ranges: list[range] = []
@@ -305,7 +312,10 @@ def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]
 
 
 def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
-    """Return a check of indices; it raises IndexError for the first one out of range."""
+    """Return a check of indices; it raises IndexError for the first one out of range.
+
+    length, axis  the size of the axis, and its number for the message
+    """
 
     def indices(places: Tensor) -> None:
         _check_range(places.asnumpy(), length, axis)
@@ -314,7 +324,10 @@ def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
 
 
 def _in_range(places: Array, length: int, axis: int) -> Array:
-    """Return indices as ones that are not negative; IndexError for the first that is out of range."""
+    """Return indices as ones that are not negative; IndexError for the first that is out of range.
+
+    length, axis  the size of the axis, and its number for the message
+    """
     _check_range(places, length, axis)
     return np.where(places < 0, places + length, places)
 
@@ -360,6 +373,8 @@ def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]]
     """Return the block that a key of ints and slices selects: its positions along each axis, and its shape.
 
     Return None if there are arrays in the key, if the positions are not contiguous, or if none or all elements are selected.
+
+    entries  the key's entry for each axis, as `_entries` returns them
     """
     ranges: list[range] = []
     shape: list[int] = []

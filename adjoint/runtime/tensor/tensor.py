@@ -315,7 +315,10 @@ class Tensor(Methods):
         return apply(_ANEW, self, self) if "_shared" in self.__dict__ else apply(_IDENTITY, self)
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
-        """Return the values cast to another dtype."""
+        """Return the values cast to another dtype.
+
+        copy  False: return the tensor itself if it has the dtype already
+        """
         dtype = dtype_argument(dtype)
         return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(Cast(dtype), self)
 
