@@ -215,6 +215,8 @@ def fault(error: BaseException, name: str) -> str | None:
     if not OWN_WORDS.search(said):
         if FROM_INSIDE.search(said):
             return "speaks of what is inside"
+        if name == "nn.WithGradCell" and said.startswith("The sensitivity 'sens'"):
+            return None  # its shape is known to be wrong only when the gradient is taken
         if short.replace("_", "").lower() not in said.replace("_", "").lower():
             return "does not name the entry"
     return None
@@ -241,7 +243,8 @@ def test_wrong_arguments(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             continue
         for place in call.places():
             argument = call.named(place)
-            users_own = argument in ("fn", "function", "inputs") or text.startswith(("ms.jit(", "ms.ms_function("))
+            # What only the function of this test is given is answered, or refused, by what it calls.
+            users_own = argument in ("fn", "function", "inputs") or text.startswith(("ms.jit(", "ms.ms_function(", "ops.GradOperation()("))
             for label, make in VALUES.items():
                 try:
                     answer = call.made(place, make())

@@ -78,6 +78,9 @@ class WithGradCell(Cell):
     def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None):
         super().__init__(auto_prefix=False)
         cell_argument(self, "network", network)
+        if sens is not None:
+            for part in sens if isinstance(sens, tuple) and sens else (sens,):
+                tensor_argument(self, "sens", part)
         self.network, self.loss_fn, self.sens = network, loss_fn, sens
         self.weights = ParameterTuple(network.trainable_params())
         self.grad = GradOperation(get_by_list=True, sens_param=sens is not None)

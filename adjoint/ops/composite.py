@@ -86,7 +86,9 @@ class HyperMap:
         self.ops, self.reverse = ops, flag(type(self).__name__, "reverse", reverse)
 
     def __call__(self, *arguments: Any) -> Any:
-        function, items = (self.ops, arguments) if self.ops is not None else (arguments[0], arguments[1:])
+        function, items = (self.ops, arguments) if self.ops is not None else ((*arguments, None)[0], arguments[1:])
+        if function is None or isinstance(function, (tuple, list, Tensor)):
+            raise wrong(type(self).__name__, "ops", "a function, or one as the first argument of the call", function, TypeError)
         if not self.deep and not any(isinstance(x, (tuple, list)) for x in items):
             raise wrong(type(self).__name__, "args", "tuples or lists", [type(x).__name__ for x in items], TypeError)
         return self._mapped(function, items)

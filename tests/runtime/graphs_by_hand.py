@@ -10,9 +10,10 @@ from adjoint import Tensor, nn, ops
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.parse import parse_module
 from adjoint.runtime.execution.run import Run
-from adjoint.runtime.graphs.graph import CellSite, Graph, Slots, site_key
+from adjoint.runtime.graphs.graph import CellSite, GradientSlot, Graph, site_key
 from adjoint.runtime.graphs.running.binding import bind
-from adjoint.runtime.hooks.firing import fire_forward, fire_forward_pre
+from adjoint.runtime.hooks.firing import BACKWARD_PRE, fire_forward, fire_forward_pre
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.process.tracer import state
 
 
@@ -108,7 +109,8 @@ def squared(cell):
     def forward(output, *given):
         return fire_forward(cell, (given, {}), output)
 
-    return made(text, hosts={"cell.pre": site(cell), "cell.forward_pre": forward_pre, "cell.forward": forward}, cells=[site(cell)])
+    hosts = {"cell.pre": GradientSlot(weakref.ref(cell), BACKWARD_PRE), "cell.forward_pre": forward_pre, "cell.forward": forward}
+    return made(text, hosts=hosts, cells=[site(cell)])
 
 
 def logging(log, name, change=None):

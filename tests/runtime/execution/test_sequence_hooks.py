@@ -6,8 +6,9 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
-from adjoint.runtime.graphs.graph import CellSite, Slots
+from adjoint.runtime.graphs.graph import CellSite
 from adjoint.runtime.hooks.firing import fire_forward
+from adjoint.runtime.hooks.handles import Slots
 from tests.runtime.graphs_by_hand import CELL, Square, T, function, logging, made, same, site, squared
 
 

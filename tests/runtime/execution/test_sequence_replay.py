@@ -10,8 +10,9 @@ from adjoint.ir.core import Function, Module, Region, free_values
 from adjoint.ir.print import print_module
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.graphs.graph import Slots, Unfitting
+from adjoint.runtime.graphs.graph import Unfitting
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.process.tracer import state
 from tests.runtime.graphs_by_hand import CELL, N, Square, T, function, logging, made, same, site
 

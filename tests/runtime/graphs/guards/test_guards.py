@@ -427,7 +427,7 @@ def test_slots(net: Net) -> None:
     first.remove()
     assert guards.holds()
     second = net.register_forward_pre_hook(function, prepend=True)
-    assert guards.broken() == "hooks of Net was backward, is backward, forward_pre" and not guards.holds()
+    assert guards.broken() == "hooks of Net was backward, is forward_pre, backward" and not guards.holds()
     second.remove()
     assert guards.holds()
 
@@ -606,12 +606,12 @@ def test_what_is_kept_in_a_layer_and_read_is_compared() -> None:
     dense = nn.Dense(2, 2)
     dense.out = 1
     without = guards_of(lambda g: g.of_cell(dense))
-    guards = guards_of(lambda g: (g.of_cell(dense), g.of_attribute(dense, "out"), g.of_attribute(dense, "absent")))
+    guards = guards_of(lambda g: (g.of_cell(dense), g.of_attribute(dense, "out"), g.of_attribute(dense, "unheard_of")))
     dense.out = 2
     assert not guards.holds() and "out was 1, is 2" in guards.broken() and without.holds()
     dense.out = 1
     assert guards.holds()
-    dense.absent = 1
+    dense.unheard_of = 1
     assert not guards.holds() and without.holds()
 
 
