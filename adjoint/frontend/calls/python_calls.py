@@ -155,7 +155,7 @@ class PythonCalls:
         """
         owner = getattr(function, "__self__", None)
         before = [owner, *args]
-        given = [self.objects.steady_numbers(x) if isinstance(x, CONTAINERS) else x for x in before]
+        given = [self.objects.steady_numbers(x) if isinstance(x, (memoryview, *CONTAINERS)) else x for x in before]
         if all(map(is_, given, before)) or not purity.depends_on_arguments_alone(function):
             return MISSING
         if given[0] is not owner:

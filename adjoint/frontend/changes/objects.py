@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -95,7 +96,11 @@ class Objects:
         """
         found = self.steady_numbers(container)
         item = container[index] if found is container else found[index]
-        return item if found is container or isinstance(item, (int, float, np.generic)) else container[index]
+        if found is container or isinstance(item, (int, float, np.generic)):
+            return item
+        if isinstance(item, (bytearray, array)) or (isinstance(item, np.ndarray) and not np.may_share_memory(item, found)):
+            return item  # a new object
+        return self.workspace.part(container[index], item)
 
     def steady_numbers(self, x: Any) -> Any:
         """Return what code that only reads an array or similar container should read, so that other threads cannot disturb it.
@@ -111,10 +116,14 @@ class Objects:
         """Return an iterator over the container `x`.  It shows changes that the user's code makes meanwhile, but not those of other
         threads.
         """
-        steady = self.steady(x)
+        steady = self._steady_row(x)
         items = iter(x) if steady is x else self._until_changed(x, steady)
         looks = isinstance(x, _VIEWS) or (isinstance(x, CONTAINERS) and not self.journal.has_made(x))
         return self._looking(x, items) if looks else items
+
+    def _steady_row(self, x: Any) -> Any:
+        """Return what an iteration over `x` should take its items from: for an array of one dimension `steady_numbers`, else `steady`."""
+        return self.steady(x) if type(x) in COPIED or getattr(x, "ndim", 1) != 1 else self.steady_numbers(x)
 
     def _looking(self, x: Any, items: Iterator[Any]) -> Iterator[Any]:
         """Yield the items, and record a read of the container `x` before each of them: hooks may run and change it between two items."""
@@ -131,7 +140,7 @@ class Objects:
         for item in steady:
             yield item
             taken += 1
-            if self.steady(x) is not steady:
+            if self._steady_row(x) is not steady:
                 break
         else:
             return

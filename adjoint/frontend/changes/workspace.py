@@ -45,7 +45,27 @@ COPIED: Mapping[type, Callable[[Any], Any]] = {list: list, dict: dict, set: set,
 views.
 """
 
-_NUMBERS: Mapping[type, Callable[[Any], Any]] = {np.ndarray: np.ndarray.copy, bytearray: bytearray, array: lambda x: x[:]}
+
+def _copied_view(view: memoryview) -> Any:
+    """Return a view of a copy of the memory that `view` shows; MISSING if Python cannot make one of its format."""
+    try:
+        return memoryview(view.tobytes() if view.readonly else bytearray(view.tobytes())).cast(view.format, view.shape)  # pyright: ignore
+    except (NotImplementedError, TypeError, ValueError):
+        return MISSING
+
+
+def _contents_of(container: Any) -> Any:
+    """Return what `ContentsPlace` saves of a container; of a memoryview its bytes, None if it has been released."""
+    if not isinstance(container, memoryview):
+        return ContentsPlace(container).get()
+    try:
+        return container.tobytes()
+    except ValueError:
+        return None
+
+
+_NUMBERS: Mapping[type, Callable[[Any], Any]] = {np.ndarray: np.ndarray.copy, bytearray: bytearray, array: lambda x: x[:],
+                                                   memoryview: _copied_view}
 """Types of containers of numbers, and the functions that copy them."""
 
 Key = tuple[Any, ...]
@@ -244,10 +264,10 @@ class Workspace:
         if stored is not None:
             self._found[place.key] = place, found
             self._world.saw(place, found, stored)
-            self._watch(found)
+            self.watch(found)
         return found
 
-    def _watch(self, value: Any) -> None:
+    def watch(self, value: Any) -> None:
         """Copy the contents of arrays and similar containers inside of a value, so that `compare` can find writes by other threads."""
         pending, seen = [value], set[int]()
         while pending:
@@ -257,10 +277,14 @@ class Workspace:
             seen.add(id(x))
             if type(x) in COPIED or type(x) is tuple:
                 pending += COPIED.get(type(x), tuple)(x).values() if type(x) is dict else COPIED.get(type(x), tuple)(x)
-            elif isinstance(x, memoryview):
-                pending.append(x.obj)
-            elif isinstance(x, CONTAINERS):
-                self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, ContentsPlace(x).get()))
+            elif isinstance(x, (memoryview, *CONTAINERS)):
+                self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, _contents_of(x)))
+
+    def part(self, view: Any, copied: Any) -> Any:
+        """Return a view into an array or memoryview; `numbers` will give `copied`, the same view into the copy of that, for it."""
+        if isinstance(view, (np.ndarray, memoryview)):
+            self._compared.setdefault(id(view), (view, copied, _contents_of(copied)))
+        return view
 
     def numbers(self, container: Any) -> Any:
         """Return an array or similar container as it was when the user's code found it.  The caller must not change it or keep a view of
@@ -275,7 +299,7 @@ class Workspace:
         """Set `is_disturbed` if another thread has written an array or similar container since the user's code found it.  Called when the
         graph has been made.
         """
-        self.is_disturbed |= any(not is_as_before(before, ContentsPlace(x).get()) for x, _, before in self._compared.values())
+        self.is_disturbed |= any(not is_as_before(before, _contents_of(x)) for x, _, before in self._compared.values())
 
     def _is_plain(self, kind: type) -> bool:
         """Return True if reading attributes of this class runs Python's or the library's lookup, and no user code."""
@@ -288,7 +312,7 @@ class Workspace:
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
             self._originals[id(known[1])] = container
-            self._watch(known[1])
+            self.watch(known[1])
         return known[1]
 
     def original(self, container: Any) -> Any:
