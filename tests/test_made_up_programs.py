@@ -20,10 +20,10 @@ from test_ops import needs_compiler
 from tests.made_up.fuzz import checked, made_up
 
 FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
-"""How many programs are tried; 0: the same hundred each time."""
+"""How many programs are tried; 0: the same fifty each time."""
 SEED = os.environ.get("ADJOINT_FUZZ_SEED", "")
 FIRST = int(SEED) if SEED else random.SystemRandom().randrange(2**40) if FUZZ else 0
-COUNT, TOGETHER = FUZZ or 100, 10
+COUNT, TOGETHER = FUZZ or 50, 5
 
 counts: Counter[str] = Counter()
 

@@ -49,7 +49,8 @@ views.
 def _copied_view(view: memoryview) -> Any:
     """Return a view of a copy of the memory that `view` shows; MISSING if Python cannot make one of its format."""
     try:
-        return memoryview(view.tobytes() if view.readonly else bytearray(view.tobytes())).cast(view.format, view.shape)  # pyright: ignore
+        copied: Any = memoryview(view.tobytes() if view.readonly else bytearray(view.tobytes()))
+        return copied.cast(view.format, view.shape)
     except (NotImplementedError, TypeError, ValueError):
         return MISSING
 
