@@ -34,7 +34,26 @@ def _activation(owner: Cell, activation: Any, alpha: float) -> Any:
     return activation
 
 
-class Conv2dBnAct(Cell):
+class _Finished(Cell):
+    """Base of layers that end with an optional batch normalisation and an optional activation."""
+
+    def _finish(
+        self, norm: Any, channels: int, has_bn: bool, momentum: float, eps: float, activation: Any, alpha: float, after_fake: bool,
+    ) -> None:
+        """Check and keep what comes after the layer; `norm` is the class of its batch normalisation."""
+        _check_numbers(self, momentum, eps, alpha)
+        self.has_bn, self.after_fake = boolean(self, "has_bn", has_bn), boolean(self, "after_fake", after_fake)
+        if has_bn:
+            self.batchnorm = norm(channels, eps, momentum)
+        self.has_act, self.activation = activation is not None, _activation(self, activation, alpha)
+
+    def _finished(self, x: Tensor) -> Tensor:
+        if self.has_bn:
+            x = self.batchnorm(x)
+        return self.activation(x) if self.has_act else x
+
+
+class Conv2dBnAct(_Finished):
     """A `Conv2d`, then a `BatchNorm2d` if `has_bn`, then an activation.
 
     activation  a name, a Cell, a Primitive, or None; `alpha` is the slope of "leakyrelu"
@@ -52,20 +71,13 @@ class Conv2dBnAct(Cell):
         super().__init__()
         self.conv = Conv2d(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init)
-        _check_numbers(self, momentum, eps, alpha)
-        self.has_bn, self.after_fake = boolean(self, "has_bn", has_bn), boolean(self, "after_fake", after_fake)
-        if has_bn:
-            self.batchnorm = BatchNorm2d(out_channels, eps, momentum)
-        self.has_act, self.activation = activation is not None, _activation(self, activation, alpha)
+        self._finish(BatchNorm2d, out_channels, has_bn, momentum, eps, activation, alpha, after_fake)
 
     def construct(self, x: Tensor) -> Tensor:
-        x = self.conv(x)
-        if self.has_bn:
-            x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
+        return self._finished(self.conv(x))
 
 
-class DenseBnAct(Cell):
+class DenseBnAct(_Finished):
     """A `Dense`, then a `BatchNorm1d` if `has_bn`, then an activation.
 
     activation  a name, a Cell, a Primitive, or None; `alpha` is the slope of "leakyrelu"
@@ -80,17 +92,10 @@ class DenseBnAct(Cell):
     ):
         super().__init__()
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
-        _check_numbers(self, momentum, eps, alpha)
-        self.has_bn, self.after_fake = boolean(self, "has_bn", has_bn), boolean(self, "after_fake", after_fake)
-        if has_bn:
-            self.batchnorm = BatchNorm1d(out_channels, eps, momentum)
-        self.has_act, self.activation = activation is not None, _activation(self, activation, alpha)
+        self._finish(BatchNorm1d, out_channels, has_bn, momentum, eps, activation, alpha, after_fake)
 
     def construct(self, x: Tensor) -> Tensor:
-        x = self.dense(x)
-        if self.has_bn:
-            x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
+        return self._finished(self.dense(x))
 
 
 class TimeDistributed(Cell):

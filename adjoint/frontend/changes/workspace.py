@@ -265,10 +265,10 @@ class Workspace:
         if stored is not None:
             self._found[place.key] = place, found
             self._world.saw(place, found, stored)
-            self.watch(found)
+            self._watch(found)
         return found
 
-    def watch(self, value: Any) -> None:
+    def _watch(self, value: Any) -> None:
         """Copy the contents of arrays and similar containers inside of a value, so that `compare` can find writes by other threads."""
         pending, seen = [value], set[int]()
         while pending:
@@ -313,7 +313,7 @@ class Workspace:
         if known is None:
             known = self._contents[id(container)] = container, COPIED[type(container)](container)
             self._originals[id(known[1])] = container
-            self.watch(known[1])
+            self._watch(known[1])
         return known[1]
 
     def original(self, container: Any) -> Any:
