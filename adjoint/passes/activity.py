@@ -36,9 +36,11 @@ Leaf = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """The callbacks (hooks on values) that are attached inside of an `if`: those of the side that was taken run.
+    """Callbacks (hooks on values) that are attached inside of an `if` node: when the program runs, only those of the side that was taken
+    run.
 
-    sides  the callbacks of each side
+    node   the `if` node
+    sides  for each of its two sides, the callbacks attached there
     """
 
     node: Node
@@ -47,7 +49,11 @@ class Branched:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The callbacks (hooks on values) that are attached inside of a loop: they run once for each round."""
+    """Callbacks (hooks on values) that are attached inside of a loop: each runs once for every round of the loop.
+
+    node     the loop, a `for` or `while` node
+    firings  the callbacks attached in its body
+    """
 
     node: Node
     firings: tuple[Firing, ...]
@@ -55,7 +61,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """One callback (a hook on a value) that is attached through values which loops carry.
+    """One callback (a hook on a value) that runs several times on one cotangent (gradient), since a loop passed it on from round to round.
 
     attach  the `attach!` node that registers it
     count   how often it runs: a number that the reverse pass computes
@@ -66,17 +72,20 @@ class Times:
 
 
 Firing = Node | Branched | Repeated | Times
-"""Callbacks that run when a cotangent is complete.  A Node is an `attach!` node."""
+"""Callbacks (hooks on values) that run when a cotangent is complete: one `attach!` node, or those of an `if`, of a loop, or with a count.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Names a count in the reverse pass: how often an `attach!` has registered its callback (hook) on a leaf (value or parameter), through
-    a value that a loop carries.
+    """The key under which the reverse pass counts how often a callback (hook) must run on a leaf (a value or a parameter).
 
-    leaf    the value that is meant
-    attach  the `attach!` node
-    laps    the loops around the `attach!` that had begun a later round by then, counted from the first loop that knows the leaf
+    The callback was attached to a value that a loop carries, and that value is the leaf in some rounds.
+
+    leaf    the value or parameter on whose cotangent (gradient) the callback is to run
+    attach  the `attach!` node that registers the callback
+    laps    those of the loops around the `attach!` which were in a later round, not the first, when it ran; this gives the order of
+        callbacks
     """
 
     leaf: Leaf
@@ -123,13 +132,17 @@ class Activity:
 
     active: set[Leaf] = field(default_factory=set)
     names: dict[Value, Leaf] = field(default_factory=dict)
-    """Values that are another name of a leaf: reads of active parameters, and residuals of cells (see `_bind_residuals`)."""
+    """For each value that only renames a leaf (a read of an active parameter, a repeated residual of a cell, see `_bind_residuals`): that
+    leaf.
+    """
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """The callbacks of each leaf, in the order of attachment."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
-    """The callbacks of carried values and of results of loops, which are passed on to the values that these are."""
+    """For each value that a loop carries or returns: its callbacks, which loops pass on to the value that it was computed as (see the
+    module).
+    """
     handing: set[Node] = field(default_factory=set)
-    """The nodes that pass callbacks on, inside of their regions or through their results."""
+    """The nodes whose reverse pass must count callbacks: loops that pass some on, and the nodes around these loops."""
     _loops: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     """For each `attach!`: the loops around it, from the outermost to the innermost."""
     _begins: dict[Node, int] = field(default_factory=dict)
@@ -156,7 +169,8 @@ class Activity:
         return self.names.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
-        """Return the type of a leaf (value or parameter), and a name for its cotangent (gradient)."""
+        """Return the type of a leaf (a value or the symbol of a parameter) and a name from the source, for naming its cotangent (gradient).
+        """
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
         read = next(value for value, named in self.names.items() if named == leaf)
@@ -234,8 +248,11 @@ class Activity:
         return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
-        """Return the leaves (values or parameters) inside of a called function: its parameters that get active arguments, and the symbols
-        of active parameters.
+        """Return the leaves (values or symbols of parameters) by which the body of a called function is to be walked: the function's own
+        parameters whose arguments are active, and the symbols of all active module parameters.
+
+        body       the function's body
+        arguments  the operands of the call, one for each parameter
         """
         params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
         return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
@@ -253,17 +270,20 @@ class Activity:
         self._bind(node.results, carried)
 
     def _bind(self, values: Sequence[Value], atoms: Sequence[Atom]) -> bool:
-        """Make each value active for which the atom at its place is active.  Return True if a value became active."""
+        """Mark `values[i]` as active (a gradient passes through it) if `atoms[i]` is.  Return True if this marked any that was not active
+        before.
+        """
         found = [v for v, x in zip(values, atoms, strict=False) if self.is_active(x) and v not in self.active and differentiable(v.type)]
         self.active.update(found)
         return bool(found)
 
     def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
-        """Register the callbacks (hooks) on values that these nodes define.
+        """Register in `attached` the callbacks (hooks) of the `attach!` nodes among these nodes and in their regions.
 
-        own  the values of the region that are known before; the results of the nodes are added
+        own  the values that the region of these nodes has defined so far, such as its parameters; results of the nodes are added
 
-        Return the callbacks on values from outside, each with its leaf (value or parameter).
+        Return the callbacks on values that are defined outside of the region, each as a pair with its leaf (value or parameter), for the
+        caller to register.
         """
         outer: list[tuple[Leaf, Firing]] = []
         for node in nodes:
@@ -303,9 +323,10 @@ class Activity:
         return outer
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
-        """Move callbacks (hooks) on results of `if` nodes to the values that the sides of the `if` yield, from the outside inwards.
+        """Move callbacks (hooks) on the results of each `if` to the values that its two sides yield for them; outer `if` nodes first.
 
-        around  the regions around the nodes
+        nodes   the nodes of a region; those in regions inside are handled, too
+        around  the regions around these nodes, from the outermost to the innermost
         """
         for node in reversed(nodes):
             if isinstance(node.op, If):
@@ -319,8 +340,11 @@ class Activity:
                 self._hand_in(region.nodes, [*around, _Around(node, side)])
 
     def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
-        """Register callbacks (hooks) on a leaf (value or parameter) that is defined in the innermost region of `around`, in which they run,
-        or further outside.
+        """Register callbacks (hooks) on a leaf (value or parameter) that a region yields, wrapped in a `Branched` or `Repeated` for each
+        region between the callbacks and the leaf's definition.
+
+        firings  the callbacks, which are to run in the innermost region
+        around   the regions around it, from the outermost to the innermost
         """
         for inside in reversed(around):
             if leaf in inside.own:
@@ -331,12 +355,15 @@ class Activity:
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
     def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
-        """Find callbacks (hooks) on carried values that have other names, and move them from `attached` to `handed`: loops have to pass
-        them on.
+        """Find callbacks (hooks) on values of loops that are also used under another name, and move them from `attached` to `handed`.
 
-        loops  the loops around the nodes
+        Such a callback cannot run where it is attached: the cotangent is not complete there, so loops pass it on.
 
-        Return True if there are any among `nodes`.
+        nodes  the nodes to search, with their regions
+        loops  the loops around them, from the outermost to the innermost
+        names  finds other names of a value
+
+        Return True if there is such a callback among `nodes`.
         """
         found = False
         for node in nodes:
@@ -360,9 +387,10 @@ class Activity:
         return found
 
     def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
-        """Return the key for the count of an `attach!` on a leaf (value or parameter).
+        """Return the key under which the runs of a callback (hook) on a leaf (value or parameter) are counted.
 
-        laps  the loops that have begun a later round; those that are not around the `attach!` are left out
+        attach  the `attach!` node that registers the callback
+        laps    loops that had begun a later round when it ran; those that are not around `attach` are ignored
         """
         return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
 
@@ -382,17 +410,18 @@ class Activity:
     def _order_key(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
         """Return a key by which `attach!` nodes are sorted into the order in which they ran.
 
-        For each loop around, from the outside inwards, it says whether the `attach!` ran in a later round (the loop is in `laps`).
+        laps  those of the loops around which were in a later round when it ran; it then comes after all of the first round
         """
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 
 
 @dataclass
 class _Around:
-    """A region around a value, as one step on the way outwards.
+    """One region around a value; a list of these leads from the outermost region to the innermost.
 
     node  the node that has the region
-    side  the index of the region in the node
+    side  the index of the region in `node.regions`
+    own   (set by the constructor) the values that the region defines itself
     """
 
     node: Node
@@ -403,8 +432,8 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """Return callbacks (hooks) inside of this region as they look from outside: as those of one side of an `if`, or of each round of a
-        loop.
+        """Return callbacks (hooks) of this region as the enclosing region sees them: in a `Branched` if this is a side of an `if`, in a
+        `Repeated` if it is the body of a loop, unchanged for a cell.
         """
         match self.node.op:
             case If():
@@ -416,7 +445,8 @@ class _Around:
 
 
 class _Names:
-    """Finds out whether values that regions yield are also used under other names, such as the value that a loop carries on."""
+    """Finds out whether a value has other names: whether the same value is also used elsewhere, or yielded by a region as another variable.
+    """
 
     def __init__(self, nodes: Sequence[Node]):
         self._uses: Counter[Atom] = Counter()
@@ -427,7 +457,9 @@ class _Names:
         self._visit(nodes, ())
 
     def only(self, value: Value) -> bool:
-        """Return True if no value that `value` may be is used under any other name."""
+        """Return True if `value`, a result of an `if` or a loop or a carried value, is the only name of whatever values it may be at run
+        time.
+        """
         seen: set[Value] = set()
 
         def alone(atom: Atom, loops: tuple[Node, ...]) -> bool:
@@ -462,7 +494,8 @@ class _Names:
 
 
 def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
-    """Yield the values that loops carry, and the results of loops."""
+    """Yield the values that loops carry from round to round (parameters of their bodies) and the results of loops, also in nested regions.
+    """
     for node in nodes:
         if isinstance(node.op, (For, While)):
             yield from (*node.regions[-1].params, *node.results)
@@ -471,7 +504,9 @@ def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
 
 
 def attaches_of(firing: Firing) -> list[Node]:
-    """Return the `attach!` nodes in a callback (hook), which may be one of a branch or a loop."""
+    """Return all `attach!` nodes (which register hooks on values) in `firing`: itself, or those inside of the `if` or loop that it stands
+    for.
+    """
     match firing:
         case Node():
             return [firing]
@@ -484,7 +519,7 @@ def attaches_of(firing: Firing) -> list[Node]:
 
 
 def _first(firing: Firing) -> Node:
-    """Return the first `attach!` node of a callback (hook)."""
+    """Return the first `attach!` node (which registers a hook on a value) in `firing`; callbacks are sorted by it."""
     return attaches_of(firing)[0]
 
 

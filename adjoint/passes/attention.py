@@ -71,7 +71,7 @@ def _region(region: Region) -> Region:
 
 
 def _inside(node: Node) -> Node:
-    """Return a node in whose regions `attention` nodes are made.  Fused nodes, and nodes with gradients, are left as they are."""
+    """Return the node with `attention` nodes made in its regions; the same object if nothing changed, or for a fused node or a gradient."""
     if isinstance(node.op, (Fused, Differentiated)):
         return node
     regions = tuple(map(_region, node.regions))
@@ -79,7 +79,9 @@ def _inside(node: Node) -> Node:
 
 
 def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
-    """Split each `dropout` of values of this type into two nodes: one computes which elements are kept, the other applies that."""
+    """Split each `dropout` whose result has the type `type_` into two nodes, so that the mask can be computed again: the first computes
+    which elements are kept, the second applies that.  Return the new list of nodes.
+    """
     found: list[Node] = []
     for node in nodes:
         if isinstance(node.op, Dropout) and node.results[0].type is type_:
@@ -93,13 +95,13 @@ def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
 
 
 class _Scores:
-    """Looks in the nodes of a region for scores of one type, and replaces them by `attention` nodes.
+    """Replaces scores of one type, in the nodes of a region, by `attention` nodes, which do not store them.
 
-    Scores are matrix products, and what is computed from them row by row.  Nodes are identified by their indices.
+    Scores are matrix products, and values computed from them row by row, such as a softmax.  Nodes are given by their indices.
 
     maker  for each value, the node that computes it
     users  for each value, the nodes that use it; `len(nodes)` stands for the end of the region
-    roles  for each node with a part in an attention, its role
+    roles  for each node that may be part of an `attention` node, its role there (`Role`)
     """
 
     def __init__(self, nodes: list[Node], results: Sequence[Atom], type_: TensorType):
@@ -123,18 +125,18 @@ class _Scores:
                 self.scores.add(node.result)
 
     def pays(self, node: Node, role: Role) -> bool:
-        """Return True if it is not slower to compute a node together with the scores.
+        """Return True if computing a node inside of an `attention` node, together with the scores, is not slower than on its own.
 
-        It is False for a product that takes longer than one with the scores, and for a node that reads no scores.
+        It is False for a matrix product whose inner size is larger than a row of scores, and for a row-by-row node that reads no scores.
 
-        role  the part that the node would have in an attention
+        role  the role that the node would have
         """
         if role is Role.PRODUCT:
             return tensor_type(node.operands[0]).sizes[-1] <= self.type.sizes[-1]
         return role is not Role.ROW or any(x in self.scores for x in node.operands)
 
     def makers(self, i: int) -> list[int]:
-        """Return the nodes that compute the scores which the node `i` reads."""
+        """Return the indices of the nodes that compute the scores (see the class) which node `i` reads."""
         return [self.maker[x] for x in self.nodes[i].operands if isinstance(x, Value) and x in self.scores]
 
     def replaced(self) -> list[Node]:
@@ -158,7 +160,7 @@ class _Scores:
         return [*out, *made.get(len(self.nodes), ())]
 
     def connected(self) -> list[list[int]]:
-        """Sort the nodes with roles into groups: two are in one group if their scores are computed from each other."""
+        """Sort the nodes that have roles into groups of indices: two nodes are in one group if one reads scores that the other computes."""
         joined = {i: i for i in self.roles}
 
         def root(i: int) -> int:
@@ -198,21 +200,24 @@ class _Scores:
         return found
 
     def latest(self, i: int) -> int:
-        """Return the last place where the node `i` may stand: before the first use of its result."""
+        """Return the largest index before which node `i` may be moved: that of the first node that uses its result."""
         return min(self.users[self.nodes[i].result])
 
     def earliest(self, i: int) -> int:
-        """Return the first place where an `attention` node for the result `i` may stand: after all values that its kernel reads.
+        """Return the smallest index before which an `attention` node for the result of node `i` may stand: after all values that its kernel
+        reads.
 
-        Other results count as if they stood at their last place.
+        Results of other `attention` nodes that it reads count as computed at their latest place.
         """
         inside = self.needed([i])
         read = {self.maker.get(x, -1) for j in inside for x in self.nodes[j].operands if isinstance(x, Value)} - inside
         return 1 + max(self.latest(j) if j in self.roles and self.roles[j].is_result else j for j in read)
 
     def needed(self, results: list[int]) -> set[int]:
-        """Return the nodes that an `attention` node for these results contains: those that compute their scores, and cheap ones that these
-        read.
+        """Return the indices of the nodes that an `attention` node for these results must contain: those that compute the scores, and cheap
+        nodes (see `is_cheap`) whose values these read.
+
+        results  the indices of the nodes whose results the `attention` node returns
         """
         found: set[int] = set()
         left = list(results)
@@ -228,14 +233,13 @@ class _Scores:
         return found
 
     def is_cheap(self, node: Node) -> bool:
-        """Return True if a value as large as the scores is cheap to compute where it is read.
-
-        That is a broadcast one, or one that says which elements dropout keeps.
+        """Return True for a node whose value is as large as the scores but costs less to compute again than to store: a broadcast, or the
+        mask of a dropout.
         """
         return isinstance(node.op, (Broadcast, DropoutKept)) and tensor_type(node.result).sizes == self.type.sizes
 
     def node(self, results: list[int]) -> Node:
-        """Make the `attention` node that computes these results."""
+        """Make one `attention` node that returns the results of the nodes with these indices."""
         members, inner = sorted(self.needed(results)), Builder()
         known: dict[Value, Value] = {}
         params: dict[Any, tuple[Value, Atom]] = {}
@@ -260,13 +264,13 @@ class _Scores:
 
 
 def _read(node: Node) -> list[Value]:
-    """Return the values that a node uses, also those that its regions use."""
+    """Return the values that a node reads: its operands, and values from outside that its regions use."""
     return [x for x in (*node.operands, *(value for region in node.regions for value in free_of(region))) if isinstance(x, Value)]
 
 
 @dataclass(frozen=True)
 class Attend(Pass):
-    """`attend`: products with a large softmax become nodes that do not store the softmax."""
+    """The pass `attend`: replace products with a large softmax by `attention` nodes, whose kernels do not store the softmax."""
 
     name: ClassVar[str] = "attend"
 

@@ -135,7 +135,7 @@ def pullback(
 
 
 def _seed(output: Atom) -> Value:
-    """Make a parameter for the cotangent (gradient) of an output, named after the output."""
+    """Make a new value for the cotangent (gradient) of `output`, to be a parameter of the pullback; its name is that of the output."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
 
 
@@ -216,7 +216,8 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes without `attach!`, also in regions: their callbacks (hooks) are in the adjoint already."""
+    """Return the nodes without `attach!` nodes (which register hooks on values), also in regions: the pullback already calls these hooks.
+    """
     kept: list[Node] = []
     for node in nodes:
         if not isinstance(node.op, Attach):

@@ -67,9 +67,12 @@ def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], p
 
 
 def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
-    """Record which values inside of a forward `if` the two sides of its adjoint use: they become results of the `if`.
+    """Record that the two sides of the adjoint of an `if` use some forward values of its sides: these become additional results of the
+    `if`.
 
-    sweep  the walk backwards, which keeps the record
+    sweep     the walk backwards, which keeps the record
+    node      the forward `if`
+    adjoints  for each of its two regions, the region that computes the gradient
     """
     looked = sweep.looked_at(node)
     for region, adjoint in zip(node.regions, adjoints, strict=True):
@@ -78,7 +81,7 @@ def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
 
 
 def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
-    """Return the values inside of `region` that its adjoint uses."""
+    """Return the values defined inside of `region` (of the forward function) that `adjoint`, the region for its gradient, uses."""
     inside = sweep.inside(region)
     return [v for v in free_values(adjoint.nodes, adjoint.results, adjoint.params) if v in inside]
 
@@ -105,9 +108,11 @@ def _status(cotangent: Cotangent | None) -> str:
 
 
 def _joined(before: str, after: str, type_: Type) -> str:
-    """Return how often a carried cotangent (gradient) exists, if it exists `before` a round and `after` it as given.
+    """Return how often a cotangent (gradient) that a loop carries exists, as "never", "sometimes" or "always".
 
-    All three are "never", "sometimes" or "always".  The cotangent of a stack is a stack, which is empty if there was none before.
+    before  how often it exists before a round
+    after   how often it exists after a round
+    type_   its type; the cotangent of a stack is a stack, which begins empty: "never" before and anything else after give "always"
     """
     if before == after:
         return before
@@ -199,10 +204,10 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
 
 
 def _entering(slot: _Carried, status: str) -> Cotangent | None:
-    """Make the parameters of the adjoint's body for a carried cotangent (gradient).
+    """Make the value under which the adjoint of a loop's body receives a carried cotangent (gradient); None if it never exists.
 
-    status  how often it exists: None is returned for "never", one parameter for "always", and two, with its bit, for "sometimes"
-    slot    the cotangent
+    slot    describes the cotangent
+    status  how often it exists: "never"; "always", for one new value; "sometimes", for a `Sometimes` of a new value and a new bit
     """
     if status == "never":
         return None
@@ -266,7 +271,9 @@ def _emit_loop(
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """Return the parameters that `_entering` has made for a carried cotangent (gradient): none, its value, or its value and its bit."""
+    """Return the parameters in a cotangent (gradient) that `_entering` made: none for None, its value, or its value and its bit (a bool
+    that tells whether it exists).
+    """
     match cotangent:
         case None:
             return []
@@ -277,10 +284,12 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """Return what a loop carries for a cotangent (gradient): nothing, the cotangent, or its value and its bit (a bool that tells whether it
-    exists).
+    """Return the atoms that a loop carries for one cotangent (gradient), computed in `b`: none, its value, or its value and its bit (a bool
+    that tells whether it exists).
 
-    status  how often it exists: "never", "always" or "sometimes"
+    status     how often it exists in the loop: "never", "always" or "sometimes"; this decides how many atoms
+    cotangent  the cotangent here; None if it does not exist here
+    type_      its type, for a placeholder where it does not exist
     """
     match status, cotangent:
         case "never", _:
@@ -327,7 +336,7 @@ def _integer(value: int) -> Literal:
 
 
 def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Append an `if` that runs the callbacks (hooks) of the side that was taken, on the sum of `leaf`.
+    """Append an `if` that calls callbacks (hooks) on the running sum of `leaf`: in each side, those that were attached in that side.
 
     firing  these callbacks, by side
     """
@@ -337,9 +346,9 @@ def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Append a loop that runs a callback (hook) as often as the reverse pass has counted, on the sum of `leaf`.
+    """Append a loop that calls one callback (hook) on the running sum of `leaf`, as often as the reverse pass has counted.
 
-    firing  the callback, with the number of times
+    firing  the callback and the count
     """
     b = sweep.b
     before = value_of(sweep.sums[leaf])
@@ -401,9 +410,9 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
-    """Return the body of an adjoint's loop, which defines the forward `values` again.
+    """Return the body of the adjoint's loop, in which each value is defined once in the whole function.
 
-    If another body defines them again as well, return a copy that defines new values.
+    If the body defines forward `values` that another loop of the adjoint defines already, it is copied with new values.
     """
     again = not sweep.redefined.isdisjoint(values)
     sweep.redefined.update(values)
@@ -411,7 +420,8 @@ def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
 
 
 def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
-    """Append nodes that define `values` by popping them from `stacks`.  Return the stacks that are left."""
+    """Append to `b` nodes that define each of `values` by popping it from the stack at the same position; return the stacks after the pops.
+    """
     rests = fresh(stacks)
     for value, stack, rest in zip(values, stacks, rests, strict=True):
         b.emit_node(Pop(), [stack], results=(rest, value))
@@ -454,10 +464,12 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]) -> None:
-    """Append the call of a cell's backward hooks, then add the cotangents (gradients) that it returns to those of the cell's arguments.
+    """Append a call of the backward hooks of a cell, then add the cotangents (gradients) that they return to those of the cell's arguments.
 
-    inputs   the cotangents of the arguments, None for one that is absent
-    outputs  the cotangents of the results
+    node     the `cell` node
+    op       its op, which names the hooks
+    inputs   for each argument, its cotangent as computed inside of the cell; None for one that is absent
+    outputs  for each result, its cotangent; None for one that is absent
     """
     sweep.locate(node)
 

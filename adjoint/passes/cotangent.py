@@ -45,19 +45,22 @@ class Sometimes:
 
 
 Cotangent = Atom | Sometimes
-"""A cotangent that may be present; `Cotangent | None` is also used where it may be absent on all paths."""
+"""The gradient of a value: an atom if it always exists, `Sometimes` if it exists under a condition.  None in its place: it never exists."""
 
 
 def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
-    """Return what is left of `cotangent` where `bit` is known to be `known`: its value, or None if it does not exist there."""
+    """Return a cotangent (gradient) as it is on the side of an `if` where the condition `bit` is `known`.
+
+    A `Sometimes` with this bit becomes its value, or None if it does not exist there; every other cotangent is returned unchanged.
+    """
     if isinstance(cotangent, Sometimes) and cotangent.bit is bit:
         return cotangent.value if known is cotangent.when else None
     return cotangent
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """Return the condition, a bool of the IR, of the first cotangent (gradient) that exists only under a condition; None if there is no
-    such cotangent.
+    """Return the condition (a bool of the IR) on which the first `Sometimes` among these cotangents (gradients) depends; None if each of
+    them always or never exists.
     """
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
 

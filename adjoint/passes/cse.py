@@ -25,7 +25,7 @@ __all__ = ["CommonSubexpressions", "same_key"]
 
 
 def same_key(atom: Atom) -> Any:
-    """Return a dictionary key for an atom: equal atoms have equal keys.  It distinguishes -0.0 from 0.0."""
+    """Return a dictionary key for an atom (a value or a literal): equal atoms have equal keys.  0.0 and -0.0 have different keys."""
     if isinstance(atom, Literal):
         return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
     return atom
@@ -59,7 +59,9 @@ def _may_merge(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class CommonSubexpressions(Pass):
-    """`cse`: equal pure nodes become one."""
+    """The pass `cse`, common subexpression elimination: of equal nodes without effects only the first stays, and its results are used for
+    all.
+    """
 
     name: ClassVar[str] = "cse"
 

@@ -85,12 +85,12 @@ def forward_and_adjoint(
 
 @dataclass(frozen=True)
 class _Adjoint:
-    """The nodes that take the place of one `pull!`, the node that computes gradients of a recorded region.
+    """The nodes that replace one `pull!` (the node that asks for the gradients of a recorded region).
 
-    seeds      placeholders for the cotangents
-    nodes      the reverse pass
-    gradients  its results
-    again      forward nodes that must run again before it, to fill its stacks
+    seeds      placeholders for the cotangents that the `pull!` is given
+    nodes      the nodes that compute the gradients
+    gradients  the gradients, in the order of the results of the `pull!`
+    again      forward nodes that run once more before `nodes`, to fill the stacks from which these pop; empty outside of loops
     """
 
     seeds: Sequence[Value]
@@ -106,7 +106,9 @@ class _Expander(Rewriter):
         self._function, self._module = function, module
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
         self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
-        """For each trace: its `pull!` nodes in order, each with True if it is in a loop that does not contain the `record`."""
+        """For each trace (the last result of a `record` node): the `pull!` nodes that use it, each with True if it is in a loop without the
+        `record`.
+        """
         self._adjoints: dict[Atom, Iterator[_Adjoint]] = {}
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
@@ -174,9 +176,14 @@ class _Expander(Rewriter):
         return [became(atom, here) for atom in adjoint.gradients]
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
-        """Return the forward nodes that must run again before a `pull!` in a loop, to fill the stacks from which its adjoint pops.
+        """Return the forward nodes that must run once more before a `pull!` in a loop: its gradient pops stacks, which each round must find
+        full.
 
-        CompileError if these must not run again.
+        pull     the `pull!` node
+        adjoint  the nodes that will replace it
+        forward  the nodes of the recorded region
+
+        CompileError if one of these nodes may not run twice, since it writes state or calls Python.
         """
         stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
         makers = [node for node in forward if stacks.intersection(node.results)]
@@ -192,14 +199,17 @@ class _Expander(Rewriter):
         return found
 
     def _inner(self, node: Node) -> Region:
-        """Return the region of a node after inlining calls and expanding inner gradients."""
+        """Return the region of a `gradient` or `record` node after calls in it are inlined and gradients inside of it are expanded."""
         return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
-        """Append an `identity` for each parameter of a region that is used, so that it is a value of its own.
+        """Append an `identity` of the operand for each used parameter of a region, so that its gradient is summed apart from that of the
+        operand.
 
-        known  for each value of the old function, the atom of the new one; those of the parameters are added
+        node    the node with the region, whose operands are its arguments
+        used    the values that are used later
+        known   for each value of the old function, the atom of the new one; those of the parameters are added
         """
         for param, atom in zip(region.params, node.operands, strict=False):
             if param in used:
@@ -228,7 +238,9 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
-    """Make placeholders for cotangents (gradients), named after the outputs, to be replaced once the adjoint is built."""
+    """Make a placeholder for each cotangent (gradient) that is passed in, named after the output at its position; the caller replaces them
+    once the adjoint is built.
+    """
     return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
 
 
@@ -242,9 +254,9 @@ def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
 
 @dataclass(frozen=True)
 class Differentiate(Pass):
-    """`differentiate`: each `gradient` becomes its region and the adjoint of that, inner ones first.
+    """The pass `differentiate`: replace each `gradient` node by its region and the nodes that compute the gradient, inner ones first.
 
-    Each `record` becomes its region, and each `pull!` the adjoint of that.
+    A `record` node (which runs a function for a later gradient) becomes its region, each `pull!` of it the nodes that compute the gradient.
     """
 
     name: ClassVar[str] = "differentiate"

@@ -82,10 +82,10 @@ def _nbytes(atom: Atom) -> float:
 
 
 def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
-    """Return nodes in their new order, with large steps of optimisers moved up.
+    """Return consecutive nodes in a new order, with large steps of optimisers (updates of parameters) moved up to their gradients.
 
-    nodes  consecutive nodes, among which steps may move freely
-    state  the values that were read from state so far, with their symbols; this call adds those that these nodes read
+    nodes  nodes without regions or effects other than on state, among which steps may move
+    state  for each value read from a parameter before, the parameter's symbol; this call adds the reads among `nodes`
     """
     before = _predecessors(nodes, state)
     if not any(map(_is_large, nodes)):
@@ -156,9 +156,9 @@ def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[in
 
 
 def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
-    """Return for each node the index of the last heavy node among itself and the nodes that must precede it; -1 if there is none.
+    """Return for each node the largest index of a heavy node among itself and the nodes that must come before it; -1 if there is none.
 
-    A node is heavy if it neither reads state nor computes or writes only few bytes.
+    A node is heavy if it neither reads state nor computes or writes only few bytes; a step does not move past it.
 
     before  for each node, the indices of the nodes that must directly precede it
     """
@@ -173,7 +173,7 @@ def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
 
 @dataclass(frozen=True)
 class EarlySteps(Pass):
-    """`early-steps`: an optimiser's step of a large parameter comes as soon as its gradient is computed."""
+    """The pass `early-steps`: move an optimiser's update of a large parameter to the place where its gradient has just been computed."""
 
     name: ClassVar[str] = "early-steps"
 

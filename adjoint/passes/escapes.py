@@ -15,9 +15,9 @@ __all__ = ["with_escapes"]
 
 
 def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
-    """Return a region in which every value that is used outside of the cell that computes it is a result of this cell.
+    """Make each value that is used outside of the cell which computes it a result of that cell; return the new region.
 
-    The second result is a dict: for each additional result of a cell, the value inside.
+    A value can escape in a list or a nested tuple.  The second result is a dict: for each result added to a cell, the value inside.
     """
     escaped = _escaped(region)
     if not escaped:
@@ -27,7 +27,8 @@ def with_escapes(region: Region) -> tuple[Region, dict[Value, Value]]:
 
 
 def _escaped(region: Region) -> dict[Value, int]:
-    """Return the values that are used outside of the region that defines them, with numbers in the order of their definitions."""
+    """Return the values that are used outside of the region (such as a cell's) that defines them, each with its position in program order.
+    """
     closed, found = dict[Value, int](), dict[Value, int]()
 
     def use(atoms: Sequence[Atom]) -> None:
@@ -51,10 +52,10 @@ def _escaped(region: Region) -> dict[Value, int]:
 
 
 class _Leading:
-    """Copies regions, and lets cells return the values that are used outside of them.
+    """Copies regions; a cell in the copy returns those of its values that are used outside of it as additional results.
 
-    escaped  these values, with their numbers in the order of definitions
-    copies   for each additional result of a cell, the value inside
+    escaped  these values, each with its position in program order
+    copies   for each additional result of a cell, the value inside; filled while copying
     """
 
     def __init__(self, escaped: Mapping[Value, int]):
@@ -62,10 +63,10 @@ class _Leading:
         self.copies: dict[Value, Value] = {}
 
     def region(self, region: Region, names: dict[Value, Value], leaving: Sequence[Value]) -> Region:
-        """Copy a region.
+        """Copy a region, whose cells return the values that are used outside.
 
-        names    for each value that has left a cell, the value that stands for it here
-        leaving  values that the copy yields in addition
+        names    for each value that is used outside of its cell, the cell's result that replaces it here
+        leaving  values of this region that the copy yields in addition
         """
         builder, here = Builder(), dict(names)
         for node in region.nodes:
@@ -73,9 +74,10 @@ class _Leading:
         return builder.finish([*_named(region.results, here), *_named(leaving, here)], region.params, region.loc)
 
     def node(self, builder: Builder, node: Node, here: dict[Value, Value]) -> None:
-        """Append a copy of a node.
+        """Append a copy of a node to `builder`.
 
-        here  for each value that has left a cell, the value that stands for it; those of this node are added
+        here  for each value that is used outside of its cell, the value that replaces it at this place; if this node is a cell, the results
+            that it gets in addition are added
         """
         operands = _named(node.operands, here)
         inner = {v for region in node.regions for v in defined(region) if v in self.escaped}

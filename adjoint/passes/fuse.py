@@ -51,20 +51,20 @@ from adjoint.passes.manager import Pass
 __all__ = ["Fuse", "Stretch", "fused", "is_written_out"]
 
 _COST = 128
-"""The limit for the cost of one kernel's nodes for an element, in additions of float32."""
+"""The limit for the work of one fused kernel per element, in additions of float32; a group with more is cut."""
 _REDUCTION = 16
-"""The cost of a reduction in this sum, since its C code is long."""
+"""The cost of a reduction in a fused kernel's sum of costs (see `_COST`).  It is high since the C code of a reduction is long."""
 _OPERANDS = 16
 """The limit for the number of values that one kernel reads."""
 _LARGE = 2**20
 """The bytes from which on a value is large: if it is reduced by rows and used again, its rows are computed one by one."""
 _CHEAP = 8
-"""The cost below which a value may be computed again."""
+"""A node that costs less per element (in additions of float32) may be computed again in another kernel, instead of storing its result."""
 _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
-"""Numbers that are part of a kernel's text.  Others are its operands, so that a number computed from a shape needs no separate kernel."""
+"""Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
 
 Accept = Callable[[Node], bool]
-"""A function that returns False for a fused node whose nodes should stay separate."""
+"""A filter for fused nodes: called with a proposed fused node, it returns True to use it, False to keep its nodes separate."""
 
 
 def fused(function: Function, accept: Accept = lambda node: True) -> Function:
@@ -93,9 +93,9 @@ def _region(region: Region, accept: Accept) -> Region:
 
 
 def _inside(node: Node, accept: Accept) -> Node:
-    """Return a node in whose regions nodes are fused.  Results and parameters stay the same values.
+    """Return the node with elementwise nodes fused in its regions; results and parameters stay the same values.
 
-    Nodes with gradients are left as they are, since a gradient records each node.
+    The same object is returned if nothing changed, for a node that is fused already, and for a gradient, which must see single nodes.
     """
     if isinstance(node.op, (Fused, Differentiated)):
         return node
@@ -123,18 +123,18 @@ def _movable(node: Node) -> bool:
 
 
 class Stretch:
-    """Finds the groups to fuse among consecutive nodes without regions, and without effects other than on state.
+    """Finds the groups to fuse in a stretch: consecutive nodes without regions, and without effects other than on state.
 
-    Nodes are identified by their indices.
+    A group is a set of nodes that one kernel computes.  Nodes are given by their indices.
 
     maker   for each value, the node that computes it
-    needed  for each node, True if its results are used outside of these nodes, or if it may do more than compute them
-    spaces  for each node, the shape of the elements that it computes or reads; None for a node that cannot be in a group
-    ends    for each node that can be the end of a group, the position of the operand that it reads element by element; otherwise None
-    rows    for each node, True if it computes an element for each row: a reduction of rows, or a node that reads one
+    needed  for each node, True if it must stay: its results are used after the stretch, it has an effect, or it may fail
+    spaces  for each node, the shape over whose elements its kernel loops; None for a node that cannot be in a group
+    ends    for each reduction or optimiser's step, which can only end a group, the position of the operand that it reads element by
+        element; otherwise None
+    rows    for each node, True if it computes one element for each row: a reduction of rows, or a node that reads one
     edges   for each node, the nodes that must come after it although they do not use its results
-    users   for each node, the nodes that use its results, and its edges; `identity` and similar nodes are skipped where groups do not need
-        them
+    users   for each node, the nodes that use its results, and its edges; an `identity` or similar node that is not needed is skipped
     """
 
     def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
@@ -173,18 +173,19 @@ class Stretch:
         return self.nodes
 
     def operands(self, i: int) -> tuple[Atom, ...]:
-        """Return the values that the node `i` reads in a group: where it reads the result of an `identity` or similar node, that node's
-        operand.
+        """Return the operands of node `i` for use in a group: in place of the result of an `identity` or a similar node, the operand of
+        that node.
         """
         given = self.nodes[i].operands
         return given if self.spaces[i] is None else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
 
     def makers(self, atoms: Sequence[Atom]) -> list[int]:
-        """Return those of these nodes that compute the given values."""
+        """Return the indices of the nodes of this stretch that compute the given values."""
         return list(dict.fromkeys(self.maker[x] for x in atoms if isinstance(x, Value) and x in self.maker))
 
     def joins(self, i: int, user: int) -> bool:
-        """Return True if the node `i` and a user of its result may be in one kernel."""
+        """Return True if node `i` and node `user`, which reads its result, may be computed by one kernel: both over elements of one shape.
+        """
         position = self.ends[user]
         if self.spaces[i] is None or self.spaces[i] != self.spaces[user]:
             return False
@@ -193,7 +194,9 @@ class Stretch:
         return position is None or i not in self.makers([x for at, x in enumerate(self.operands(user)) if at != position])
 
     def levels(self) -> list[int]:
-        """Return the level of each node, as the module's docstring defines it: only nodes of one level may be in one group."""
+        """Return for each node a number, its level: only nodes of one level may be in one group, so that no path leaves a group and
+        returns.
+        """
         level = [0] * len(self.nodes)
         for i in reversed(range(len(self.nodes))):
             level[i] = min((level[user] - (not self.joins(i, user)) for user in self.users[i]), default=0)
@@ -234,9 +237,10 @@ class Stretch:
         return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
 
     def cut(self, component: list[int]) -> list[list[int]]:
-        """Split nodes of one level into groups that are small enough for one kernel, each with at most one end, or with reductions of rows.
+        """Split nodes into groups that are small enough for one kernel.  A group has at most one end (a reduction, or a step of an
+        optimiser), or several reductions of rows.
 
-        component  nodes that use each other's results or read the same value
+        component  the indices of the nodes: of one level, using each other's results or reading the same value
         """
         here = set(component)
         ends = {i for i in component if self.ends[i] is not None and not any(x in here and self.joins(i, x) for x in self.users[i])}
@@ -267,11 +271,13 @@ class Stretch:
         return [group for group in groups if self.is_whole(group)]
 
     def cost(self, i: int) -> int:
-        """Return how much the node `i` adds to the cost of a kernel for one element."""
+        """Return how much node `i` adds to the cost of a kernel, in additions of float32 per element."""
         return cost_of(self.nodes[i].op) if self.ends[i] is None else _REDUCTION
 
     def find_rows(self, i: int) -> None:
-        """Set `rows` for the node `i`, and change its space to that of the rows if it computes a value for each row."""
+        """Find out whether node `i` computes one element for each row of a larger tensor; if so, set `rows[i]`, and `spaces[i]` to that
+        tensor's shape.
+        """
         node = self.nodes[i]
         if reduces_rows(node):
             self.rows[i] = tensor_type(node.operands[0]).nbytes > _LARGE
@@ -290,11 +296,11 @@ class Stretch:
 
 
 class _Grouping:
-    """Makes the fused nodes for one choice of groups.
+    """Makes the fused nodes for a given choice of groups (sets of nodes, each to be computed by one kernel).
 
-    members  for each group, its nodes and the nodes that it computes again
-    stored   the nodes whose results are used outside of their group
-    live     for each group, the members that are used
+    members  for each group, its nodes and the cheap nodes that it computes again
+    stored   the nodes whose results are stored, since they are used outside of their group
+    live     for each group, the members that its results depend on
     made     for each group, its fused node; None for a group with less than two live nodes
     """
 
@@ -321,9 +327,9 @@ class _Grouping:
         return members
 
     def _store(self, left: list[int]) -> None:
-        """Mark these nodes as ones whose results are stored, and all nodes that they need as stored or live.
+        """Mark nodes as stored (their results are needed outside of their kernel), and the nodes on which they depend as live or stored.
 
-        left  the nodes that are still to be marked
+        left  the indices of the nodes to begin with; the list is emptied
         """
         stretch = self.stretch
         inside: list[tuple[int, int]] = []
@@ -416,7 +422,9 @@ class _Grouping:
 
 
 def _edges(nodes: Sequence[Node]) -> list[list[int]]:
-    """Return for each node the nodes that must come after it because of state or possible failures, as the module's docstring says."""
+    """Return for each node the indices of later nodes that must stay after it although they do not read its results: reads and writes of
+    the same parameter, and nodes that may fail.
+    """
     edges: list[list[int]] = [[] for _ in nodes]
     reads: dict[str, list[int]] = {}
     writes: dict[str, int] = {}
@@ -442,7 +450,10 @@ def _edges(nodes: Sequence[Node]) -> list[list[int]]:
 
 
 def _space(node: Node) -> tuple[int, ...] | None:
-    """Return the shape of the elements that a node computes, or that it reads as the end of a group; None if it cannot be in a group."""
+    """Return the shape over whose elements a kernel loops to compute this node (a reduction loops over those of its operand).
+
+    None if the node cannot be in a group: its op is neither elementwise nor an end, or there is only one element.
+    """
     position = streamed(node)
     if position is not None:
         space = tensor_type(node.operands[position]).sizes
@@ -454,15 +465,17 @@ def _space(node: Node) -> tuple[int, ...] | None:
 
 
 def is_written_out(literal: Literal) -> bool:
-    """Return True if a number stands in the text of a kernel.  Other numbers are operands, so that kernels need not differ by them."""
+    """Return True if a literal is written into the C text of a kernel; False if it is passed as an argument, so that the text stays the
+    same for other numbers.
+    """
     return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 
 
 @dataclass(frozen=True)
 class Fuse(Pass):
-    """`fuse`: elementwise nodes over the same elements become one node, with a reduction or optimiser's step that reads them.
+    """The pass `fuse`: replace elementwise nodes over the same elements, with a reduction or optimiser's step that reads them, by one node.
 
-    accept  returns False for a fused node whose nodes should stay separate
+    accept  called with each proposed fused node; it returns False if the nodes should stay separate
     """
 
     name: ClassVar[str] = "fuse"

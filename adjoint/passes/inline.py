@@ -94,7 +94,7 @@ class _Inliner(Rewriter):
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """`inline`: calls and fused nodes become the nodes that they contain.
+    """The pass `inline`: replace calls by the nodes of the called functions, and fused nodes by the nodes that they contain.
 
     cells  True to unpack cells, too; only after gradients
     plain  True to unpack cells without hooks and `bprop`; only after gradients

@@ -31,9 +31,9 @@ __all__ = ["LiftState"]
 
 @dataclass(frozen=True)
 class LiftState(Pass):
-    """`lift-state{symbols=[@w]}`: parameters become arguments of the functions that read them, and results of those that write them.
+    """The pass `lift-state{symbols=[@w]}`: turn state into arguments (of the functions that read it) and results (of those that write it).
 
-    symbols  the parameters; empty for all that the functions read or write
+    symbols  the parameters to turn; empty for all that the functions read or write
     """
 
     name: ClassVar[str] = "lift-state"

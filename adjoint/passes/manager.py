@@ -33,11 +33,13 @@ __all__ = ["PassDiffs", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chose
 
 
 class Pass:
-    """The base class of passes, which transform modules; a subclass defines `name`, and `on_function` or `on_module`."""
+    """The base class of passes, which transform modules of the IR.  A subclass is a frozen dataclass whose fields are the options; it sets
+    `name`, under which pipelines find it, and overrides `on_function` or `on_module`.
+    """
 
     name: ClassVar[str] = ""
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    """The fields: every pass is a dataclass."""
+    """Declared for type checkers only: every pass is a dataclass, and so has its fields here."""
 
     def on_module(self, module: Module) -> Module:
         """Return the transformed module.  By default each function is transformed on its own, by `on_function`."""
@@ -65,12 +67,13 @@ class Pass:
 _passes: dict[str, type[Pass]] = {}
 
 Observer = Callable[[int, Pass | None, Module, Module], None]
-"""A function that is called with the position of a pass, the pass, and the module before and after; first with position 0 and None as pass.
+"""A function called around passes: once before the first as `f(0, None, module, module)`, then after each as `f(position, pass, before,
+after)`.
 """
 
 
 def passes() -> dict[str, type[Pass]]:
-    """Return the class of every pass, by name."""
+    """Return all passes known so far: for each name, as written in the text of a pipeline, the class."""
     return dict(_passes)
 
 
@@ -121,7 +124,7 @@ def _referred(function: Function) -> set[str | None]:
 
 
 def unused(module: Module, symbol: str) -> str:
-    """Return a symbol that the module does not declare: `symbol` itself, or `symbol` with a number."""
+    """Return a symbol that the module does not use yet, for a new function: `symbol` itself, or `symbol` followed by a number."""
     declared = {*module.params, *module.hosts, *module.functions}
     numbered = (f"{symbol}.{i}" for i in count(1))
     return next(name for name in chain([symbol], numbered) if name not in declared)
@@ -156,9 +159,9 @@ def verifying(position: int, step: Pass | None, before: Module, after: Module) -
 
 @dataclass
 class Timing:
-    """An observer of passes that measures time.
+    """An observer of passes that measures how long each takes; give an instance to `Pipeline.run`.
 
-    seconds  a pair (pass, seconds) for each pass, in order
+    seconds  the measurements: a pair (pass, seconds) for each pass, in order
     """
 
     seconds: list[tuple[str, float]] = field(default_factory=list)
@@ -189,10 +192,10 @@ class Dump:
 
 @dataclass
 class PassDiffs:
-    """An observer of passes that records what each changes.
+    """An observer of passes that records how each changes the module's text; give an instance to `Pipeline.run`.
 
     locations  True if the text shows the locations of nodes
-    texts      a pair (pass, unified diff) for each pass, in order
+    texts      the record: a pair (pass, unified diff) for each pass, in order
     """
 
     locations: bool = False

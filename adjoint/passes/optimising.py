@@ -71,7 +71,9 @@ def _optimised_alike(function: Function, module: Module) -> Function | str:
 
 
 def _shows_alike(before: Function, after: Function) -> bool:
-    """Return True if Python gets a new tensor from `after` wherever it gets one from `before`, not an argument or a parameter."""
+    """Return True if Python gets the same kind of tensors from both functions: where `before` gives it a new tensor, `after` gives it a new
+    one, too, and not an argument or a parameter.
+    """
     calls = [[node for node in walk(function.body) if isinstance(node.op, Apply)] for function in (before, after)]
     if not any(calls):
         return True
@@ -83,10 +85,10 @@ def _shows_alike(before: Function, after: Function) -> bool:
 
 # -- which tensor a branch chooses ------------------------------------------------------------------------------------------
 def _choices(function: Function) -> list[Any] | None:
-    """Return, for each result and each operand of a call of Python, which tensor it may be.
+    """Return, for each atom that Python gets (a result, or an operand of a call of Python), which tensors it may be.
 
-    A value that an `if` chooses is a pair, for the two sides.  An argument is given by its position, a parameter by its symbol, and a new
-    tensor by None; a new tensor that occurs several times has a number in a tuple.
+    An argument is given by its position, a parameter by its symbol, and a new tensor by None; a new tensor that occurs several times has a
+    number in a tuple.  A value that an `if` chooses is a pair, for the two sides.
 
     Return None instead of the list if branches inside of branches have too many choices.
     """
@@ -120,7 +122,7 @@ def _leaves(tree: Any) -> Iterator[Any]:
 
 
 def _alike(old: Any, new: Any) -> bool:
-    """Return True if a value is chosen in the same way before and after the passes; `old` and `new` are entries of `_choices`.
+    """Return True if two entries of `_choices`, for one value before (`old`) and after (`new`) the passes, mean the same choice of tensors.
 
     A tensor from a loop may be any tensor, and a value that no branch chooses is checked elsewhere: both count as the same.
     """
@@ -134,10 +136,10 @@ def _is_chosen(tree: Any) -> bool:
 
 
 _ANY: Final = object()
-"""Stands for a tensor that a loop yields."""
+"""An entry of `_choices`: a tensor that a loop yields, which may be any tensor."""
 
 _MOST_CHOICES: Final = 500
-"""The limit for the number of choices that are listed."""
+"""How many choices `_choices` lists at most; a function with more counts as too complicated, and None is returned."""
 
 
 # -- which results are new tensors -----------------------------------------------------------------------------------------
@@ -146,7 +148,9 @@ _Tensor = int | str | Value
 
 
 def _with_new_results(before: Function, after: Function) -> Function:
-    """Return `after` with a new tensor for each result that is a new tensor in `before`: algebra may have replaced it by another value."""
+    """Return `after` with a copy (an `identity` node) for each result that was a new tensor in `before`, but is an argument or a parameter
+    now.
+    """
     old, new = _Tensors(before), _Tensors(after)
     b = Builder()
     results: list[Atom] = []
@@ -167,7 +171,7 @@ def _with_new_results(before: Function, after: Function) -> Function:
 
 
 def parameters_among(function: Function) -> set[str]:
-    """Return the symbols of the parameters that a function may return themselves, not as new tensors."""
+    """Return the symbols of the parameters that a function may hand out themselves as a result, not as new tensors."""
     tensors = _Tensors(function)
     return {x for result in function.body.results for x in tensors.of(result) if isinstance(x, str)}
 
@@ -214,9 +218,9 @@ class _Tensors:
             self._passed.setdefault(value, []).append(atom)
 
     def tree(self, atom: Atom) -> Any:
-        """Return which tensor an atom is.
+        """Return which tensor an atom is at run time.
 
-        That is a key (see `_Tensor`), None for a constant, a pair for the sides of an `if`, or _ANY for a value of a loop.
+        That is a key (see `_Tensor`), None for a constant, a pair for the two sides of an `if`, or _ANY for a value of a loop.
         """
         while isinstance(atom, Value) and atom in self._passed and len(self._passed[atom]) == 1:
             (atom,) = self._passed[atom]

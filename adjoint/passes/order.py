@@ -73,7 +73,9 @@ def _activity(node: Node) -> Activity:
 
 
 def _straight(ops: Iterable[Op]) -> bool:
-    """Return True if the ops contain no control flow, and no read of a parameter after it was written.  Cells and gradients are allowed."""
+    """Return True if the ops contain no control flow, and no op reads a parameter after one has written it.  Cells and gradients are
+    allowed.
+    """
     written: set[str] = set()
     for op in ops:
         if isinstance(op, Write):
@@ -84,15 +86,19 @@ def _straight(ops: Iterable[Op]) -> bool:
 
 
 class _Names:
-    """Finds values of a differentiated region that have several names (such as a result of an `if`, which is the value that the branch
-    yields).
+    """Finds values of a differentiated region that have several names: a result of an `if`, for example, is the value that the branch
+    yields.
+
+    Each name has its own sum of cotangents (gradients); the order of additions is that of eager mode only under the conditions checked
+    here.
     """
 
     def __init__(self, activity: Activity):
         self._activity = activity
 
     def alike(self, region: Region, used: set[Atom]) -> bool:
-        """Return True if no value of a region is used after it was given another name.
+        """Return True if the gradient of a region is summed as in eager mode: no value is used after another name was given to it (see the
+        class).
 
         used  the values that are used after the region
         """
@@ -113,9 +119,10 @@ class _Names:
         return True
 
     def _loop(self, node: Node, used: set[Atom]) -> bool:
-        """Return True if no value is used after it was given another name, for a loop.
+        """Return True if the gradient of a loop is summed as in eager mode: no value is used after it became a carried value or a result.
 
-        A value from outside that a round uses counts as used after each round.
+        node  the loop.  A value from outside that a round uses counts as used after each round
+        used  the values that are used after the loop
         """
         captured = {*used, *(value for region in node.regions for value in free_of(region))}
         initial, body = node.operands[len(node.operands) - len(node.results) :], node.regions[-1]
@@ -123,9 +130,11 @@ class _Names:
                 and all(self.alike(region, captured) for region in node.regions))
 
     def _named(self, atoms: Sequence[Atom], used: set[Atom]) -> bool:
-        """Return True if these values, which get another name here, get only one each and are not used afterwards.
+        """Return True if no active one of these values is used afterwards or occurs twice, so that its new name may have its own sum of
+        gradients.
 
-        used  the values that are used afterwards
+        atoms  the values that a region yields or a loop begins with
+        used   the values that are used afterwards
         """
         active = [atom for atom in atoms if self._activity.is_active(atom)]
         leaves = [self._activity.leaf(atom) if isinstance(atom, Value) else atom for atom in active]
@@ -142,9 +151,9 @@ def calls_alike(function: Function) -> bool:
 
 
 class _OnSomePaths:
-    """Finds values of a differentiated region that depend on what is differentiated only because of the way that a branch or a loop took.
+    """Finds values whose gradient exists only for some ways through an `if` or a loop: there they depend on a leaf, otherwise they do not.
 
-    Eager mode would call a hook on such a value only if it took that way.
+    Eager mode would call a hook on such a value only if the program went such a way.
     """
 
     def __init__(self, activity: Activity):
@@ -152,7 +161,9 @@ class _OnSomePaths:
         self._found: set[Atom] = set()
 
     def calls_alike(self, nodes: Sequence[Node]) -> bool:
-        """Return True if no hook or `bprop` depends on such a value."""
+        """Return True if no hook or `bprop` among these nodes, or inside of them, is called on a value whose gradient exists only on some
+        paths.
+        """
         self._walk(nodes)
         return not any(_is_called_back(node.op) and not self._found.isdisjoint((*node.operands, *node.results))
                        for outer in nodes for node in walk(Region((), (outer,), ())))
@@ -186,9 +197,9 @@ class _OnSomePaths:
         self._chosen(node.results, carried)
 
     def _chosen(self, values: Sequence[Value], *given: Sequence[Atom]) -> None:
-        """Record those of the values that depend on what is differentiated only under a condition.
+        """Record those of `values` whose gradient exists only under a condition, because some of the atoms that they may be have none.
 
-        given  sequences of atoms: each value is one of the atoms at its position
+        given  sequences of atoms: `values[i]` is at run time one of the atoms at position i
         """
         for value, *atoms in zip(values, *given, strict=False):
             sure = all(self._activity.is_active(x) and x not in self._found for x in atoms)
@@ -202,9 +213,9 @@ def _is_called_back(op: Op) -> bool:
 
 
 def _of_kernels(region: Region) -> bool:
-    """Return True if neither a region nor its gradient calls Python.
+    """Return True if neither a region nor its gradient calls Python, such as a hook.
 
-    In such calls, the two sides of an `if` or the rounds of a loop could not be told apart.
+    It is checked for control flow, since a call could not tell the two sides of an `if` or the rounds of a loop apart.
     """
     return not any(_calls_python(node.op) for node in walk(region))
 
@@ -214,15 +225,17 @@ def _calls_python(op: Op) -> bool:
 
 
 def reads_survive(function: Function) -> bool:
-    """Return True if no value that was read from a parameter is used after the parameter is written: its memory may have changed then."""
+    """Return True if no value that was read from a parameter is used after the parameter is written; its memory may hold the new value
+    then.
+    """
     return _Reads().survive(function.body)
 
 
 class _Reads:
-    """Follows the values that were read from parameters through a function.
+    """Walks through a function and tells which values, read from parameters, are out of date because the parameter was written later.
 
-    read   for each parameter, the values that were read from it and are still valid
-    stale  the values whose parameter has been written since
+    read   for each parameter, the values that were read from it since it was last written
+    stale  the values that are out of date
     """
 
     def __init__(self) -> None:

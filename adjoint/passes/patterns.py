@@ -28,7 +28,7 @@ Bindings = dict[str, Any]
 Definitions = Mapping[Value, Node]
 """For each value: the node that defines it."""
 Emit = Callable[[Op, Sequence[Atom]], Atom]
-"""A function that emits a node with one result, and returns the result."""
+"""A function that appends a node with the given op and operands, and returns the node's only result."""
 
 TRUE = Literal(True, scalar(BOOL))
 FALSE = Literal(False, scalar(BOOL))
@@ -60,9 +60,9 @@ def _same_number(one: float, two: float) -> bool:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rule of algebra: a node that `pattern` matches becomes `replacement`.  Both are written as text, see the module.
+    """A rule of algebra: replace a node that matches `pattern` by the expression `replacement`, both text such as `mul(x, 1.0)`.
 
-    where  a further condition on what the letters of the pattern match; it may add letters for the replacement
+    where  a further condition, called with what the letters of the pattern match; it may add letters for the replacement
     why    the reason for the condition, or the reason why the rule is exact
     """
 
@@ -73,7 +73,7 @@ class Rewrite:
 
     @property
     def root(self) -> str:
-        """The name of the outermost op of the pattern, by which rules are looked up."""
+        """The name of the outermost op of the pattern (`mul` for `mul(x, 1.0)`), by which rules are looked up."""
         call = _parsed(self.pattern)
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
         return call.func.id
@@ -106,7 +106,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Replace a number with a sign by one constant."""
+    """A transformer of Python syntax trees that turns a number with a sign, such as `-1.0`, into one constant."""
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.Constant:
         return ast.Constant(ast.literal_eval(node))

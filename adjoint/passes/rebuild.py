@@ -24,7 +24,7 @@ Known = dict[Value, Atom]
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
-    """Return what stands for `atom` in the new function; the same atom if it has no copy.
+    """Return the atom of the new function that replaces `atom` of the old one; `atom` itself if it has no replacement.
 
     known  for each value of the old function, the atom of the new one
     """
@@ -32,22 +32,19 @@ def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
 
 
 def is_like(node: Node, op: Op, operands: Sequence[Atom]) -> bool:
-    """Return True if a copy of `node` with these operands has results of the same types, so that they need not be inferred.
-
-    That is so for the same op, operands of the same types, and no regions.
-    """
+    """Return True if a copy of `node` with these operands surely has results of the same types: same op, operand types and no regions."""
     return op is node.op and not node.regions and [x.type for x in operands] == [x.type for x in node.operands]
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return a new value with the same type and name for each of these values."""
+    """Make a new value for each of these, with the same type and name."""
     return tuple(Value(value.type, value.hint) for value in values)
 
 
 class Rewriter:
-    """Copies regions; the base class of most passes, which override the methods for what they change.
+    """Copies regions node by node.  Most passes derive from it, and override the methods for the nodes that they change; start with `body`.
 
-    `known` is, for each value of the old function, the atom of the new one.
+    `known` is, in all methods, for each value of the old function the atom of the new one.
     """
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
@@ -58,24 +55,24 @@ class Rewriter:
         return None
 
     def place(self, loc: Loc) -> Loc:
-        """Return the location for the copy of something whose location is `loc`."""
+        """Return the source location for the copy of a node or region; the original's, `loc`, by default.  For subclasses to override."""
         return loc
 
     def op(self, op: Op) -> Op:
-        """Return the op for the copy of a node."""
+        """Return the op for the copy of a node; the same op by default.  For subclasses to override."""
         return op
 
     def type(self, type_: Type) -> Type:
-        """Return the type for the copy of a parameter."""
+        """Return the type for the copy of a region's parameter; the same type by default.  For subclasses to override."""
         return type_
 
     def body(self, region: Region) -> Region:
-        """Copy a function's body."""
+        """Return a copy of a function's body, whose parameters are new values."""
         (copy,) = self.regions(Builder(region.loc), [region], {})
         return copy
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
-        """Copy nodes into `b`; add what stands for their results to `known`."""
+        """Append copies of nodes, or what `change` gives for them, to `b`; add for each of their results the new atom to `known`."""
         around = b.loc
         for node in nodes:
             b.loc = self.place(node.loc)
@@ -97,7 +94,7 @@ class Rewriter:
         return made.results
 
     def regions(self, b: Builder, regions: Sequence[Region], known: Known) -> list[Region]:
-        """Copy regions that are inside of `b`.  Regions that have common parameters still have common ones."""
+        """Return copies of regions of one node, which is appended to `b`.  Regions that share parameters share them in the copy, too."""
         shared: dict[Value, Value] = {}
         copies: list[Region] = []
         for region in regions:
@@ -108,7 +105,7 @@ class Rewriter:
         return copies
 
     def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
-        """Copy one region into `inner`, and return it.
+        """Copy the nodes of one region into `inner`, an empty Builder, and return the new region.
 
         params  the copies of its parameters, which are in `known` already
         """
@@ -117,5 +114,5 @@ class Rewriter:
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:
-    """Return copies of regions that define new values, so that the old values may be defined at another place of the same function."""
+    """Return copies of regions in which every defined value is a new one, so that original and copy may be in the same function."""
     return Rewriter().regions(Builder(), regions, {})

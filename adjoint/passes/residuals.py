@@ -24,11 +24,11 @@ __all__ = ["Looked", "extended"]
 
 @dataclass
 class Looked:
-    """Lists the values inside of one node with regions that the adjoint (the reverse pass) uses.
+    """Lists forward values inside of one node's regions that the gradient uses; the node must return them in addition.
 
-    values  for each such value, its value outside: the same one, or for a loop a stack of it
+    values  for each such value, the value that the node returns for it: the same one, or for a loop a stack with one item for each round
     queues  pairs of the same kind, for callbacks (hooks) attached in a loop, which run in the order of the rounds
-    rounds  the number of rounds that a `while` ran, if the adjoint needs it
+    rounds  the number of rounds that a `while` ran, if the gradient needs it, otherwise None
     """
 
     values: dict[Value, Value] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Looked:
         return Looked(dict(self.values), list(self.queues), self.rounds)
 
     def pairs(self) -> list[tuple[Value, Value]]:
-        """Return all these values, each with its value outside."""
+        """Return all listed values as pairs: the value inside of the region, and the value that the node returns for it."""
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:

@@ -22,13 +22,16 @@ def swept(
     wanted: Sequence[Leaf],
     module: Module | None = None,
 ) -> tuple[Sweep, list[Cotangent | None]]:
-    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.
+    """Append to `b` the nodes that compute gradients of `outputs` by `wanted`: the reverse pass over `nodes`, with control flow.
 
+    nodes       the forward nodes, in program order
     outputs     the values that are differentiated
-    cotangents  for each of them its cotangent, or None if it has none
-    wanted      the leaves (values, or symbols of parameters) whose gradients are wanted
+    cotangents  for each output, the gradient with which it begins, of the same type; None if it has none
+    wanted      the leaves by which is differentiated: values, or symbols of parameters
+    module      the module with the functions that `call` nodes call; None if there are no calls
 
-    Return the sweep, and for each wanted leaf its gradient, or None.
+    Return the sweep (it knows which forward values must be kept, `looked`), and for each wanted leaf its gradient: None if it has none,
+    `Sometimes` if it exists only under a condition.  NoGradient if an op in between has no gradient.
     """
     sweep = Sweep(b, Activity(nodes, wanted, module), RULES)
     leaves = set(wanted)

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Schedule:
-    """The passes for one purpose, in their order; all code that runs passes takes one of these.
+    """A fixed list of passes for one purpose; all code that runs passes uses one of the schedules of this module.
 
     purpose  what comes out of the passes
     passes   the text of the pipeline, for `Pipeline.parse`
@@ -173,9 +173,10 @@ SCHEDULES: Final = (
 
 @dataclass(frozen=True)
 class LoneStep:
-    """A step that other packages call directly, not as a pass, because it works on part of a function or returns more than a function.
+    """A function of this package that others call directly, not as a pass, because it works on part of a function or returns more than
+    that.
 
-    function  the function that does the step
+    function  the function
     when      who calls it, and when
     why       the reason why it is not a pass there
     """
@@ -196,7 +197,7 @@ PARTS: Final = (
     LoneStep(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
          "It does what `specialize` does for each size, without walking the function each time."),
 )
-"""All such steps outside of this package, in the order of the printed table.
+"""All functions of this package that other packages call directly (see `LoneStep`), in the order of the printed table.
 
-Other modules call only these, and functions of this package that decide or show something.
+Besides these, other modules call only functions of this package that decide or show something.
 """

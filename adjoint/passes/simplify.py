@@ -58,11 +58,9 @@ def _lossless(bindings: Bindings) -> bool:
 
 
 def _one_term(bindings: Bindings) -> bool:
-    """Return True if a matrix product adds up one term only, since its inner size is 1.
+    """Return True if the matched matrix product adds up one term only, since its inner size is 1: it is a column times a row.
 
-    Then bind the types of its factors as a column (letter `c`) and as a row (`r`), for the replacement.
-
-    bindings  what each letter of the rule has matched
+    bindings  the matches of the rule's letters; on True, letter `c` is added for the type of the column, and `r` for that of the row
     """
     x, y = bindings["x"].type, bindings["y"].type
     *left, m, inner = x.shape
@@ -163,7 +161,7 @@ FOLDED = frozenset(
         "sub",
     }
 )
-"""The ops that are computed on literals."""
+"""The names of the ops that are computed during compilation if all operands are literals."""
 
 
 class _Simplifier(RegionSimplifier):
@@ -195,10 +193,10 @@ class _Simplifier(RegionSimplifier):
         return [self.emit(b, node.op, operands, node.result.hint, node)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "", old: Node | None = None) -> Atom:
-        """Append a node or, if a rule fits, what replaces it.  Return the result.
+        """Append the node `op(operands)` or, if a rule of algebra matches it, its replacement; return the result.
 
         hint  a name for the result
-        old   the node that is copied; it saves the inference of types if the operands have the same types
+        old   the node of the old function that is copied; if the operands have the same types, those of the results are taken from it
         """
         operands = self._unbroadcast(op, operands)
         if isinstance(op, MatMul):
@@ -219,7 +217,7 @@ class _Simplifier(RegionSimplifier):
         return made.results[0]
 
     def _unbroadcast(self, op: Op, operands: Sequence[Atom]) -> Sequence[Atom]:
-        """Return the operands of an elementwise op; where the op broadcasts by itself, those from which its operands were broadcast."""
+        """Return the operands of an elementwise op without `broadcast` nodes that are not needed, since the op broadcasts by itself."""
         if not isinstance(op, Elementwise):
             return operands
         sources = [self.made_by(atom) for atom in operands]
@@ -238,8 +236,10 @@ class _Simplifier(RegionSimplifier):
     # A product of floats is the same sum in the same order however its matrices lie.  Of integers it would read them in strides.
 
     def _untransposed(self, b: Builder, product: MatMul, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]]:
-        """Return a matrix product that reads its operands as they were before they were transposed, by its own options for transposed
-        operands.
+        """Return a matrix product without transposes of its operands: it reads the original tensors, with its options for transposed
+        operands set.
+
+        The result is the new op with its operands.
         """
         left, right = (self._exchanged(b, atom) for atom in operands)
         if left is None and right is None:
@@ -253,8 +253,9 @@ class _Simplifier(RegionSimplifier):
         return made.operands[0] if made is not None and _exchanges(made.op) and _made_here(b, made) else None
 
     def _product_to_transpose(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[MatMul, Sequence[Atom]] | None:
-        """Return a matrix product and its operands if `node` transposes the product and nothing else uses it: (A B)^T is B^T A^T.
-        Otherwise None.
+        """Return an op and operands that compute a transposed matrix product directly, since (A B)^T is B^T A^T.
+
+        None if `node` is not the transpose of a product, or if something else uses the product.
         """
         if not _exchanges(node.op) or self.uses[node.operands[0]] != 1:
             return None
@@ -262,10 +263,10 @@ class _Simplifier(RegionSimplifier):
         return (made.op, made.operands) if made is not None and isinstance(made.op, MatMul) and _made_here(b, made) else None
 
     def _reduction_to_reshape(self, b: Builder, node: Node, operands: Sequence[Atom]) -> tuple[Reduction, Sequence[Atom]] | None:
-        """Return a reduction that keeps its axes, and its operand, if `node` is a reshape that restores the axes of a reduction.
+        """Return an op and an operand for `node`, a reshape that restores the axes of a reduction: the reduction with its axes kept.
 
-        Nothing else may use the reduction; otherwise return None.  `fuse` continues with the elements of the rows only after reductions
-        that keep their axes.
+        None if `node` is not such a reshape, or something else uses the reduction.  `fuse` continues with the elements of the rows only
+        after reductions that keep their axes.
         """
         if not isinstance(node.op, Reshape) or self.uses[node.operands[0]] != 1:
             return None
@@ -278,9 +279,9 @@ class _Simplifier(RegionSimplifier):
 
 
 def _made_here(b: Builder, node: Node) -> bool:
-    """Return True if `node` computes floats in the region that is being built.
+    """Return True if `node` computes floats in the region that is being built, and not outside of it.
 
-    If it is outside of a loop that is being built, it runs once, and the loop must not repeat it.
+    A node outside of a loop runs once; a replacement that repeats its work in the loop would run in each round.
     """
     type_ = node.result.type
     return isinstance(type_, TensorType) and type_.dtype.is_float and _in_region(b, node)
@@ -328,12 +329,12 @@ for _rule in RULES:
 
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """`simplify`: exact algebra and known control flow, until nothing changes."""
+    """The pass `simplify`: apply exact rules of algebra, and remove control flow whose way is known, until nothing changes."""
 
     name: ClassVar[str] = "simplify"
 
     ROUNDS: ClassVar[int] = 4
-    """The limit for rewriting a function; later rounds seldom find anything."""
+    """How many times a function is rewritten at most; later rounds seldom find anything."""
 
     def on_function(self, function: Function, module: Module) -> Function:
         for _ in range(self.ROUNDS):

@@ -30,13 +30,13 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 __all__ = ["RegionSimplifier"]
 
 WINDOW = 16
-"""How many nodes before an `if` an earlier one on the same condition is looked for."""
+"""How many nodes back from an `if` an earlier `if` on the same condition is searched for, to join both."""
 
 
 class RegionSimplifier(Rewriter):
-    """Copies a function, and simplifies branches and loops of which it is known how they run.
+    """Copies a function, and simplifies each `if` whose condition is known, and loops whose rounds or carried values are.
 
-    made  for each new value, the new node that computes it
+    made  for each value of the new function, the node that computes it
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class RegionSimplifier(Rewriter):
         self.made.update((value, node) for value in node.results)
 
     def made_by(self, atom: Atom) -> Node | None:
-        """Return the new node that computes an atom; None for a literal or a parameter."""
+        """Return the node of the new function that computes an atom; None for a literal or a parameter."""
         return self.made.get(atom) if isinstance(atom, Value) else None
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
@@ -142,8 +142,11 @@ class RegionSimplifier(Rewriter):
         return two if self._undefined(one) else one
 
     def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
-        """Append an `if`, joined with an earlier `if` on the same condition if that is close enough and nothing between needs its results.
+        """Append an `if` node, or join it with an earlier `if` on the same condition, at most WINDOW nodes before, whose results nothing in
+        between
+        uses.  Return the appended node.
 
+        b              the Builder of the region
         first, second  the regions of the `if`
         """
         between: list[Node] = []
@@ -160,9 +163,9 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), [condition], regions=(first, second))
 
     def _one_if(self, b: Builder, before: Node, first: Region, second: Region) -> Node:
-        """Append one `if` for an earlier one, `before`, and a later one on the same condition.  A stack that the later one uses is no
-        result any more.
+        """Append one `if` that does the work of an earlier `if` and then of a later one on the same condition; return it.
 
+        before         the earlier `if`; a stack that the later one uses is not among the results any more, since a stack is used once
         first, second  the regions of the later one
         """
         taken = {value for region in (first, second) for value in free_of(region) if isinstance(value.type, StackType)}
@@ -221,8 +224,8 @@ class RegionSimplifier(Rewriter):
     # cells
 
     def _cell(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """Copy a cell.  Return the atoms for its results: an argument in place of a result equal to it, and one value for two equal
-        results.
+        """Append a copy of a cell, and return the atoms that replace its results: the argument for a result that is one, and one value for
+        two equal results.
         """
         made = self.copy(b, node, known)
         emitted = b.nodes[-1]
@@ -244,7 +247,7 @@ class RegionSimplifier(Rewriter):
 
 
 class _Remembering(Rewriter):
-    """Copies nodes unchanged, and tells a RegionSimplifier of the new nodes."""
+    """Copies nodes unchanged, and registers each new node with a RegionSimplifier, so that this finds which node computes a value."""
 
     def __init__(self, simplifier: RegionSimplifier):
         self._simplifier = simplifier

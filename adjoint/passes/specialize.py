@@ -48,9 +48,9 @@ class _Specializer(Rewriter):
 
 
 class Numbered:
-    """Puts numbers in place of named sizes in types and ops, each computed once.
+    """Puts numbers in place of named sizes: `Numbered(sizes).type(f32[b, 3])` is `f32[4, 3]`; each result is computed once.
 
-    types, ops  results that are known already
+    types, ops  for each type and op seen, the one with numbers
     """
 
     def __init__(self, sizes: Mapping[str, Dim], types: Mapping[Type, Type] = MappingProxyType({}),
@@ -76,7 +76,7 @@ class Numbered:
 
 
 Inference = tuple[Op, tuple[Type, ...], tuple[Type, ...]]
-"""An op, the types of its operands, and the types of its results."""
+"""One type inference that was done: an op, the types of its operands, and the types of its results."""
 
 
 class Inferences:
@@ -107,7 +107,7 @@ class Inferences:
         return replace(function, body=_Copy(self.checked(sizes)).region(function.body))
 
     def checked(self, sizes: Mapping[str, Dim], among: Iterable[Inference] | None = None) -> Numbered:
-        """Check that ops accept these sizes; return the types and ops with numbers in place of the names.
+        """Check that all ops accept these sizes, and return the object that puts the numbers in place of the names.
 
         sizes  the number for each name
         among  the inferences to check; None for all
@@ -120,7 +120,7 @@ class Inferences:
         return numbers
 
     def besides(self, nodes: Iterable[Node]) -> tuple[Inference, ...]:
-        """Return the inferences that none of these nodes has, for `checked`."""
+        """Return those inferences that belong to none of `nodes`: what is left to check (by `checked`) after these nodes are."""
         apart = {_inference(node) for node in nodes}
         return tuple([known for known in self._known if known not in apart])
 
@@ -161,7 +161,9 @@ class _Copy:
         return Node(op, operands, results, regions, node.loc)
 
     def defined(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Return new values in place of those whose types change.  It is the same tuple if no type changes.  Regions may share parameters.
+        """Return new values for parameters or results, with numbers in their types; the same tuple if no type has a name.
+
+        A tuple that was given before, such as parameters that two regions share, gets the same new values again.
         """
         for value in values:
             type_ = self._numbers.type(value.type)
@@ -170,14 +172,14 @@ class _Copy:
         return self.atoms(values)
 
     def atoms(self, atoms: tuple[AnyAtom, ...]) -> tuple[AnyAtom, ...]:
-        """Return what stands for these atoms in the copy.  It is the same tuple if no atom has a copy."""
+        """Return the atoms of the copy that replace these.  It is the same tuple if none of them has a copy."""
         known: dict[Any, Any] = self._known
         return tuple([known.get(atom, atom) for atom in atoms]) if any(atom in known for atom in atoms) else atoms
 
 
 @dataclass(frozen=True)
 class Specialize(Pass):
-    """`specialize{sizes=[b:4, t:16]}`: numbers replace named sizes in all functions and parameters of the module."""
+    """The pass `specialize{sizes=[b:4, t:16]}`: replace named sizes by numbers in all functions and parameters of the module."""
 
     name: ClassVar[str] = "specialize"
     sizes: tuple[str, ...] = ()

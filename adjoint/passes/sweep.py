@@ -44,22 +44,24 @@ from adjoint.passes.residuals import Looked
 __all__ = ["Counts", "RegionRules", "Sweep"]
 
 Counts: TypeAlias = dict[Pending, Cotangent]
-"""For each pending callback: how often it runs."""
+"""For callbacks (hooks) that a loop passes on to another value: how often each is to run on that value."""
 
 PullRule: TypeAlias = "Callable[[Sweep, Node, Sequence[Cotangent | None], Sequence[Counts]], None]"
-"""A function that emits the adjoint of a node, given the cotangents of its results and the callbacks that they pass on."""
+"""A function that emits the gradient of one node with regions: `rule(sweep, node, cotangents of its results, callbacks to pass on)`."""
 
 FireRule: TypeAlias = "Callable[[Sweep, Leaf | Pending, Any], None]"
-"""A function that runs the callbacks of a firing on the sum of a leaf, or counts them for a pending callback."""
+"""A function that emits calls of callbacks (hooks) on the running sum of a leaf (value or parameter): `rule(sweep, leaf, callbacks)`.
+
+For a Pending it counts the calls instead.
+"""
 
 
 @dataclass(frozen=True)
 class RegionRules:
-    """The functions by which nodes with regions are differentiated, and callbacks (hooks) attached inside of them run.
+    """Two tables of functions: how to differentiate nodes with regions, and how to call hooks that are attached inside of regions.
 
-    pull  by class of op, the function that emits the reverse pass of a node; it gets the callbacks passed on for each result of an `if` or
-        a loop
-    fire  by class of firing (`Branched`, `Repeated`, `Times`), the function that emits the calls of its callbacks
+    pull  for each class of op, the function that emits the reverse pass of a node (`PullRule`)
+    fire  for `Branched`, `Repeated` and `Times`, the function that emits the calls of such callbacks (`FireRule`)
     """
 
     pull: Mapping[type[Op], PullRule]
@@ -226,7 +228,7 @@ class Sweep:
     def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
         """Append `if condition`, through whose sides the running sums pass.  Return its two regions.
 
-        then, otherwise  emit the nodes of a side, given a sweep for it
+        then, otherwise  called with the sweep of a side, whose Builder they fill with the nodes of that side
         """
         sides: list[Sweep] = []
         for act, known_bit in ((then, True), (otherwise, False)):
@@ -293,7 +295,8 @@ class Sweep:
     # callbacks
 
     def complete(self, leaf: Leaf) -> None:
-        """The cotangent (gradient) of a leaf (value or parameter) is complete: run the callbacks of the leaf on it."""
+        """Run the callbacks (hooks) of a leaf (value or parameter) on its cotangent (gradient).  Call this once the cotangent is complete.
+        """
         pending = self._take_pending(leaf)
         ct = self.sums.get(leaf)
         if ct is None:
@@ -307,10 +310,9 @@ class Sweep:
         self.decide([ct, *pending.values()], act)
 
     def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
-        """Run callbacks (hooks) on the sum of a leaf (value or parameter), which exists.  For a pending callback, count how often it runs
-        instead.
+        """Emit calls of callbacks (hooks) on the running sum of a leaf (value or parameter), which must exist.
 
-        key      the leaf or the pending callback
+        key      the leaf; for a Pending the calls are not emitted, but added to its count
         firings  the callbacks
         """
         for firing in firings:
@@ -329,15 +331,15 @@ class Sweep:
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
-        """Remove and return the counts of callbacks (hooks) that loops have passed on to `leaf`."""
+        """Remove from `sums` and return how often callbacks (hooks) that loops have passed on to `leaf` are to run on it."""
         if not self.activity.handed:
             return {}
         return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
 
     def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
-        """Remove and return how often each `attach!` has registered its callback (hook) on `value`.
+        """Return how often each callback (hook) on `value`, a result of an `if` or a loop, is to run, and remove these counts from `sums`.
 
-        The caller registers them on the value that this one stands for.
+        The caller adds them for the values that `value` was computed as (`hang`), where the callbacks then run.
         """
         if value not in self.activity.active:
             return {}
@@ -348,9 +350,9 @@ class Sweep:
         return self._take_pending(value)
 
     def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
-        """Add to the count of a pending callback (hook) on `atom`.
+        """Add to the number of times that a callback (hook) is to run on `atom`.  Do nothing if no gradient passes through `atom`.
 
-        key    the count that is passed on
+        key    the callback, as it was counted for another value
         count  the number to add; None for nothing
         laps   the loops from whose later rounds the count comes
         """
@@ -358,7 +360,7 @@ class Sweep:
             self._sum(self.activity.pending(self.activity.leaf(atom), key.attach, {*key.laps, *laps}), count, "times")
 
     def counted(self, count: Cotangent | None) -> Atom:
-        """Return a count as one atom, 0 where it does not exist."""
+        """Return a number of calls as an integer atom: 0 for None, and 0 where a `Sometimes` does not exist."""
         match count:
             case None:
                 return NEVER
@@ -379,13 +381,18 @@ class Sweep:
         return self.looked.setdefault(node, Looked())
 
     def trial(self) -> Sweep:
-        """Return a sweep without sums that emits into an inner Builder.  Its result may be discarded, or taken over by `accept`."""
+        """Return a sweep without sums that emits into an inner Builder, to try out the body of a loop.
+
+        Throw it away, or call `accept` with it if its nodes are used.
+        """
         trial = Sweep(self.b.inner(), self.activity, self.rules, {node: looked.copy() for node, looked in self.looked.items()})
         trial.redefined, trial.made = set(self.redefined), self.made
         return trial
 
     def accept(self, trial: Sweep) -> None:
-        """Take over what a trial has recorded, since its nodes are used."""
+        """Add the records of `trial` (forward values that it uses or defines again) to this sweep; call it if the nodes of the trial are
+        used.
+        """
         self.looked.update(trial.looked)
         self.redefined |= trial.redefined
 
@@ -397,7 +404,7 @@ class Sweep:
         return {*residuals, *(value for looked in self.looked.values() for value, _ in looked.pairs())}
 
     def inside(self, region: Region) -> set[Value]:
-        """Return the values that `region` will define in the forward copy, with the additional results of its nodes."""
+        """Return the values that a forward region defines, with those that its nodes will return in addition for the reverse pass."""
         found = defined(region)
         for node in walk(region):
             if node in self.looked:
@@ -406,14 +413,16 @@ class Sweep:
 
 
 def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
-    """Return the sum of two counts, as a literal if both are literals."""
+    """Return the sum of two numbers of calls; a literal if both are literals, otherwise the result of a node appended to `b`."""
     if isinstance(have, Literal) and isinstance(more, Literal):
         return Literal(int(have.value) + int(more.value), have.type)
     return b.add(have, more, hint="times")
 
 
 def _last_defined_first(node: Node) -> Sequence[Value]:
-    """Return the results of a node with regions, in reverse order of the definitions of their values in its last region."""
+    """Return the results of a node with regions in the order in which the walk backwards meets them: the one whose value its last region
+    computes last comes first.
+    """
     if len(node.results) < 2 or not node.regions:
         return node.results
     body = node.regions[-1]

@@ -35,7 +35,9 @@ class _Unhooking(Rewriter):
 
 @dataclass(frozen=True)
 class Unhook(Pass):
-    """`unhook`: `hook` and `outputs` become identities, and `attach!` is removed; only after all gradients of the function are taken."""
+    """The pass `unhook`: remove the marks for gradients: `hook` and `outputs` become identities, `attach!` goes.  Run it after all
+    gradients of the function are taken.
+    """
 
     name: ClassVar[str] = "unhook"
 
