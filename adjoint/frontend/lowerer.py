@@ -114,7 +114,7 @@ class Lowerer:
 
     @property
     def returned_at(self) -> Loc:
-        """Return the line of the `return` by which the outermost call ended last, for error messages about its result."""
+        """Return the line of the `return` statement by which the outermost call ended, for error messages about its result."""
         return self._stack.returned_at
 
     @property

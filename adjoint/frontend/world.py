@@ -130,8 +130,8 @@ class World(Protocol):
         ...
 
     def rows(self, x: Any) -> Sequence[Any]:
-        """Return the rows of a tensor (its slices along the first axis) as a sequence.  Each row has the tensor's values at the time when
-        it is taken.
+        """Return the rows of a tensor (its slices along the first axis) as a sequence; each row is computed, with the tensor's values of
+        that time, when it is taken.
         """
         ...
 
@@ -161,16 +161,17 @@ class World(Protocol):
         ...
 
     def place(self, x: object) -> Any:
-        """Return an object that reads and restores what changes of `x` write: the value of a tensor of the graph, or the state of a cell.
+        """Return an object that reads and restores the state of `x` (the value of a tensor of the graph, or a cell), so that the journal
+        can undo changes of it; None for any other `x`.
 
-        The journal uses it to undo changes (see `journal.MutablePlace`).  Return None for any other `x`.
+        See `journal.MutablePlace`.
         """
         ...
 
     def is_outside(self, place: Any) -> bool:
-        """Return True if something that changes belongs to the program around, False if it belongs to the graph.
+        """Return True if a changed object belongs to the program around the user's function, False if it belongs to the graph.
 
-        place  what `World.place` has returned for the changed object
+        place  what `World.place` has returned for the object
         """
         ...
 

@@ -34,7 +34,9 @@ __all__ = ["PYTHON", "Builtins"]
 
 
 class Builtins:
-    """Gives the replacements in this module access to the other parts of the frontend.  `Calls` passes it as the first argument to each."""
+    """Gives the replacements in this module access to the other parts of the frontend (operators, calls, the graph that is being made).
+    `Calls` passes it as the first argument, `on`, to each replacement.
+    """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
                  access: MemberAccess, python: PythonCalls, run: Runner):
@@ -47,7 +49,7 @@ Special = Callable[[Builtins, tuple[Any, ...], dict[str, Any]], Any]
 """
 
 PYTHON: dict[Any, Special] = {}
-"""The replacement of each Python function that has one."""
+"""For each built-in function of Python that has a replacement: the replacement, which also accepts values of the graph."""
 
 
 def _for(*functions: Any) -> Callable[[Special], Special]:
@@ -143,7 +145,7 @@ def _read_class(on: Builtins, x: Any) -> None:
 
 
 def _classes(kinds: Any) -> Iterator[Any]:
-    """Yield the single classes of the second argument of `isinstance`.
+    """Yield the single classes in the second argument of `isinstance` or `issubclass`.
 
     kinds  a class, a union, or a nested tuple of them
     """
@@ -261,9 +263,10 @@ def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[
 
 
 def _decided(on: Builtins, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """Return `first()` or `second()`, as the condition decides.
+    """Return `first()` if the condition is true, `second()` if it is false.
 
-    condition  a Python bool; or a bool of the IR, for which the graph gets an `if` whose result is merged from both values
+    condition  a Python bool, then only one of the functions is called; or a bool of the IR, then both are, and the graph gets an `if` whose
+        result is merged from both values
 
     CompileError if the two values cannot be merged since their types differ.
     """
@@ -285,7 +288,7 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until: bool) -> Any:
     """Return what `any` or `all` returns for the items of an iterator.  As in Python, no item is taken after the one that decides.
 
-    sequence  the iterator that the user's code has passed
+    sequence  the iterator that the user's code has passed; if the graph decides how many of its items are taken, that is recorded
     items     yields the items of `sequence`
     until     the truth of an item that decides: True for `any`, False for `all`
     """

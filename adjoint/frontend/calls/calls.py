@@ -24,10 +24,10 @@ from adjoint.frontend.world import World
 __all__ = ["Calls"]
 
 _BY_KIND = frozenset({isinstance, issubclass, type, getattr, hasattr, setattr, callable, print, super})
-"""Functions that, while parsing, do not read the contents of containers among their arguments."""
+"""Built-in functions that look at the types or attributes of their arguments only: a call of one is not recorded as a read of contents."""
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
-"""Python's functions and methods that are written in C."""
+"""Types of functions and methods that are written in C."""
 
 
 class Calls:

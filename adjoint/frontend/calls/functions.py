@@ -179,8 +179,8 @@ class Functions:
             raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
-        """At the end of the outermost function, raise CompileError if it has changed an object from outside of it in a way that runs of the
-        graph do not repeat.
+        """At the end of the outermost function, check what it changed outside of itself: CompileError for a change that runs of the graph
+        do not repeat, such as an `append` to a global list.
         """
         if self.stack.depth == 1:
             self.objects.outside.check(self.objects.is_late)
@@ -195,10 +195,10 @@ class Functions:
 
     @contextlib.contextmanager
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
-        """Make a function's frame (which holds its variables) the running one for the body of a `with`.
+        """Make `frame` (which holds the variables of one call) the running one, for the body of a `with`; afterwards the caller's runs
+        again.
 
-        At its end the caller's frame runs again.  Changes of objects from outside of the function are then checked, or undone after an
-        error.
+        At the end of the outermost call, changes of objects from outside of the function are checked, or undone after an error.
 
         name  the function's name for messages
 

@@ -29,24 +29,26 @@ from adjoint.frontend.world import World
 __all__ = ["CalledBack", "PythonCalls"]
 
 _WITHOUT_VIEWS = (int, float, complex, str, bytes, bytearray, list, np.generic)
-"""Result types that share no memory with the arguments, so that later changes of an argument do not show in the result."""
+"""Types of results that share no memory with the arguments of a call, so that a later change of an argument does not change the result."""
 
 _COMPARING = frozenset({"sort", "count", "index", "remove"})
-"""Methods of containers that compare what is in them."""
+"""Names of methods of containers that compare the items, and so may call `__eq__` or `__lt__` of a user's class."""
 
 _GO_ON = frozenset({"__next__", "send", "throw", "close"})
-"""Methods that advance or close iterators."""
+"""Names of the methods that advance or close an iterator or a generator."""
 
 _OF_ITEMS = (list, tuple, set, frozenset, dict, deque)
-"""Containers whose own methods are Python's."""
+"""Types of containers without user-defined methods: a function such as `len`, which only counts or passes on items, needs no record of
+them.
+"""
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)
-"""Containers whose constructors hash their items."""
+"""Constructors that hash the items they are given."""
 
 
 class CalledBack(functools.partial[Any]):
-    """Wraps a user's function that is passed as an argument to Python code, such as the `key` of `list.sort`.  When Python calls it, the
-    user's function is run on its syntax tree, so that it becomes part of the graph.
+    """A user's function as an argument of Python code, such as the `key` of `list.sort`: when Python calls this object, the function is run
+    on its syntax tree, so that it becomes part of the graph.
 
     Python's functions may return such an object: if it is called then, the wrapped function is called directly.
     """
@@ -191,7 +193,7 @@ class PythonCalls:
         return self.world.convert(cls, tuple(map(numbers, args)), {name: numbers(x) for name, x in kwargs.items()})
 
     def given(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Record that a Python function is about to receive these arguments: the graph depends on everything in them that the function may
+        """Record that a Python function is about to receive these arguments, so that the graph depends on everything in them that it may
         read.
         """
         passes_on = purity.uses_no_item(function)
@@ -205,8 +207,8 @@ class PythonCalls:
                 self.objects.used(x)
 
     def _late_text(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunTimeText | None:
-        """Return the result of `text.format(..)` or `text.join(..)` as a RunTimeText (text with places for values of the graph), if an
-        argument is known only when the graph runs.  Return None otherwise, and for all other methods.
+        """Return the result of `owner.format(..)` or `owner.join(..)` as a RunTimeText (text with places for values of the graph), if an
+        argument is known only when the graph runs; None for all other calls.
 
         owner  the object whose method is called
         name   the name of the method

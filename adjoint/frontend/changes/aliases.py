@@ -47,12 +47,12 @@ class Aliases:
         self.given: list[Any] = []
         self._origins: dict[int, dict[int, Any]] = {}
         self._made_of: dict[int, set[int]] = {}
-        """For the `id` of each origin: the `id`s of the objects that may be the same object."""
+        """For the `id` of each object that another one was merged from: the `id`s of all objects that may be the same object."""
         self._merged: dict[int, list[Any]] = {}
         """For the `id` of each merged object: the objects that it was merged from."""
         self._kept: list[Any] = []
         self.at_end: list[Callable[[], None]] = []
-        """Functions that break reference cycles; they are called when the lowering has ended."""
+        """Functions without arguments that break reference cycles; they are called when the graph has been made."""
 
     def may_be(self, made: Any, *others: Any) -> None:
         """Record that `made` may be the same object as any of the others, so that a write in place to one could change the other."""
@@ -83,10 +83,7 @@ class Aliases:
         return [part for part in self._parts_of(x).values() if self.world.is_tensor(part)]
 
     def is_known_apart(self, a: Any, b: Any) -> bool:
-        """Return True if it is known while the graph is made whether `a` and `b` are the same object, so that `a is b` has an answer.
-
-        Return False if a branch or a loop of the graph decides that.
-        """
+        """Return True if `a is b` has one answer, known while the graph is made; False if a branch or a loop of the graph decides it."""
         first, second = self._parts_of(a), self._parts_of(b)
         return not (first or second) or a is b or {id(a), *first}.isdisjoint({id(b), *second})
 
@@ -132,7 +129,7 @@ class Aliases:
             help=copied if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
-        """Return True if `x` is of a type that can be written in place: a container or a tensor."""
+        """Return True if aliases of `x` must be known: its type can be written in place, since it is a container or a tensor."""
         return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
 
     def _of(self, x: Any) -> dict[int, Any]:

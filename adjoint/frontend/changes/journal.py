@@ -29,13 +29,13 @@ __all__ = [
 
 
 CONTAINERS = (list, dict, set, deque, bytearray, array, np.ndarray)
-"""Types whose contents are recorded and restored."""
+"""Types of containers whose contents can be recorded before a change and restored at the end of a branch."""
 
 LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), CodeType, range})
 """Types whose objects cannot change, and hold no objects that can."""
 
 COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
-"""All types that item assignment or methods can change.  Those that are not in CONTAINERS cannot be restored."""
+"""All types whose items can be assigned or changed by methods.  A change of one that is not in CONTAINERS cannot be undone."""
 
 
 class MutablePlace(Protocol):
@@ -52,7 +52,7 @@ class MutablePlace(Protocol):
 
 
 MISSING: Any = object()
-"""The value of a place that does not exist."""
+"""A marker in place of a value: the attribute, variable or entry does not exist."""
 
 
 class PlaceValues(Protocol):
@@ -90,8 +90,8 @@ class OutsidePlace:
         raise NotImplementedError
 
     def over(self, workspace: PlaceValues | None) -> Self:
-        """Return an object for the same attribute or name with another workspace, which keeps written values; or without a workspace if it
-        is None.
+        """Return a copy of this place (an attribute or a name) that reads and writes by way of another workspace, which keeps written
+        values; None: reads and writes the object itself.
         """
         raise NotImplementedError
 
@@ -158,7 +158,7 @@ class ContentsPlace:
 
 @dataclass(frozen=True, eq=False)
 class ItemPlace(OutsidePlace):
-    """Reads and writes one entry of a dict, such as a global variable in its module's namespace."""
+    """Reads and writes one entry of a dict, such as a global variable in the namespace of its module."""
 
     holder: dict[Any, Any]
     name: Any
@@ -268,7 +268,9 @@ class CellPlace(OutsidePlace):
 
 
 Changes = dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]]
-"""For the key of each changed place: the place, its value before, and its value after."""
+"""The changes of one branch: for the key of each changed place (variable, attribute, container), a tuple of the place, its value before and
+its value after.
+"""
 
 
 class _Scope:
@@ -312,9 +314,9 @@ class Journal:
         return bool(self._scopes)
 
     def born(self, place: MutablePlace) -> None:
-        """Record that the code that becomes the graph has just created something, so that changes of it concern no other code.
+        """Record that the code that becomes the graph has just created an object; changes of it then need no check against other code.
 
-        place  what was created: a container, an object or local variables
+        place  the new container, object or set of local variables
         """
         if not isinstance(place, NamesPlace):
             self._made[place.key] = place
@@ -349,7 +351,7 @@ class Journal:
         """Record a change after it happened, so that it can be undone.  Do nothing if the value is still the same.
 
         place   the variable, attribute, container or tensor
-        before  its value before
+        before  its value before the change
         """
         if is_as_before(before, place.get()):
             return

@@ -27,7 +27,7 @@ __all__ = ["Objects"]
 
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(reversed([])), type(iter({})), type(iter(set())),
           type(iter({}.values())), type(iter({}.items())), enumerate, zip, map, filter)
-"""Types of views and iterators: their items are in containers, or come from other iterators."""
+"""Types of views and iterators (such as that of `dict.items()`): their items belong to other containers or iterators."""
 
 _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
 """Fast path: types whose methods are all Python's own."""
@@ -103,10 +103,10 @@ class Objects:
         return self.workspace.part(container[index], item)
 
     def steady_numbers(self, x: Any) -> Any:
-        """Return what code that only reads an array or similar container should read, so that other threads cannot disturb it.
+        """Return an array or similar container as code that only reads it should see it, safe from other threads: a copy, as it was when
+        the user's code found it.
 
-        This is a copy of the array as it was when the user's code found it.  Return `x` itself if other threads cannot change it, or if the
-        user's code has created or changed it.
+        Return `x` itself if other threads cannot change it, or if the user's code has created or changed it.
         """
         self.look_into(x)
         found = self.workspace.numbers(x)
@@ -122,7 +122,9 @@ class Objects:
         return self._looking(x, items) if looks else items
 
     def _steady_row(self, x: Any) -> Any:
-        """Return what an iteration over `x` should take its items from: for an array of one dimension `steady_numbers`, else `steady`."""
+        """Return the object from which an iteration over `x` takes its items, safe from other threads: `steady_numbers(x)` for an array of
+        one dimension, otherwise `steady(x)`.
+        """
         return self.steady(x) if type(x) in COPIED or getattr(x, "ndim", 1) != 1 else self.steady_numbers(x)
 
     def _looking(self, x: Any, items: Iterator[Any]) -> Iterator[Any]:
@@ -163,7 +165,7 @@ class Objects:
             self.world.read_outcome(repr, (value,))
 
     def touched(self, container: Any) -> None:
-        """Record that a container, a tensor or an array is about to change, so that the change can be undone.  Call this before the change.
+        """Record the contents of a container, a tensor or an array before it changes, so that the change can be undone.
 
         CompileError if a change of it in a branch could not be undone, or if it may be the same object as another that a name leads to.
         """

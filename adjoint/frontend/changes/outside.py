@@ -46,7 +46,8 @@ _ALWAYS = (types.ModuleType, type, types.FunctionType)
 """Types whose objects always count as outside: parsed code cannot create them, since its own functions are `Closure`s."""
 
 _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
-"""The places of Python objects, in contrast to those of tensors and library objects."""
+"""Classes for what Python code can change: attributes, variables, contents, entries.  Others stand for tensors and objects of the library.
+"""
 
 
 class Outside:
@@ -181,9 +182,9 @@ class Outside:
             self._look(place)
 
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
-        """Undo changes of objects that existed before the user's function was called, after an error.
+        """Undo changes of objects that existed before the user's function was called; called after the function failed.
 
-        is_meant  returns whether to undo a change, from the value that is there now
+        is_meant  called with the value that is there now; it returns True if the change is to be undone
         """
         for place, before, _ in reversed(self._journal.touched.values()):
             if self.has(place) and is_meant(place.get()):
@@ -256,7 +257,7 @@ class Outside:
 
 
 def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:
-    """Return True if a variable, attribute or container has its previous value: the same object, or for a container the same items.
+    """Return True if a variable, attribute or container has its previous value again: the same object, or for a container the same items.
 
     place   the variable, attribute or container
     before  its value before the change
@@ -266,8 +267,8 @@ def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:
 
 
 def beneath(x: Any) -> Iterable[Any]:
-    """Return the objects whose memory or items `x` shows and writes, such as the base of an array view.  Return nothing if `x` is not a
-    view.
+    """Return the objects that own the memory or items which `x` shows, such as the base of an array view; nothing if `x` is not a view.
+    Writing `x` writes them.
     """
     match x:
         case np.ndarray() | np.flatiter():

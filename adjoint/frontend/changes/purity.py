@@ -17,14 +17,15 @@ MODULES = frozenset({
     "typing", "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap",
     "bisect", "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
 })
-"""Modules of functions whose result depends on their arguments only."""
+"""Names of modules whose functions may be called while a graph is made, since their results depend on the arguments only (see `_IMPURE`).
+"""
 
 _IMPURE = frozenset({
     "input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id",
     "array.fromfile", "array.tofile", "setcontext", "seterr", "seterrcall", "setbufsize", "set_printoptions", "simplefilter",
     "filterwarnings", "resetwarnings", "_lru_cache_wrapper.cache_info", "_lru_cache_wrapper.cache_clear",
 })
-"""Built-in functions whose result depends on more than their arguments."""
+"""Functions in these modules that are exceptions: their results depend on more than their arguments, such as files or the time."""
 
 _STANDARD = str(Path(os.__file__).parent)
 """The directory of Python's standard library."""
@@ -43,15 +44,14 @@ def is_installed(file: str) -> bool:
 
 
 def looks_at_functions(function: Any) -> bool:
-    """Return True for a function of a module such as `inspect` or `copy`.  It examines the functions among its arguments, and does not call
+    """Return True for a function of a module such as `inspect` or `copy`, which examines functions among its arguments and does not call
     them.
     """
     return _module_of(function) in ("inspect", "copy", "typing", "weakref")
 
 
 def uses_no_item(function: Any) -> bool:
-    """Return True for a built-in such as `len` or `zip`, which counts or passes on the items of a container, but calls none of their
-    methods.
+    """Return True for a built-in such as `len` or `zip`: it counts or passes on the items of a container, and calls none of their methods.
     """
     return any(function is each for each in _USE_NO_ITEM)
 
@@ -65,7 +65,7 @@ def is_in_c(kind: type) -> bool:
 
 
 _HEAP_TYPE = 1 << 9
-"""The flag of classes that a `class` statement creates."""
+"""The bit in `type.__flags__` of classes that were created at run time, as by a `class` statement (Py_TPFLAGS_HEAPTYPE)."""
 
 
 def is_installed_class(kind: type) -> bool:

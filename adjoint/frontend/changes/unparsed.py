@@ -75,9 +75,9 @@ class Unparsed:
                 users += filter(self._is_of_the_user, beneath)
 
     def _parts(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-        """Yield the values and, for containers, the values inside, each once.  Objects that cannot have user-defined methods are skipped.
+        """Yield the values and the items of containers among them, each object once, without those that cannot have user-defined methods.
 
-        known  receives the objects that have been yielded, by `id`; objects that are in it already are skipped
+        known  the objects that were yielded before, by `id`, which are skipped; new ones are added
         """
         pending = [*values]
         while pending:
@@ -120,8 +120,7 @@ class Unparsed:
         return self._kinds[type(x)]
 
     def _has_methods(self, *classes: type) -> bool:
-        """Return True if one of the classes or their bases has a method that a user has written, and none of them belongs to this library.
-        """
+        """Return True if a user has written a method of these classes or their bases, and no class among them belongs to this library."""
         kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
         if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
@@ -129,9 +128,9 @@ class Unparsed:
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
-        """Record what the methods of the object `x` may change.
+        """Record the state that the methods of the object `x` may change (attributes, global names, closure variables).
 
-        Return the values of its attributes, and the other objects that the methods use: the caller examines these in turn.
+        Return the objects found there, whose methods the caller examines in turn.
         """
         if isinstance(x, types.FunctionType):
             return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]

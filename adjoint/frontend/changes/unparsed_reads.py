@@ -23,7 +23,7 @@ __all__ = ["UnparsedReads", "functions_of"]
 _CONTAINERS = (tuple, list, set, frozenset, collections.deque)
 _BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 _NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "__class_getitem__", "__del__"})
-"""Special methods that Python does not call on an existing object."""
+"""Names of special methods that Python does not call on an existing object, so that they need not be recorded."""
 
 
 class UnparsedReads:

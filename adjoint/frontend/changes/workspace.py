@@ -41,9 +41,7 @@ from adjoint.frontend.world import World
 __all__ = ["COPIED", "Workspace"]
 
 COPIED: Mapping[type, Callable[[Any], Any]] = {list: list, dict: dict, set: set, deque: lambda x: deque(x, x.maxlen)}
-"""Container types whose copy is atomic (no other thread runs meanwhile), and the copying functions.  Others, such as arrays, may have
-views.
-"""
+"""For each container type that Python copies atomically (no other thread runs meanwhile): the function that copies it."""
 
 
 def _copied_view(view: memoryview) -> Any:
@@ -56,7 +54,9 @@ def _copied_view(view: memoryview) -> Any:
 
 
 def _contents_of(container: Any) -> Any:
-    """Return what `ContentsPlace` saves of a container; of a memoryview its bytes, None if it has been released."""
+    """Return a copy of the contents of a container, for comparison: the bytes of a memoryview (None if it has been released), otherwise as
+    `ContentsPlace.get` returns them.
+    """
     if not isinstance(container, memoryview):
         return ContentsPlace(container).get()
     try:
@@ -95,11 +95,13 @@ class Workspace:
         self._attributes: dict[int, tuple[Any, dict[str, Any]]] = {}
         """For the `id` of each object with written attributes: the object, and the written values by name."""
         self._of_classes = False
-        """True if an attribute of a class has been written."""
+        """True if the user's code has written an attribute of a class, so that a read must search the bases for a written value."""
         self._found: dict[Key, tuple[Any, Any]] = {}
         """For the key of each place that was read: the place, and the value that the first read found."""
         self._exposed: dict[Key, tuple[OutsidePlace, Any, Any]] = {}
-        """For the key of each exposed place: the place, its value before, and the value that was put there."""
+        """For the key of each place whose written value was put into the object itself, so that unparsed code sees it: the place, the
+        object's value before, and the value put there.
+        """
         self._contents: dict[int, tuple[Any, Any]] = {}
         """For the `id` of each container that was read: the container and the copy of its contents."""
         self._originals: dict[int, Any] = {}
@@ -109,9 +111,9 @@ class Workspace:
         contents.
         """
         self._open: set[Key] = set()
-        """The keys of places that unparsed code may read from now on."""
+        """The keys of the places that unparsed code may read from now on, so that each new value is put into the object at once."""
         self._open_holders: dict[int, Any] = {}
-        """For the `id`: each object of which unparsed code may read all attributes."""
+        """For each object of which unparsed code may read all attributes from now on: the object by its `id`."""
 
     # -- places -----------------------------------------------------------------------------------------------------------
     def get(self, place: OutsidePlace) -> Any:
@@ -145,10 +147,12 @@ class Workspace:
             self._put(place, value)
 
     def begin(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Give an attribute or a name another initial value than its present one, as if the first read had found that.
+        """Set the value that an attribute or a name has at the beginning, for the code that becomes the graph, in place of its present one.
 
         place   the attribute or name
-        is_own  False for an attribute that the object inherits from its class: then no value is set
+        value   the value, as if the first read had found it
+        is_own  False for an attribute that the object inherits from its class: then `value` is only recorded, and the object has none of
+            its own
         """
         self._world.saw(place, value, is_own)
         if is_own:
@@ -247,11 +251,11 @@ class Workspace:
         return _NOT_WRITTEN
 
     def _repeated(self, place: OutsidePlace, found: Any) -> Any:
-        """Return the value that the first read of an attribute or a name has found.  If this is the first read, keep `found`, and return
-        it.
+        """Return the value for a read of an attribute or a name: that of the first read, so that all reads agree although other threads
+        write.
 
         place  the attribute or name
-        found  the value that the present read finds
+        found  the value that the present read finds; if this is the first read, it is kept and returned
         """
         if found is MISSING or not self.is_shared or self._is_open(place):
             return found
@@ -282,7 +286,11 @@ class Workspace:
                 self._compared.setdefault(id(x), (x, _NUMBERS[type(x)](x) if type(x) in _NUMBERS else MISSING, _contents_of(x)))
 
     def part(self, view: Any, copied: Any) -> Any:
-        """Return a view into an array or memoryview; `numbers` will give `copied`, the same view into the copy of that, for it."""
+        """Record that `view`, a part of an array or memoryview, has the contents `copied`; return `view`.  `numbers(view)` then returns
+        `copied`.
+
+        copied  the same part of the copy that was made of the whole
+        """
         if isinstance(view, (np.ndarray, memoryview)):
             self._compared.setdefault(id(view), (view, copied, _contents_of(copied)))
         return view
@@ -406,7 +414,8 @@ def _is_own(place: OutsidePlace) -> bool:
 
 
 def _stored(place: OutsidePlace, found: Any) -> bool | None:
-    """Return where the value that a read has found is stored: True for the object itself, False for its class, None if it was computed.
+    """Return where a value that a read of an attribute or a name has found is stored: True for the object itself, False for its class; None
+    if Python computed it.
 
     place  the attribute or name
     found  the value

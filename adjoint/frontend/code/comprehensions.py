@@ -68,7 +68,7 @@ class Comprehensions:
             yield found
 
     def _inner(self, generators: Sequence[ast.comprehension]) -> Frame:
-        """Return a new frame, which holds the loop variables of a comprehension.
+        """Return a new frame (the variables of a scope) for the loop variables of a comprehension.
 
         generators  its `for` clauses in the syntax tree
         """
@@ -99,7 +99,7 @@ class Comprehensions:
                 yield from self._rounds(generators, index + 1, over(self.run.value(following), following), node, over)
 
     def _kept(self, test: ast.expr) -> bool:
-        """Return whether the `if` clause `test` of a comprehension holds.
+        """Return True if the `if` clause `test` of a comprehension holds for the present item.
 
         CompileError if a tensor decides that: the number of items must be known while the graph is made.
         """

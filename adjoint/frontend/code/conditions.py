@@ -35,14 +35,15 @@ class Conditions:
         self.iterators, self.decisions, self.run = iterators, decisions, run
 
     def test(self, node: ast.expr) -> Any:
-        """Return the truth of the expression `node`, for code that needs nothing else of it, such as an `if`.
+        """Evaluate the expression `node` and return its truth: a Python bool if it is known while the graph is made, otherwise a bool value
+        of the IR.
 
-        The result is a Python bool if it is known while the graph is made, otherwise a bool value of the IR (an atom).
+        It is for code such as an `if`, which needs nothing of the value but its truth.
         """
         return self.decisions.truth(self.tested(node), node)
 
     def tested(self, node: ast.expr) -> Any:
-        """Return a value that has the same truth as the expression `node`, for code that uses only the truth.
+        """Evaluate the expression `node` and return a value of the same truth, which need not be the value itself.
 
         So the operands of `and` and `or` may differ in type here: the result of these is a Python bool, or an object for a bool that the
         graph computes.

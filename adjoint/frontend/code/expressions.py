@@ -28,7 +28,7 @@ from adjoint.frontend.values.text import RunTimeText, interpolated
 __all__ = ["Expressions"]
 
 _JOINED = frozenset({list, set, dict, collections.deque, bytearray})
-"""Container types whose operators are Python's own."""
+"""Container types whose operators, such as `+` and `|`, are Python's own and create a new container."""
 
 
 class Expressions:

@@ -136,13 +136,13 @@ class IfStatements:
             self.names.bind(name, value)
 
     def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST, begun: Branch | None = None) -> Outcome | None:
-        """Run the rest of a block after a statement, such as a loop with a `return`, for which a tensor decides whether it has left the
-        block.  The rest becomes a branch of the graph.
+        """Run the rest of a block after a statement, such as a loop with a `return`, that may have left the block, as a tensor decides.
+        The rest becomes a branch of the graph.
 
-        outcome  how the statement ended, with a code that the graph computes
-        rest     runs the rest of the block, and returns how it ended
+        outcome  how the statement ended (`Outcome`), with a code that the graph computes
+        rest     runs the rest of the block, and returns how it ended: an Outcome, or None at its end
         node     the statement in the syntax tree, for error messages
-        begun    a branch in which the rest has already begun, or None
+        begun    a branch that already contains the beginning of the rest; None if there is none
 
         Return how the statement and the rest together ended, or None if control always reaches the end of the block.
         """

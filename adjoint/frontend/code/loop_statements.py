@@ -26,10 +26,12 @@ from adjoint.frontend.world import World
 __all__ = ["LoopStatements"]
 
 _ROLLED_FROM = 3
-"""The number of rounds from which a loop of known length, whose index is not read, stays a loop of the graph."""
+"""The least number of rounds for which a loop of known length, whose index is not read, becomes a loop of the graph instead of being
+unrolled.
+"""
 
 _UNROLLED_TO = 16
-"""The number of rounds up to which a loop that a tensor may leave is unrolled."""
+"""The largest number of rounds for which a loop that a tensor may leave (by `break` or `return`) is unrolled."""
 
 _MOST_ITEMS = 1_000_000
 """The limit for the items of an unrolled loop; a longer iterator counts as infinite."""
@@ -125,8 +127,8 @@ class LoopStatements:
         return self._is_settled(node)
 
     def _is_settled(self, node: ast.For) -> bool:
-        """Return True if a round changes nothing but local variables that hold tensors or numbers of the graph, and leaves each its dtype
-        and shape.
+        """Return True if one round of a loop can be repeated as it is: it changes only local variables that hold tensors or numbers of the
+        graph, and leaves each its dtype and shape.
 
         For the answer, the body is run once as a trial; its nodes and changes are thrown away.
         """
@@ -215,8 +217,8 @@ class LoopStatements:
             node.iter, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
 
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
-        """Return how a round has ended, as the loop around sees it: by `continue` counts as reaching the end of the body, since it ends
-        only the round.
+        """Return how one round of a loop ended, as the loop sees it: a `continue` counts as the end of the body, since it ends only the
+        round.
 
         outcome  how the round ended, with a code that the graph computes
         """

@@ -28,7 +28,7 @@ from adjoint.frontend.world import World
 __all__ = ["Patterns"]
 
 _ITSELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
-"""Types whose class patterns match a single positional pattern with the value itself."""
+"""Built-in types for which a class pattern with one part, as in `int(n)`, matches that part with the value itself."""
 
 
 _SEQUENCE, _MAPPING = 1 << 5, 1 << 6
@@ -167,13 +167,13 @@ class Patterns:
 
     @staticmethod
     def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
-        """Tell what the positional parts of a class pattern such as `Point(x, y)` are matched with.
+        """Return what the positional parts of a class pattern such as `Point(x, y)` are matched with: a pair (itself, names).
+
+        itself  True if the single part is matched with the value itself, as in `int(n)`
+        names   otherwise the names of the attributes, one for each part
 
         kind   the class
-        count  the number of positional parts
-
-        Return True if the single positional part is matched with the value itself, as in `int(n)`; and the names of the attributes with
-        which positional parts are matched otherwise.  TypeError if there are more parts than the class accepts.
+        count  the number of positional parts; TypeError if the class accepts fewer
         """
         known = getattr(kind, "__match_args__", None)
         itself = known is None and issubclass(kind, _ITSELF)

@@ -35,7 +35,7 @@ __all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Differ
 NEXT, BREAK, CONTINUE, RETURN = range(4)
 
 _SHOWN = 4
-"""The number of items of a list that a message shows."""
+"""How many items of a list an error message shows."""
 
 
 class Unreachable(Exception):
@@ -64,13 +64,14 @@ class Outcome:
 
     @property
     def codes(self) -> frozenset[int]:
-        """Return all ways in which the statements may end when the graph runs: a set of NEXT (at their end), BREAK, CONTINUE and RETURN."""
+        """Return the set of all codes with which the statements may end when the graph runs: NEXT (at their end), BREAK, CONTINUE, RETURN.
+        """
         return frozenset({self.code}) if self.is_known else self.possible
 
     def without(self, code: int) -> Outcome:
-        """Return what is known of how the statements ended, if it was not by `code`, such as BREAK.
+        """Return this outcome for the case that the statements did not end by `code`, such as BREAK.
 
-        If only one other way is possible, the result has that known code.
+        If only one other code is possible, it is the known code of the result.
         """
         left = self.codes - {code}
         return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
@@ -148,17 +149,19 @@ class Merge:
         self.world, self.aliases, self.broadcasts, self.journal = world, aliases, broadcasts, journal
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
         self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
-        """For each path, by the `id` of a tensor or container that is written in place there: its value at the end of the path."""
+        """For each of the two paths: by the `id` of a tensor or container that the path writes in place, its value at the end of the path.
+        """
         self.own: Mapping[int, Any] = {}
-        """By `id`, the values that a loop has created for the beginning of a round.  No place outside holds their values at the end of the
-        round.
+        """By their `id`, the objects that a loop has made to hold values at the beginning of a round.  Their values at the end of the round
+        are not in `ends`.
         """
         self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
         # The closures in `_known` refer to this merge.
         aliases.at_end.append(lambda: vars(self).clear())
 
     def drop(self, count: int) -> None:
-        """Forget all pairs after the first `count`.  Called when a later value of the same structure could not be merged."""
+        """Forget all but the first `count` entries of `pairs`.  Called if a part of a nested structure cannot be merged after others were.
+        """
         del self.pairs[count:]
         self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
 
@@ -286,10 +289,12 @@ class Merge:
 
 
 def _taken_apart(x: Any) -> tuple[Any, Any]:
-    """Split the value `x`, which a branch returns to Python and which may be None.
+    """Split a value that one branch returns to Python into a pair (there, value), since it may be None.
 
-    Return whether it is something else than None, and its value in that case.  Each is DEAD (a marker) if there is nothing to tell: both
-    for a branch that does not return, the second for None.
+    there  whether it is something else than None; `PerhapsNone` has a bool that the graph computes
+    value  its value if it is not None
+
+    DEAD (a marker) stands for what is not known: both for a branch that does not return, `value` for None.
     """
     if isinstance(x, PerhapsNone):
         return x.there, x.value
@@ -487,7 +492,7 @@ class Branching:
         return make
 
     def remedy(self, differ: Difference) -> str:
-        """Return the advice that an error message gives for two values that cannot be merged.
+        """Return the advice for an error message about two values that cannot be merged, such as to give both the same dtype.
 
         differ  holds the two values
         """
@@ -559,5 +564,5 @@ class Branching:
 
 
 def _hint(name: str) -> str:
-    """Return a name for a value of the IR: the first fitting word of a description, such as `way` for "the way out"."""
+    """Return a short name for a value of the printed IR, from a description: its first fitting word, such as `way` for "the way out"."""
     return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

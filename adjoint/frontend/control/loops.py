@@ -33,7 +33,9 @@ from adjoint.ir.types import I64, scalar
 __all__ = ["Looping"]
 
 _MOST_ROUNDS = 50
-"""The limit for lowering a body until its carried values are known; each time finds at least one more."""
+"""How many times a loop's body is turned into nodes at most, until all values that a round passes on are known; each time finds at least
+one.
+"""
 
 
 @dataclass(eq=False)
@@ -66,23 +68,29 @@ class _LoopState:
     """
 
     places: dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]] = field(default_factory=dict)
-    """By key: the place, its contents before the loop, and its contents at the beginning of a round."""
+    """For the key of each changed place (variable, attribute, container): the place, its value before the loop, and its value at the
+    beginning of a round, which contains parameters of the body.
+    """
     carried: list[_Carried] = field(default_factory=list)
     code: Any = NEXT
     codes: frozenset[int] = frozenset({NEXT})
     value: Any = DEAD
     once: bool = False
-    """True if the loop runs at least one round: names that each round assigns then have a value after the loop."""
+    """True if the loop is known to run at least one round, so that names which each round assigns have a value after it."""
     claims: dict[Value, Any] = field(default_factory=dict)
-    """For each parameter: its value after the round that was lowered last."""
+    """For each parameter of the body: the value that the last round leaves for it.  If two variables leave different ones, they need two
+    parameters.
+    """
     ends: dict[int, Any] = field(default_factory=dict)
-    """By the `id` of each tensor or container that the last round wrote in place: its value at the end of the round."""
+    """For the `id` of each tensor or container that the last round wrote in place: its value at the end of the round."""
     made: dict[int, Any] = field(default_factory=dict)
-    """By `id`, the values that were created for the beginning of a round."""
+    """By their `id`, the objects that hold parameters of the body at the beginning of a round."""
     shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
-    """By the `id`s of a value before and after a round: the value for the beginning of a round, and these two."""
+    """For the `id`s of a value before a round and after it: the value made for the beginning of a round, and these two.  So variables that
+    refer to one object still do so.
+    """
     given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    """For each place: the names without a value before the loop, and their values after a round."""
+    """For the key of each changed set of local variables: the names that have no value before the loop, with their values after a round."""
 
 
 @dataclass(eq=False)
@@ -100,7 +108,7 @@ class _Round:
 
     @property
     def ends(self) -> dict[int, Any]:
-        """Return the value at the end of the round of each tensor or container that the round wrote in place.  The keys are their `id`s."""
+        """Return, for the `id` of each tensor or container that the round wrote in place, its value at the end of the round."""
         return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
 
 
@@ -112,7 +120,7 @@ class Looping(Branching):
     """
 
     header: Loc = UNKNOWN
-    """The place in the program of the loop that is being lowered."""
+    """The place in the user's program of the loop that is being turned into nodes."""
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
@@ -217,12 +225,11 @@ class Looping(Branching):
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Run the body once, which makes its nodes, beginning with the state in which each round begins.
+        """Run the body of a loop once, from the state at the beginning of a round, which makes its nodes.  Return the round; its changes
+        are undone.
 
         state  the values with which a round begins
-        body   runs the body, and returns how it ended
-
-        Return the round; its changes are undone.
+        body   runs the body, and returns how it ended: an `Outcome`, or None at its end
         """
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})

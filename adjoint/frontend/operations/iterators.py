@@ -18,7 +18,7 @@ from adjoint.frontend.world import World
 __all__ = ["END", "Iterators"]
 
 END: Any = object()
-"""The value of `next(iterator, END)` after the last item."""
+"""A marker, returned by `next(iterator, END)` after the last item."""
 
 
 class Iterators:
@@ -73,9 +73,10 @@ class Iterators:
                                         help="limit it (`itertools.islice(items, n)`), or loop over a range")
 
     def undecided(self, x: Any) -> None:
-        """Record that a tensor decides how far `x` is advanced, so that `check` refuses to advance it from now on.
+        """Record that a tensor decides how many items of the iterator `x` are taken; from now on `check` refuses to advance it.
 
-        Do the same for the iterators from which `x` takes its items.  Do nothing if `x` is no iterator that the user's code has created.
+        The same holds for the iterators from which `x` takes its items.  Do nothing if `x` is not an iterator that the user's code has
+        created.
         """
         if id(x) in self.made:
             self._undecided.add(id(x))
@@ -83,7 +84,7 @@ class Iterators:
                 self.undecided(part)
 
     def begun(self, iterator: Iterator[Any], *parts: Any) -> Iterator[Any]:
-        """Record an iterator that the user's code has created, so that it may be advanced, and return it.
+        """Record that the user's code has created an iterator, which may therefore be advanced while the graph is made; return it.
 
         parts  the objects from which it takes its items
         """

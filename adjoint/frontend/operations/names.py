@@ -32,8 +32,7 @@ class Names:
         node  the name in the syntax tree, for error messages
 
         For a global variable, or one of an enclosing function that Python has run, the read is recorded: a later call makes a new graph if
-        its value has
-        changed.  NameError if the name is not defined; CompileError if its values after two branches could not be merged.
+        its value has changed.  NameError if the name is not defined; CompileError if its values after two branches could not be merged.
         """
         frame: Frame | None = self.stack.frame
         space = self.stack.frame.space

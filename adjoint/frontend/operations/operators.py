@@ -39,7 +39,7 @@ _SYMBOLS = {
     "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=",
     "irshift": ">>=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }
-"""For the name of an operation: its symbol in Python's error messages."""
+"""For the name of an operator's function in the module `operator`: the operator as Python's error messages show it."""
 _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 
 
@@ -68,7 +68,7 @@ _QUOTIENT = "The divisor could not be zero. But the divisor is zero now."
 _BY_ZERO = {"truediv": _QUOTIENT, "floordiv": _QUOTIENT, "mod": "Cannot perform modulo operation on zero."}
 
 Attempt = tuple[Any, str, Any]
-"""One attempt to apply an operator: an object, the name of a method of its class, and the argument."""
+"""One method that may compute an operator, as a tuple: the object, the name of the method of its class, and the argument."""
 
 
 class Operators:

@@ -34,7 +34,7 @@ def is_rewritten(code: CodeType) -> bool:
 
 
 def agree(file: CodeType, code: CodeType, tree: ast.Module) -> bool:
-    """Return True if two code objects are the same outside of `assert` statements.
+    """Return True if two code objects are the same outside of `assert` statements, so that they come from one text.
 
     file  the code compiled from the file's text
     code  the code that runs
@@ -53,7 +53,7 @@ def _agree(file: CodeType, code: CodeType, asserts: list[_Range]) -> bool:
 
 
 def _head(code: CodeType) -> tuple[Any, ...]:
-    """Return the name, the first line, the parameters and the closure variables of a code object."""
+    """Return what identifies the function of a code object: its name, first line, parameters and closure variables."""
     count = code.co_argcount + code.co_kwonlyargcount
     return (code.co_qualname, code.co_firstlineno, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount,
             code.co_varnames[:count], code.co_freevars)

@@ -23,7 +23,8 @@ def assigned_names(body: Sequence[ast.AST]) -> list[str]:
 
 
 def _visit(node: ast.AST, names: dict[str, None]) -> None:
-    """Add the names that a tree assigns in its own scope to the keys of `names`."""
+    """Add each name that the tree `node` assigns in its own scope (not in functions inside) as a key to `names`, which keeps their order.
+    """
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             names[name] = None

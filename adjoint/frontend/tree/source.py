@@ -111,11 +111,11 @@ class _Found:
 
 
 _OF_A_CHARACTER = 50
-"""The estimated bytes of a tree for each character of its text."""
+"""The estimated bytes in memory of a syntax tree for each character of its text."""
 
 _files: Table[str, _Parsed] = Table("parsed files")
 _functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
-"""The file is part of the key, since equal code objects may come from different files."""
+"""The cache of parsed functions.  Its key is the file name and the code object, since equal code objects may come from different files."""
 
 
 def definition_of(function: FunctionType) -> tuple[Definition, Source]:
@@ -133,7 +133,7 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
 
 
 def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
-    """Return the lines of text that Python keeps for a code object; an empty list if there are none.
+    """Return the lines of source text of a code object, from the file or wherever Python keeps it; an empty list if there is no text.
 
     space  the global variables of the function, through which Python may find the text
     """
@@ -178,7 +178,7 @@ _WAYS = {
     "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
     "<string>": "write the function in a file, or put the text into `linecache.cache` under the name passed to `compile`",
 }
-"""For file names that several texts share: the advice if Python keeps no text."""
+"""For each file name that many texts share, such as `<stdin>`: the advice for the error message if Python keeps no text."""
 
 
 def _parsed(file: str, lines: list[str]) -> _Parsed:

@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["is_endless"]
 
 _ALL_OF = (zip, map)
-"""Types of iterators that end with the first of their sources."""
+"""Types of iterators that end with the shortest of their sources, so that they are infinite only if all of these are."""
 
 _PARTS_OF = (enumerate, filter, itertools.chain, itertools.accumulate, itertools.starmap, itertools.filterfalse, itertools.dropwhile,
              itertools.zip_longest, itertools.pairwise, itertools.compress, types.GeneratorType)
@@ -21,8 +21,8 @@ _PARTS_OF = (enumerate, filter, itertools.chain, itertools.accumulate, itertools
 def is_endless(x: Any, made_of: Callable[[Any], Iterable[Any]]) -> bool:
     """Return True if `x` is an iterator of Python that is known to be infinite, such as `itertools.count()` or a `zip` of two of them.
 
-    made_of  returns for an iterator the object whose method created it (or None), followed by the arguments of that call; empty if not
-             known
+    made_of  called with an iterator, returns the object whose method created it (None for a function) and the arguments of that call; an
+        empty sequence if these are not known
     """
     if isinstance(x, (itertools.count, itertools.cycle)):
         return True
