@@ -11,7 +11,7 @@ __all__ = ["EVERY_NAME", "Attributes"]
 
 
 class _EveryName(frozenset[str]):
-    """A set that contains every name."""
+    """A frozenset that acts as if it contained every name: `name in it` is True, and its union with any set is itself."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -32,13 +32,13 @@ class _EveryName(frozenset[str]):
 
 
 EVERY_NAME: Final[frozenset[str]] = _EveryName()
-"""The names of all attributes."""
+"""The set of all attribute names, for `Attributes.watch`: a graph depends on every attribute."""
 
 
 def _moving(name: str) -> Callable[..., Any]:
-    """Return a method of dict, by its name, changed so that it also moves the epoch if a graph depends on the cell.
+    """Return the method of dict with this name, changed so that it also moves the epoch if a graph depends on the cell.
 
-    The epoch is the number that tells graphs that something has changed.
+    The epoch is a number that changes whenever something changes on which graphs depend.
     """
     change = getattr(dict, name)
 
@@ -55,9 +55,10 @@ def _moving(name: str) -> Callable[..., Any]:
 
 
 class Attributes(dict[str, Any]):
-    """The `__dict__` of a cell.  A change moves the epoch (the number that tells graphs of changes) if graphs depend on the cell.
+    """The `__dict__` of a cell, which notices changes: if graphs depend on the cell, each one moves the epoch (a number that graphs
+    compare).
 
-    They do once it has the entry `_watched`: the names of the attributes that graphs read.
+    Graphs depend on it once it has the entry `_watched`: the names of the attributes that they read.
     """
 
     __slots__ = ()
@@ -83,7 +84,10 @@ class Attributes(dict[str, Any]):
         return own
 
     def watch(self, names: frozenset[str] = EVERY_NAME) -> None:
-        """Let each later change of an attribute with one of these names move the epoch."""
+        """Let each later change of an attribute with one of these names move the epoch (the number by which graphs notice changes).
+
+        names  the names, added to those watched before; by default all
+        """
         watched: frozenset[str] = self.get("_watched", frozenset())
         if not watched >= names:
             self["_watched"] = watched | names

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 _Leaves = type | tuple[type, ...]
-"""The classes of values that may cross a boundary: Tensor, and in graphs also run-time numbers."""
+"""The classes of values that count as tensors of a call: Tensor, and in graphs also numbers that the graph computes."""
 
 
 def are_tensors(values: Sequence[Any]) -> bool:
@@ -30,12 +30,12 @@ def are_tensors(values: Sequence[Any]) -> bool:
 
 
 def top_level(value: Any) -> list[Tensor]:
-    """Return the tensors at the top level of a value: the value itself, or those of its items that are tensors."""
+    """Return the tensors at the top level of a value: the value itself, or the items of a tuple, list or dict that are tensors."""
     return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
 
 
 def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """Return a value with `tensors` in place of the tensors at its top level, in the same order."""
+    """Return a copy of `value` with `tensors` in place of the tensors that `top_level(value)` returns, in the same order."""
     if isinstance(value, Tensor):
         return tensors[0]
     parts = items(value)
@@ -59,9 +59,9 @@ def inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool, of: _Leav
 
 def call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], ruled: bool,
               of: _Leaves = Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with other tensors in place of those that `inputs` returns.
+    """Return the arguments of a call, (args, kwargs), with the tensors `new` in place of those that `inputs` returns, in the same order.
 
-    new  these tensors, in the order of `inputs`; `ruled` and `of` are as for `inputs`
+    ruled, of  as for `inputs`
     """
     if not ruled:
         return with_top_level(args, new), kwargs
@@ -78,18 +78,18 @@ def outputs(output: Any, ruled: bool, of: _Leaves = Tensor) -> Sequence[Any]:
 
 
 def result_with(output: Any, new: Sequence[Any], ruled: bool, of: _Leaves = Tensor) -> Any:
-    """Return a result with other tensors in place of those that `outputs` returns.
+    """Return the result of a call with the tensors `new` in place of those that `outputs` returns, in the same order.
 
-    new  these tensors, in the order of `outputs`; `ruled` and `of` are as for `outputs`
+    ruled, of  as for `outputs`
     """
     return replaced(output, new, of) if ruled else with_top_level(output, new)
 
 
 # -- questions about a call ------------------------------------------------------------------------------------------------
 def shown(value: Any) -> Sequence[int]:
-    """Number all tensors in positional arguments or a result, at any depth, and return the numbers of those at the top level.
+    """Return the indices of the tensors at the top level of `value`, where all tensors in it are counted, at any depth.
 
-    Backward hooks see only the gradients of these.
+    value  the positional arguments of a cell's call, or its result.  Backward hooks see only the gradients of these tensors
     """
     if isinstance(value, Tensor):
         return (0,)
@@ -108,7 +108,10 @@ def shown(value: Any) -> Sequence[int]:
 
 
 def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Return a snapshot of the contents of lists and dicts among the arguments; two snapshots differ if one has changed."""
+    """Return the ids of all values in the arguments, at any depth: a later list differs if a list or dict among them was changed meanwhile.
+
+    It is empty if the arguments are just tensors.
+    """
     return [] if not kwargs and are_tensors(args) else [id(leaf) for leaf in leaves((args, kwargs))]
 
 

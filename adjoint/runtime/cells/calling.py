@@ -28,44 +28,55 @@ _Result = TypeVar("_Result")
 
 
 class Callee(WithBprop, WithPrecision, Protocol):
-    """What calling a Cell needs of it."""
+    """The attributes of a Cell that a call of it uses (a Protocol, so that this module need not import Cell)."""
 
 
 class Moves(Protocol[_Given, _Result]):
-    """Does each part of a cell's call (its hooks and construct), in one way of running it: at once, in a graph, or as nodes of a new graph.
+    """The parts of a cell's call, as methods that `call` calls in order; each way to run a cell is one class (see the module).
 
-    `given` and `output` stand for the arguments and the result in that way.
+    `given` is the form in which that class passes the arguments of the call, `output` that of the result.
     """
 
     def before(self, kind: ForwardKind, cell: Any, given: _Given, /) -> _Given:
-        """Run the hooks of a kind on the arguments; return these as the hooks have changed them."""
+        """Run the forward pre hooks of `cell` on the arguments; return the arguments as the hooks have changed them.
+
+        kind  the kind of hooks, which says what they are called with
+        """
         ...
 
     def construct(self, cell: Any, given: _Given, /) -> _Result:
-        """Run construct in the cell's precision; what it does is recorded as a region of its own.  Return the result."""
+        """Run the cell's `construct` on these arguments, in the float type that `to_float` has set, and return its result."""
         ...
 
     def failed(self, cell: Any, given: _Given, raised: Exception, /) -> None:
-        """Construct has raised: run the forward hooks that were registered with `always_call`."""
+        """Run the forward hooks that were registered with `always_call`, after construct has raised `raised`; `call` raises it again."""
         ...
 
     def after(self, kind: ForwardKind, cell: Any, given: _Given, output: _Result, /) -> _Result:
-        """Run the hooks of a kind on the result; return the result as the hooks have changed it."""
+        """Run the forward hooks of `cell` on the result; return the result as the hooks have changed it.
+
+        kind  the kind of hooks, which says what they are called with
+        """
         ...
 
     def gradients(self, kind: GradientKind, cell: Any, output: _Result, /) -> _Result:
-        """Let the hooks of a kind run on the gradients of the result; return the result with new tensor objects, to which these gradients
-        belong.
+        """Register the backward pre hooks of `cell` on the gradients of its result; return the result with new tensor objects, whose
+        gradients these hooks get.
+
+        kind  the kind of hooks
         """
         ...
 
 
 def call(moves: Moves[_Given, _Result], cell: Any, slots: CellHooks | Slots, given: _Given) -> _Result:
-    """Call a cell with its hooks, and return the result for the caller.
+    """Call a cell with its hooks (see the module for their order), and return the result for the caller.
 
-    moves  does the parts of the call
-    slots  tells which kinds of hooks the cell may have; each is read just before the hooks would run
-    given  the arguments of the call
+    moves  the object whose methods do each part of the call, such as `EAGER`
+    cell   the cell, which is passed to these methods
+    slots  tells which kinds of hooks the cell has; each kind is read just before its hooks would run, so that hooks can register others
+    given  the arguments of the call, in the form that `moves` takes
+
+    An exception of construct is raised again, after the hooks that are to run even then.
     """
     if slots.forward_pre:
         given = moves.before(FORWARD_PRE, cell, given)
@@ -82,7 +93,9 @@ def call(moves: Moves[_Given, _Result], cell: Any, slots: CellHooks | Slots, giv
 
 
 class Eager:
-    """Does the parts of a cell's call at once, as in eager mode; `given` is (positional arguments, keyword arguments)."""
+    """Runs the parts of a cell's call at once, as in eager mode (see `Moves`); `given` is the pair (positional arguments, keyword
+    arguments).
+    """
 
     @staticmethod
     def before(kind: ForwardKind, cell: Callee, given: CallArguments) -> CallArguments:

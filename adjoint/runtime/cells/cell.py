@@ -60,7 +60,7 @@ class Cell(CellValues):
     """Fast path: True if an eager call need only call construct: not the first call, no hooks, no `to_float`."""
 
     _watched: frozenset[str] = frozenset()
-    """The names of the attributes that graphs depend on: a change of one of them moves the epoch."""
+    """The names of the attributes that graphs read: a change of one of them moves the epoch, a number by which graphs notice changes."""
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -93,9 +93,9 @@ class Cell(CellValues):
             epoch.log(self, name)
 
     def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
-        """Return True if graphs may depend on an attribute to which `value` is assigned.
+        """Return True if a graph may depend on the attribute `name`, to which `value` is being assigned.
 
-        watched  the names of attributes on which graphs depend; besides, they depend on all Parameters, sub-cells and buffers
+        watched  the names of attributes that graphs read; graphs also depend on all Parameters, sub-cells and buffers
         """
         own = self.__dict__
         return name in watched or name.startswith("__") or isinstance(value, (Cell, Parameter, ParameterTuple)) \
@@ -126,7 +126,8 @@ class Cell(CellValues):
             object.__setattr__(self, name, value)
 
     def _give_up(self, name: str, value: Any) -> None:
-        """Forget a Parameter or a sub-cell if None is assigned to its name; TypeError if any other value is assigned."""
+        """Remove the Parameter or sub-cell with this name, since None is assigned to the attribute; TypeError if `value` is anything else.
+        """
         for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
             if name in self.__dict__[table]:
                 if value is not None:
@@ -135,7 +136,7 @@ class Cell(CellValues):
                 del self.__dict__[table][name]
 
     def _adopt_cell(self, name: str, value: Cell) -> None:
-        """Add a sub-cell under a name, without renaming its Parameters."""
+        """Register `value` as the sub-cell `name` of this cell, without renaming its Parameters."""
         self._need_init("_cells", name)
         own = self.__dict__
         if name in own["_params"]:
@@ -394,7 +395,7 @@ class Cell(CellValues):
                 parameter.name = prefix + path
 
     def _name_apart(self) -> None:
-        """Name the Parameters by their paths if two of them share a name."""
+        """Rename all Parameters to their paths, such as `block.conv.weight`, if two of them share a name."""
         names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
         if len(set(names)) < len(names):
             self.update_parameters_name()

@@ -26,7 +26,7 @@ __all__ = ["Rule", "WithBprop"]
 
 
 class WithBprop(Hooked, Protocol):
-    """What calling a `bprop` needs of a Cell."""
+    """The attributes of a Cell that are used to call its `bprop` (a Protocol)."""
 
     takes_absent: bool
 
@@ -55,7 +55,7 @@ class Rule:
         self._output: Any = None
 
     def returned(self, output: Any) -> None:
-        """Be told the result of construct, which `bprop` gets later."""
+        """Store the result of construct, which `bprop` gets later.  Call it after construct, before the gradient is computed."""
         self._output, self.shown_results = emptied(output, Tensor), shown(output)
 
     def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
@@ -124,11 +124,12 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
-    """Sort what bprop returned: return, for the index of each tensor in the arguments, its gradient.
+    """Return, for the index of each tensor in the arguments, the gradient that bprop returned for it.
 
     bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  A single
     entry needs no tuple, and surplus entries are ignored.
 
+    returned   the result of bprop
     arguments  the arguments, with a Gap (a numbered placeholder) for each tensor
     where      a description of the bprop, for messages
 

@@ -17,9 +17,10 @@ __all__ = ["KeptAttributes"]
 
 
 class KeptAttributes:
-    """Shows one thread other values for attributes of cells, until `end`; a lowering uses it for what its code has written.
+    """Shows the thread that makes this object other values for attributes of cells, until `end`; other threads see the cells' own ones.
 
-    The thread is the one that makes this object.  Only one such object is in use at a time.
+    It is used while that thread makes a graph, for attributes that the user's code has assigned there.  Only one object is in use at a
+    time.
     """
 
     def __init__(self) -> None:

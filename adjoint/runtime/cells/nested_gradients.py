@@ -29,7 +29,7 @@ def gradients_like(value: Any, gradients: Iterable[Any], within: tuple[type, ...
 
 
 def _constant_gradient(leaf: Any) -> Any:
-    """Return what stands in a structure of gradients for a value that is not a tensor: zero for a number, else None."""
+    """Return the gradient of a value that is not a tensor: zero, of the same type, for a number; None for anything else."""
     if getattr(leaf, "is_run_time_number", False):
         return _ZEROS[leaf.category]
     for zero in _ZEROS.values():
@@ -54,10 +54,10 @@ class Unlike(Exception):
 
 
 def paired(value: Any, gradient: Any, of: type) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs: each object of the class `of` in `value`, and what stands at the same place in `gradient`.
+    """Yield a pair (x, its gradient) for each object x of the class `of` in `value`; its gradient is found at the same place in `gradient`.
 
     None in `gradient`, at any level, means no gradient below it: then the second of a pair is None.  A tuple matches a list and the
-    reverse. A gradient of a dict must have every key whose value holds such an object.  What stands for other objects is ignored.
+    reverse.  A gradient of a dict must have every key whose value holds such an object.  Gradients of other objects are ignored.
 
     Raise Unlike if the structures do not match.
     """

@@ -23,7 +23,7 @@ __all__ = ["WithPrecision", "cast_floats", "cast_parameter", "in_precision", "st
 
 
 class WithParameters(Protocol):
-    """What casting parameters needs of a Cell."""
+    """The attributes of a Cell that are used to cast its Parameters (a Protocol)."""
 
     keeps_parameters: bool
 
@@ -32,7 +32,7 @@ class WithParameters(Protocol):
 
 
 class WithPrecision(WithParameters, Protocol):
-    """What running its construct in another float type needs of a Cell."""
+    """The attributes of a Cell that are used to run its construct in another float type (a Protocol)."""
 
     @property
     def _compute(self) -> DType | None: ...
@@ -47,9 +47,9 @@ def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
 
 
 def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
-    """Do `cell.name = value` for a Parameter that is cast in this thread, and return True.
+    """Assign `cell.name = value` if the Parameter of this name is cast in this thread, by `computing`; return True then.
 
-    Return False, with nothing done, if it is not cast or the shapes differ.
+    Return False, with nothing done, if it is not cast or the shapes differ: the caller then assigns it itself.
     """
     parameter = cast_parameter(cell, name)
     if parameter is None or value.shape != parameter.shape:
@@ -114,5 +114,7 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
 
 
 def _numbers(x: Any) -> Any:
-    """Return the object that a write to `x` replaces, so that a write can be noticed: its memory, or its value in a graph."""
+    """Return the object that every write to the tensor `x` replaces, so that comparing it by identity shows a write: its memory, or its
+    value in a graph.
+    """
     return x.atom if hasattr(x, "atom") else x.memory

@@ -68,7 +68,7 @@ class CellValues:
         epoch.move(self)
 
     def _check_buffer(self, name: str, value: Any) -> None:
-        """Raise TypeError for a value that cannot replace a buffer."""
+        """Raise TypeError unless `value` may be assigned to the buffer `name`: only None may."""
         if value is not None:
             raise TypeError(f"For 'Cell', {name!r} is a buffer of '{type(self).__name__}': it cannot become {value!r} of type "
                             f"{type(value).__name__}. Write into it with `ops.assign(self.{name}, value)`.")

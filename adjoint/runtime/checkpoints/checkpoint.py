@@ -154,12 +154,12 @@ def load_param_into_net(
 
 
 def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Match names of a network with names in a dict that have one common prefix in addition; warn if there are such names.
+    """Match names of a network with names of a dict that only have one more prefix, common to all; warn if there are such names.
 
     missing  the names of the network that the dict does not have
     names    the names in the dict
 
-    Return the name in the dict for each name of the network that is matched; empty if there are none.
+    Return, for each name of the network that is matched, the name in the dict; empty if there are none.
     """
     beginnings = (name[: -len(end)] for end in missing for name in names if name.endswith(end))
     beginning = next(beginnings, None)
@@ -231,7 +231,7 @@ def _entry(name: str, value: Any) -> SavedEntry:
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
-    """Write a file so that it is there as a whole or not at all, even if the process is killed.
+    """Write a file completely or not at all, even if the process is killed: to a temporary file first, which is then renamed.
 
     name   the name of the file
     parts  its bytes, in parts

@@ -42,7 +42,7 @@ class SavedEntry:
 _MARK, _CHECK = b"crc_num", 10
 """The marker before the checksum, and the number of bytes of the checksum."""
 _PIECE = 2**29
-"""Limit of the bytes of a tensor in one Value, since a message must be smaller than 2 GiB."""
+"""How many bytes of a tensor go into one Value of the file at most, since a message must be smaller than 2 GiB."""
 
 
 def encoded(entries: Iterable[SavedEntry], check: bool) -> Iterator[bytes]:

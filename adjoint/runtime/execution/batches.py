@@ -13,11 +13,11 @@ from adjoint.runtime.execution.stages import Jump, LaunchStage, Stage
 __all__ = ["batches"]
 
 ByteRange = tuple[int, int, int]
-"""A range of bytes: the block, the first byte, and the byte after the last."""
+"""A range of bytes in a block of memory: (the number of the block, the first byte, the byte after the last)."""
 
 
 class _Bytes:
-    """A set of ranges of bytes in blocks of memory; `meet` tells if one of some other ranges overlaps the set."""
+    """A set of byte ranges in blocks of memory.  `meet` tells whether any of given ranges overlaps it."""
 
     def __init__(self) -> None:
         self.of: dict[int, list[tuple[int, int]]] = {}

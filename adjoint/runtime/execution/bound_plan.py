@@ -59,9 +59,9 @@ __all__ = ["Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
 
 @dataclass(frozen=True)
 class Bound:
-    """What a maker gets to make the step of one node: the node, and where its values are.
+    """The argument of a maker (a function that makes the step of one node): the node, and where its values are.
 
-    A position is an index in the list of values of a run.
+    A step is a Python function that does the work of a node; a position is an index in the list of values that a step reads and fills.
 
     operands  the positions of the operands
     results   the positions of the results
@@ -87,7 +87,9 @@ class Bound:
 
 
 Maker = Callable[[Bound], Step | None]
-"""Makes the step of a node that calls Python; returns None if the node only runs its region."""
+"""A function that makes the step (a Python function that does the work) of a node that calls Python; it returns None if running the node
+is only running its region.
+"""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ class BoundPlan:
 
     @property
     def plan(self) -> Plan:
-        """Return the plan.  Two threads that need it first may get two plans, which are equal."""
+        """Return the plan (the nodes of the function, sorted into pieces).  If it is given by a function, make it at the first use.
+
+        Two threads that need it first may get two plans, which are equal.
+        """
         plan = self._plan
         if not isinstance(plan, Plan):
             plan = self._plan = plan()
@@ -147,10 +152,9 @@ class BoundPlan:
         """Run the function on these arguments and return its results.
 
         arguments  tensors of the types of the function's parameters; InternalError for other types
-        run        the state of this run: the tape (this thread's recording), and the log of results if one is kept
+        run        the state of this one execution: the tape that records it, if any, and the log of results, if one is kept
 
-        Raise Deviation if Python code (such as a hook) returns something that the graph was not made for; the run's log then ends with what
-        it
+        Raise Deviation if Python code (such as a hook) returns something that the graph was not made for; the log then ends with what it
         returned.  Other exceptions come from the nodes and get a note that shows the user's line.
         """
         types = [p.type for p in self.plan.function.params]
@@ -176,18 +180,19 @@ class BoundPlan:
         return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
 
     def fits(self, arguments: Listed[Tensor]) -> bool:
-        """Return True if the faster function may run on these arguments now; False also if there is none."""
+        """Return True if the faster function (the optimised one, see `Faster`) may run on these arguments now; False also if there is none.
+        """
         faster = self._faster
         return faster is not None and (faster.fits is None or faster.fits(arguments))
 
     @property
     def quiet(self) -> Runnable:
-        """Return the form that records and logs nothing; make it at the first use."""
+        """Return the form (the plan made ready for one way of running) that records and logs nothing; make it at the first use."""
         return self._quiet or self._tiered("_quiet", self.plan)
 
     @property
     def fastest(self) -> Runnable:
-        """Return the form that runs the faster function; make it at the first use.
+        """Return the form (the plan made ready for one way of running) that runs the faster function; make it at the first use.
 
         If it turns out that there is no faster function, return the quiet form, now and later.
         """
@@ -203,14 +208,16 @@ class BoundPlan:
         return form
 
     def bound(self, plan: Plan) -> Runnable:
-        """Make a form of a plan that records and logs nothing.  Tiers call it again for the plan with fused kernels."""
+        """Make a form (the plan made ready for one way of running) that records and logs nothing.
+
+        plan  the plan to run: the one of this object, or later, called by `tiers`, one of the same function with fused kernels
+        """
         return _Binder(self, plan, recording=False).form()
 
     def use(self, name: str, form: Runnable) -> None:
-        """Use a form for all runs that begin from now on.
+        """Use the form `form` for all calls of `run` that begin from now on.
 
-        name  the attribute that holds the form: "_quiet" or "_fastest"
-        form  the new form
+        name  the attribute to set: "_quiet", or "_fastest" for the faster function
         """
         setattr(self, name, form)
         if self._call is not None and name == ("_quiet" if self._faster is None else "_fastest"):
@@ -218,14 +225,17 @@ class BoundPlan:
             tuning.afterwards(functools.partial(_make_call_function, weakref.ref(self), form))
 
     def make_call_function(self, form: Runnable) -> None:
-        """Make `call_function` for a form, unless another form has replaced that form by now."""
+        """Set `call_function` to a function that does a whole call with `form`.  Do nothing if another form has replaced `form` by now."""
         fits = None if self._faster is None else self._faster.fits
         if self._call is not None and form is (self._quiet if self._faster is None else self._fastest):
             self.call_function = form.function_of_calls(self._call, fits, None if self._faster is None else self._hosts)
 
     @property
     def recorded(self) -> Callable[..., Any] | None:
-        """Return a function like `call_function` for calls that are recorded on a tape; None if the bound plan has no text of a call."""
+        """Return a function that does a whole call and records it on the tape of the thread; None if this object was made without `call`.
+
+        It is called as `call_function` is, with the caller's arguments.
+        """
         if self._recorded is None and self._call is not None:
             form = self.recording
             self._recorded = call_function(form.run, form.takes, len(form.results), self._call, None, None, recorded=True)
@@ -233,7 +243,7 @@ class BoundPlan:
 
     @property
     def emitting(self) -> Form:
-        """Return the form whose nodes are added to the graph that is being made; make it at the first use."""
+        """Return the form whose ops are added as nodes to the graph that is being made, and not computed; make it at the first use."""
         return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
 
     @property
@@ -256,12 +266,12 @@ def _make_call_function(reference: weakref.ref[BoundPlan], form: Runnable) -> No
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Runs a bound plan in one way: it has the steps, and the list of values with which each run starts.
+    """A plan made ready for one way of running: the steps (Python functions that each do the work of some nodes), and the initial values.
 
     block     the steps
-    template  the initial list of values of a run: constants at their positions, None elsewhere
+    template  the list of values at the beginning: constants at their positions, None elsewhere
     takes     the indices of the arguments that are held as tensors, the others as bare memory; None if all are tensors
-    results   the position of each result, with its type if it is held as memory; a constant becomes a new tensor at each run
+    results   the position of each result, with its type if it is held as memory; a constant becomes a new tensor each time
     parts     the parts of a function that does a whole call as text; None if some step cannot be written as text
     run_of_its_own  True if some step needs a subclass of `Run`: then only a call written as text can run this form
     """
@@ -296,7 +306,9 @@ class Form:
     ) -> Callable[..., Any] | None:
         """Return a function that does a whole call, from the caller's arguments to the caller's result; None if it cannot be made.
 
-        The C calls are in its text if all parts can be written as text; otherwise it calls `run`.  See `call_function` for the parameters.
+        The C calls are in its text if all parts can be written as text; otherwise it calls `run`.
+
+        call, fits, hosts  as for `call_functions.call_function`
         """
         made = None if self.parts is None else written_call(self.parts, self.template, self.results, call, fits)
         if made is not None or self.run_of_its_own:
@@ -307,7 +319,7 @@ class Form:
 class _Binder:
     """Makes one form of a bound plan: walks over the plan's pieces and makes their steps.  The form does not refer to the binder.
 
-    tensors    the positions (indices in a run's list of values) that hold tensors; other positions hold memory
+    tensors    the positions (indices in the list of values) that hold tensors; other positions hold memory
     recording  True if every position in the block that is being bound holds a tensor
     """
 
@@ -322,7 +334,7 @@ class _Binder:
         self.run_of_its_own = False
 
     def form(self) -> Form:
-        """Make the form of the plan."""
+        """Make the steps of all pieces of the plan, and return them as a Form."""
         params = self.plan.params
         for i, slot in enumerate(self.slots):
             if slot.literal is not None:
@@ -339,14 +351,16 @@ class _Binder:
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
-        """Decide for each of these slots (value numbers) whether it holds a tensor or memory."""
+        """Decide for each of these slots (numbers of values) whether its value is held as a tensor or as bare memory; note those that are
+        tensors.
+        """
         self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
 
     def holds(self, position: int) -> bool:
         return position in self.tensors
 
     def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
-        """Return, for each slot, the position (index in the run's values) at which its value is held as a tensor.
+        """Return, for each slot, the position (an index in the list of values) at which its value is held as a tensor.
 
         Only a constant may be held twice, as a tensor and as memory.
         """
@@ -356,7 +370,7 @@ class _Binder:
         return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
 
     def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
-        """Return the positions (indices in the run's values) of values that are copied to the slots `targets`.
+        """Return the positions (indices in the list of values) of values that are copied to the slots `targets`.
 
         A constant is held like its target: as a tensor if the target holds one, otherwise as memory.
         """
@@ -367,8 +381,8 @@ class _Binder:
         return self.slots[slot].literal is not None
 
     def constant(self, slot: int, *, tensor: bool) -> int:
-        """Return the position (index in the run's values) of a constant, held as a tensor or, if `tensor` is False, as memory.  A position
-        for memory is made once.
+        """Return the position (an index in the list of values) of a constant, held as a tensor or, if `tensor` is False, as memory.  A
+        position for memory is made once.
         """
         if tensor:
             self.tensors.add(slot)
@@ -387,9 +401,9 @@ class _Binder:
 
     # -- steps ------------------------------------------------------------------------------------------------------
     def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
-        """Make the steps of a block (the planned form of a region).
+        """Make the steps (functions that do the work) of a block, which is a planned region.
 
-        around  the node whose location nodes of the region are recorded with if they have none: the site of the region's node, None outside
+        around  the node whose location is recorded for nodes of the region that have none; None outside of regions
         """
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
@@ -423,12 +437,12 @@ class _Binder:
         add_when_reached(block, piece.entries[0].node, None, make)
 
     def recorded(self, block: LoggingBlock, piece: Straight, around: Node | None) -> None:
-        """Make the steps of a straight piece (a run of kernels) whose values are all tensors.
+        """Make the steps of a straight piece (consecutive nodes without Python between them) whose values are all tensors, and add them to
+        `block`.
 
-        For a run that replays a log (the results of an earlier run) there is a step for each launch.  For other runs one step does all
-        launches that follow each other.
+        When the block replays a log (the results of an earlier execution), there is a step for each node.  Otherwise one step does all
+        nodes that follow each other.
 
-        block   gets the steps
         around  the node whose location is recorded for nodes that have none; None outside of regions
         """
         row = _Row(len(block.steps))
@@ -453,7 +467,7 @@ class _Binder:
         self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
-        """Make the step that runs one launch alone; return the positions of its operands (indices in the run's values).
+        """Make the step that runs one launch alone; return the positions of its operands (indices in the list of values).
 
         block   gets the step
         each    the launch
@@ -468,11 +482,12 @@ class _Binder:
         return operands
 
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
-        """Make one step for launches that follow each other, and add it to the steps of runs that replay no log.
+        """Make one step for launches (nodes computed by kernels) that follow each other, for blocks that replay no log.
 
-        used  the results of these launches that later entries of the piece (a run of kernels) read
         block  gets the step
+        piece  the piece of the plan that contains them
         row    the launches
+        used   the results of these launches that later entries of the piece read
         """
         if not row.launches:
             return
@@ -535,9 +550,9 @@ class _Binder:
 
 
 class _Row:
-    """Collects launches that follow each other, so that one step can run them all.
+    """Consecutive launches (nodes computed by kernels), collected so that one step can run them all.
 
-    begin  the index, among the block's steps, of the step of the first launch
+    begin  the index, among the block's steps, of the step that runs the first of them alone
     """
 
     def __init__(self, begin: int):
@@ -554,7 +569,7 @@ class _Row:
     def add(self, launch: Launch, operands: tuple[int, ...], site: Node | None) -> None:
         """Append a launch.
 
-        operands  the positions of its operands (indices in the run's values)
+        operands  the positions of its operands (indices in the list of values)
         site      the node with whose location it is recorded; None for the line that runs the plan
         """
         self.launches.append(launch)
@@ -568,9 +583,9 @@ def _range(slots: Listed[int]) -> range:
 
 
 def _free(block: Block, slots: tuple[int, ...], *, every: bool = True) -> None:
-    """Append a step that frees the values in these slots (value numbers), by putting None in their place.
+    """Append a step that frees the values in these slots, by putting None into the list of values in their place.
 
-    every  False: in a LoggingBlock, add the step only to the block's own list of steps, which replays use, not to `joined`
+    every  False: in a LoggingBlock, add the step only to the list that replays use, not to `joined`
     """
     if not slots:
         return
@@ -604,7 +619,7 @@ def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
     """Return a step that computes the results of a node with a Python function.
 
     function  takes the values of the operands, one by one, and returns the sequence of results
-    bound     the node, with the positions of its values (indices in the run's values)
+    bound     the node, with the positions of its values (indices in the list of values)
     """
     operands, results = bound.operands, bound.results
 

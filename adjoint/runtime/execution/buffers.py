@@ -35,7 +35,9 @@ def aligned(nbytes: int) -> int:
 
 
 def with_arenas(plan: Plan) -> Plan:
-    """Return the plan with an arena offset for each value that only one straight piece (a run of kernels) uses.  Large pieces may be split.
+    """Return the plan with offsets in an arena (a block of memory for one piece) for all values that only one straight piece uses.
+
+    A straight piece is consecutive nodes that one C call runs; large ones may be split, so that memory is freed earlier.
     """
     layout = _Layout(plan.slots)
     body = layout.block(plan.body)
@@ -63,8 +65,8 @@ class _Layout:
         return Block(tuple(reversed(pieces)), block.yields)
 
     def parts(self, piece: Straight) -> list[Straight]:
-        """Split a piece (a run of kernels) after each last use of a large value from outside of it, so that the value's memory can be freed
-        there.
+        """Split a piece (ops that one C call runs) after each last use of a large value from outside of it, so that the value's memory can
+        be freed there.
 
         Writes of state stay in the same part as the launches before them.
         """
@@ -79,7 +81,7 @@ class _Layout:
         return [*parts, Straight(piece.entries[begin:])]
 
     def straight(self, piece: Straight, used: set[int]) -> Straight:
-        """Return a piece (a run of kernels) with its arena; enter the offsets of its values in `offsets`.
+        """Return a piece (ops that one C call runs) with its arena; enter the offsets of its values in `offsets`.
 
         used  the slots (value numbers) that are used after the piece; the slots that the piece itself reads are added
         """
@@ -139,7 +141,7 @@ class _Layout:
 
 
 class _NestedLayout:
-    """Finds places in the arena of a piece (a run of kernels) for the values of one branch or loop that is nested in it.
+    """Finds places in the arena of a piece (ops that one C call runs) for the values of one branch or loop that is nested in it.
 
     `control` fills `offsets` and `spares`; see `Nested` for what they are.
 
@@ -176,7 +178,9 @@ class _NestedLayout:
                 self.arena.give_back(offsets[slot], self.nbytes(slot))
 
     def is_own(self, entry: Launch | Transfer | Access | Control) -> bool:
-        """Return True if the results of an entry need memory of their own; a read of state that is not copied needs none."""
+        """Return True if the results of `entry` need memory of their own.  False for a read of state that is not copied: its value is the
+        state's memory.
+        """
         return not isinstance(entry, Access) or not self.copied.isdisjoint(entry.results)
 
     def block(self, block: Block, placed: Mapping[int, int]) -> None:

@@ -21,11 +21,11 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["NOT_RUN", "RunConditions", "CallText", "call_function"]
 
 NOT_RUN: Final = object()
-"""The result of a function of a call if it may not run on its arguments now; nothing has happened then."""
+"""A marker: the result of a function made here if it may not run on its arguments now.  Nothing has happened then."""
 
 
 class RunConditions(Protocol):
-    """The conditions for a run of a function that do not depend on its arguments, as a Python function or as source text."""
+    """Conditions for running a function that do not depend on its arguments, given both as a Python function and as source text."""
 
     @property
     def holds(self) -> Callable[[], bool]:

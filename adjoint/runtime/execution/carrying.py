@@ -22,7 +22,7 @@ __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "pass
 
 @dataclass(frozen=True)
 class Turn:
-    """What happens to the carried values at the end of a round of a loop: which are copied, and which blocks of memory change places.
+    """How a loop passes its carried values to the next round: which are copied, and which only exchange their blocks of memory.
 
     direct   for each slot (value number) that the body computes for the next round, the index of that carried value
     copied   for each carried value that is copied, by its index, the slot that is copied from
@@ -74,9 +74,8 @@ def mentioned(each: PieceEntry | HostCall | Control) -> Iterator[int]:
 
 
 def roots_of(block: Block) -> dict[int, int]:
-    """Return, for each result that a block computes, the slot (value number) that owns its memory.
-
-    That is another slot if the result only is a second name for the same memory (an alias).
+    """Return, for each value that a block computes, the slot (value number) that owns its memory: its own, or that of another value if it
+    is only another name for the same memory.
     """
     roots: dict[int, int] = {}
     for entry in entries_of(block):
@@ -107,7 +106,7 @@ def passed(block: Block) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def turn_of(loop: Control) -> Turn:
-    """Work out how a loop hands on the values that it carries, at the end of each round."""
+    """Return how a loop passes the values that it carries to the next round: which are copied, and which exchange memory."""
     body = loop.blocks[-1]
     _, params = carried_by(loop)
     direct, copied = passed(body)

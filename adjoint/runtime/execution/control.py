@@ -23,23 +23,25 @@ _INDEX = scalar(I64)
 
 
 class Positions(Protocol):
-    """Tells how the values of a plan are held, as tensors or as memory; makers of control flow ask it where to copy from.
+    """Tells whether values are held as tensors or as bare memory; the functions that make steps of control flow ask it where to copy from.
 
-    A position is an index in the list of values of a run.
+    A position is an index in the list of values; a slot is the number of a value.  They differ for constants, which may be held in both
+    forms.
     """
 
     def holds(self, position: int) -> bool:
-        """Return True if a position (index in the run's values) holds a tensor; otherwise it holds memory, or a value of another kind."""
+        """Return True if a position (an index in the list of values) holds a tensor; otherwise it holds memory, or a value of another kind.
+        """
         ...
 
     def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions (indices in the run's values) of values that are copied to the slots `targets`; a constant is held in the
+        """Return the positions (indices in the list of values) of values that are copied to the slots `targets`; a constant is held in the
         same way as its target.
         """
         ...
 
     def as_they_are(self, slots: Sequence[int]) -> tuple[int, ...]:
-        """Return the positions (indices in the run's values) of values that are only read; they may hold tensors or memory."""
+        """Return the positions (indices in the list of values) of values that are only read; they may hold tensors or memory."""
         ...
 
 
@@ -48,7 +50,7 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
     piece      the node, with the slots of its values
     blocks     the steps of its regions
-    results    the positions of its results (indices in the run's values)
+    results    the positions of its results (indices in the list of values)
     positions  tells which positions hold tensors, which memory
     """
     match piece.node.op:
@@ -65,10 +67,10 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
 
 def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
-    """Return a function that copies values between slots (value numbers) of a run's list, all at once as in a tuple assignment.
+    """Return a function that copies values within the list of values, all at once as in a tuple assignment.
 
-    slots    the slots to read
-    targets  the slots to fill, in the same order
+    slots      the slots (value numbers) to read
+    targets    the slots to fill, in the same order
     positions  tells which slots hold tensors, which memory
     """
     holds = positions.holds
@@ -112,18 +114,21 @@ def _memory(x: Any) -> Any:
 
 
 def _reader(slot: int, positions: Positions) -> Callable[[list[Any]], Memory]:
-    """Return a function that reads the memory of the value in a slot (value number)."""
+    """Return a function that takes the list of values, and returns the memory of the value in `slot`, whether held as a tensor or as
+    memory.
+    """
     (position,) = positions.as_they_are((slot,))
     return (lambda values: values[position].memory) if positions.holds(position) else (lambda values: values[position])
 
 
 def _integer(memory: Memory) -> int:
-    """Return the number in the memory of an i64 as a Python int."""
+    """Return the int in the memory of an i64 scalar."""
     return int.from_bytes(ffi.buffer(memory, 8), sys.byteorder, signed=True)
 
 
 def _index(value: int) -> Memory:
-    """Return new memory with a Python int as i64.  The memory is new at each call, since hooks may write to it."""
+    """Return new memory that holds a Python int as i64, such as the index of a loop.  It is new at each call, since hooks may write to it.
+    """
     memory: Memory = machine().allocate(8)
     ffi.buffer(memory, 8)[:] = value.to_bytes(8, sys.byteorder, signed=True)
     return memory

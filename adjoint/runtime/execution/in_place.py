@@ -20,7 +20,7 @@ __all__ = ["Writes", "writes_of"]
 
 @dataclass
 class Writes:
-    """Tells how a straight piece (a run of kernels) writes state (Parameters and other tensors that outlive a run) without copying.
+    """How one straight piece (consecutive nodes that one C call runs) writes state (tensors that stay between calls) without copying.
 
     handed    the slots (value numbers) of results whose memory becomes the memory of a state's tensor
     in_place  for each result that may be computed in the memory of an old value, the slot of that old value
@@ -33,7 +33,7 @@ class Writes:
 
 
 def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int]) -> Writes:
-    """Decide how a straight piece (a run of kernels) writes state.
+    """Decide how a straight piece (ops that one C call runs) writes state.
 
     slots    the slots of the plan, by number
     tensors  the positions that hold tensors; the others hold memory
@@ -104,11 +104,12 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
 
 
 class _Moment(NamedTuple):
-    """Marks a point in a piece (a run of kernels).  Two equal moments mean: the symbol has the same value at both, and nothing between them
-    can fail.
+    """A point in a straight piece, described so that it can be compared.  Two equal ones mean: the state has the same value at both, and
+    nothing between them can fail.
 
-    value  the slot (value number) of the symbol's value
-    fails  how many entries before this point can fail
+    symbol  the name of the state
+    value   the slot (value number) of its value
+    fails   how many entries before this point can fail
     """
 
     symbol: str

@@ -40,7 +40,7 @@ def add_when_reached(block: Block, node: Node | None, results: range | None, mak
     replaced by better ones, the step is made again whenever some have been.
 
     node     the node that the step runs, for the note on an exception; None if there is none
-    results  the positions (indices in the run's values) of the node's results; None if the step writes the log itself
+    results  the positions (indices in the list of values) of the node's results; None if the step writes the log itself
     make     makes the real step
     """
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
@@ -82,8 +82,8 @@ def _one_by_one(
     piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int], state: Mapping[str, Tensor],
     nested: Mapping[Nested, Step], explanations: Explanations,
 ) -> Step:
-    """Return a step that runs the entries of a piece (a run of kernels) one by one, each result in memory of its own; used if some launch
-    has no kernel.
+    """Return a step that runs the entries of a piece (ops that one C call runs) one by one, each result in memory of its own; used if some
+    launch has no kernel.
 
     state         the tensors that the piece reads and writes, by symbol
     nested        for each nested branch or loop, the step with which Python runs it
@@ -234,7 +234,9 @@ def recorded_launch(node: Node, operands: Sequence[int], results: range, site: N
 
 
 def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
-    """Return a step that runs no kernel, but adds a node with the same op to the graph that is being made."""
+    """Return a step (a function that does the work of a node) that computes nothing, but adds a node with the same op to the graph that is
+    being made.
+    """
 
     def emit(values: list[Any], run: Run) -> None:
         made = apply(node.op, *[values[i] for i in operands])
@@ -244,7 +246,7 @@ def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
 
 
 def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
-    """Return the step of `stop_gradient`.  As in eager mode, hooks cannot be registered on its result.
+    """Return the step of `stop_gradient`: its result has the memory of its operand, and hooks cannot be registered on it, as in eager mode.
 
     site   the node whose location is recorded; None for the line of the program that runs the step
     a, out  the positions of its operand and of its result
@@ -261,7 +263,8 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
 
 
 def _unrecorded(type_: Any, a: int, out: int) -> Step:
-    """Return the step of `no_grad`: its result is unknown to every tape, so nothing computed from it is recorded.
+    """Return the step of `no_grad`: its result is a new tensor that no tape (recording for a gradient) knows, so nothing computed from it
+    is recorded.
 
     a, out  the positions of its operand and of its result
     """

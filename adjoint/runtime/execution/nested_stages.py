@@ -31,9 +31,9 @@ from adjoint.runtime.execution.stages import BufferPlace, Jump, LaunchStage, Rot
 __all__ = ["Blocks", "NestedStages"]
 
 class Blocks:
-    """Collects the blocks of memory that a table owns and that change places while it runs.  They are numbered -1, -2, ...
+    """The blocks of memory that a table (the steps of one C call) owns and that exchange their places while it runs, numbered -1, -2, ...
 
-    begin  the place (block and offset) where each of them begins; the first one is for block -1
+    begin  where each of them begins, as (block, offset); the first one is for block -1
     bytes  for each of them, all ranges of bytes that it may stand for
     """
 
@@ -42,10 +42,9 @@ class Blocks:
         self.bytes: dict[int, tuple[ByteRange, ...]] = {}
 
     def add(self, places: Sequence[BufferPlace], nbytes: int) -> list[BufferPlace]:
-        """Add blocks of this size, and return the place of each.
+        """Add blocks of `nbytes` bytes that exchange their places among each other, such as those of a loop's values; return where each is.
 
-        places  where the blocks begin; they change places only with each other
-        nbytes  the size of each block
+        places  where each begins, as (block, offset)
         """
         ranges = tuple((block, offset, offset + nbytes) for block, offset in places)
         made: list[BufferPlace] = []
@@ -57,9 +56,9 @@ class Blocks:
 
 
 class Table(Protocol):
-    """The table to which NestedStages appends its stages (parts of the C call); see PieceTable, which builds one.
+    """The table (the list of stages that one C call runs) to which NestedStages appends; `PieceTable` builds one.
 
-    A BufferPlace is a block of memory and an offset in it.
+    A BufferPlace is where a value is in memory: a block and an offset in it.
     """
 
     @property
@@ -72,7 +71,7 @@ class Table(Protocol):
     def places(self) -> dict[int, BufferPlace]: ...
 
     def place(self, position: int) -> BufferPlace:
-        """Return where the value at a position of the run's list of values has its buffer."""
+        """Return where in memory the value at a position (an index in the list of values) is: its block and its offset."""
         ...
 
     def nbytes(self, slot: int) -> int:
@@ -84,11 +83,11 @@ class Table(Protocol):
         ...
 
     def stack(self) -> BufferPlace:
-        """Return the place of a new stack that only the table uses."""
+        """Add a stack that only this table uses, and return where in memory it is."""
         ...
 
     def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
-        """Append the stages of a launch.
+        """Append the stages (parts of the C call) of a launch, a node that kernels compute.
 
         given  where its buffers are: first the operands, then the results
         """
@@ -103,7 +102,13 @@ class Table(Protocol):
 
 
 class _Counter(NamedTuple):
-    """Tells where the numbers that count the rounds of a `for` are; the last three are next to each other in the arena."""
+    """Where in memory the numbers are that count the rounds of a `for`.  The last three are next to each other in the arena.
+
+    step   the step of the range
+    index  the index of the present round
+    left   how many rounds are left
+    more   a bool: whether there is another round
+    """
 
     step: BufferPlace
     index: BufferPlace
@@ -112,12 +117,12 @@ class _Counter(NamedTuple):
 
 
 class NestedStages:
-    """Appends to a table the stages (parts of the C call) that run one nested branch or loop.  The places of its results are known before.
+    """Appends to a table (the stages of one C call) the stages that run one branch or loop.  Where its results go is known before.
 
     table      the table
     entry      the branch or loop
-    positions  for each slot that it reads from outside, the position of the value (index in the run's values)
-    written    for each symbol of state that it writes, the place of the state
+    positions  for each slot (value number) that it reads from outside, the index of the value in the list of values
+    written    for each symbol of state that it writes, where in memory the state is
     """
 
     def __init__(self, table: Table, entry: Nested, positions: Mapping[int, int], written: Mapping[str, BufferPlace]):
@@ -125,7 +130,7 @@ class NestedStages:
         self.places: dict[int, BufferPlace] = {}
 
     def add(self) -> None:
-        """Append all stages (parts of the C call) of the branch or loop."""
+        """Append all stages (launches, jumps, exchanges of memory) of the branch or loop to the table.  Call this once."""
         for slot in self.entry.results:
             self.places[slot] = self.table.places[slot]
         self.control(self.entry.control)
@@ -135,18 +140,20 @@ class NestedStages:
         return self.places[slot] if slot in self.places else self.table.place(self.positions.get(slot, slot))
 
     def own(self, slot: int) -> BufferPlace:
-        """Return the place of a slot (value number) that the regions fill; find one if it has none yet."""
+        """Return where in memory the value of a slot is that the regions fill; choose a place if it has none yet."""
         if slot not in self.places:
             self.places[slot] = self.separate(slot, self.entry.offsets)
         return self.places[slot]
 
     def separate(self, slot: int, offsets: Mapping[int, int]) -> BufferPlace:
-        """Return a new place for a slot (value number): a new stack, or the arena at the offset that `offsets` gives."""
+        """Choose a new place in memory for the value of a slot: a new stack if it is a stack, otherwise in the arena (the memory of the
+        piece), at the offset that `offsets` gives for it.
+        """
         return self.table.stack() if self.table.is_stack(slot) else (0, offsets[slot])
 
     # -- control flow -------------------------------------------------------------------------------------------------
     def control(self, control: Control) -> None:
-        """Append the stages (parts of the C call) of an `if`, `for` or `while`.  Its results have places already."""
+        """Append the stages (parts of the C call) of an `if`, `for` or `while`, whose results have places in memory already."""
         if isinstance(control.node.op, If):
             self.choice(control)
         else:
@@ -190,13 +197,15 @@ class NestedStages:
             self.copy(control, param, self.place(result))
 
     def tested(self, loop: Control) -> BufferPlace:
-        """Append the stages (parts of the C call) that compute the condition of a `while`; return the place of the condition."""
+        """Append the stages that compute the condition of a `while`; return where in memory its result, a bool, is."""
         test = loop.blocks[0]
         self.block(test)
         return self.place(test.yields[0])
 
     def counter(self, loop: Control) -> _Counter:
-        """Append the stage (a part of the C call) that begins the count of a `for`, and return where its numbers are."""
+        """Append the stage that prepares the counter of a `for`, from its start, stop and step; return where its numbers are.  ValueError,
+        when the stage runs, for a step of 0.
+        """
         block, offset = self.own(loop.params[0])
         bounds = [self.place(slot) for slot in loop.operands[:3]]
         counter = _Counter(bounds[2], (block, offset), (block, offset + 8), (block, offset + 16))
@@ -204,11 +213,11 @@ class NestedStages:
         return counter
 
     def carried(self, control: Control, turn: Turn) -> dict[int, BufferPlace]:
-        """Find places for the values that a loop carries from round to round.
+        """Choose places in memory for the values that a loop carries from round to round.
 
-        Return the places of the blocks of memory that change places, by the names that a Turn uses for them.
+        turn  how the values are passed on at the end of a round
 
-        turn  how the values are handed on at the end of a round
+        Return, for the blocks of memory that exchange their places, where each is, by the names that `turn` uses for them.
         """
         _, params = carried_by(control)
         result_of = dict(zip(params, control.results, strict=True))
@@ -246,9 +255,9 @@ class NestedStages:
                 self.table.launched(entry, [*given, *map(self.own, entry.results)])
 
     def access(self, entry: Access) -> None:
-        """Append the stages (parts of the C call) of a read or a write of state.
+        """Append the stages of a read or a write of state.
 
-        A read of state that the loop only reads needs no stage: its value is one from outside.
+        A read of state that the branch or loop does not write needs none: its value comes from outside.
         """
         state = self.written.get(entry.node.op.symbol)
         if state is None:
@@ -270,13 +279,14 @@ class NestedStages:
         return made
 
     def here(self, branch: Jump) -> None:
-        """Make a branch lead to the stage (a part of the C call) that is appended next."""
+        """Let a jump lead to the stage that is appended next."""
         branch.target = len(self.table.stages)
 
     def copy(self, control: Control, slot: int, target: BufferPlace, like: int | None = None) -> None:
-        """Append a copy of a value unless source and target are the same place.  A stack is moved, not copied.
+        """Append a copy of the value of `slot` to the place `target`, unless it is there already.  A stack is moved, not copied.
 
-        like  the slot (value number) whose size the copy has; None for `slot`
+        control  the branch or loop for which it is copied
+        like     the slot whose size the copy has; None for `slot`
         """
         source, nbytes = self.place(slot), self.table.nbytes(slot if like is None else like)
         if not self.table.is_stack(slot):
@@ -285,7 +295,10 @@ class NestedStages:
             self.kernel(control.node, "adjoint_move", (), (source, target), (nbytes, nbytes), 0, None)
 
     def copied(self, node: Node, source: BufferPlace, target: BufferPlace, nbytes: int) -> None:
-        """Append a copy of bytes unless source and target are the same place."""
+        """Append a stage that copies `nbytes` bytes, unless source and target are the same place in memory.
+
+        node  the node for which they are copied
+        """
         if source != target and nbytes:
             self.kernel(node, "adjoint_copy", (nbytes,), (source, target), (nbytes, nbytes), 1, None)
 
@@ -293,13 +306,14 @@ class NestedStages:
         self, node: Node, name: str, sizes: tuple[int, ...], places: Sequence[BufferPlace], nbytes: Sequence[int], inputs: int,
         failure: Callable[[int], Exception] | None,
     ) -> None:
-        """Append a call of a kernel of the run-time library.
+        """Append a stage that calls a C function of the run-time library.
 
+        node     the node for which it is called, for messages
         name     the C function
-        sizes    the sizes that the kernel takes
+        sizes    the sizes that it takes
         places   its buffers; `nbytes` gives the bytes of each
         inputs   how many of the buffers, from the first on, are only read
-        failure  the exception for a status that it may return; None if it cannot fail
+        failure  makes the exception for a status that it may return; None if it cannot fail
         """
         self.table.stages.append(LaunchStage(library_kernel(name, sizes), tuple(places), tuple(nbytes), inputs, node, failure))
 

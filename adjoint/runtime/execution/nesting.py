@@ -89,9 +89,8 @@ def _entries(block: Block) -> Iterator[Launch | Access | PythonAccess | Transfer
 
 
 def by_kernels(each: Launch | Access) -> bool:
-    """Return True if an entry can run inside of a C call.
-
-    That is a launch that kernels compute or whose result only names its operand, a read of state, or a write of little state.
+    """Return True if this entry of a plan can be part of a branch or loop that a C call runs: a node that kernels compute, one whose result
+    only names its operand, a read of state, or a write of little state.
     """
     if isinstance(each, Access):
         return isinstance(each.node.op, Read) or tensor_type(each.node.operands[0]).nbytes <= _COPIED
@@ -123,10 +122,10 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
 def staying(
     found: Iterable[Candidate], shown: Set[int], undefined: Set[int], read: Container[int], fresh: Callable[[int], bool]
 ) -> list[Candidate]:
-    """Return those candidates that are nested in the end, once it is known which slots (value numbers) Python sees.
+    """Return those candidates (branches and loops that need no Python) that can run inside of C calls, given the values that Python sees.
 
     found      the candidates
-    shown      the slots that Python sees
+    shown      the slots (value numbers) that Python sees
     undefined  the slots whose value may be undefined, so that it is not a tensor
     read       the slots that hold tensors of the state
     fresh      returns True for a slot outside of all candidates that is filled with new memory and that Python does not see
@@ -173,9 +172,8 @@ def sources_of(control: Control) -> dict[int, list[int]]:
 
 
 def roots_of(slot: int, flows: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the slots (value numbers) from which a value may come in the end, following copies by control flow backwards.
+    """Return the slots (value numbers) in which the value of `slot` may have been computed, following the copies of control flow backwards.
 
-    slot   the slot of the value
     flows  for each slot the slots that are copied to it
     """
     roots: set[int] = set()

@@ -120,16 +120,15 @@ class _Planner:
         self.shown.update(slots)
 
     def show_read(self, slots: Iterable[int]) -> None:
-        """Mark those of these slots (value numbers) that hold the value of state as shown, since Python may get them as the state's tensor
+        """Mark those of these slots (value numbers) that were read from state as seen by Python: it may get them as the state's tensor
         itself.
         """
         self.show(*(slot for slot in slots if slot in self.read))
 
     def show_known(self, results: Sequence[int], params: Sequence[int]) -> None:
-        """Mark each result as shown that may be a tensor that Python also has in another way: as an argument, as state, or as another
-        result.
+        """Mark each result as seen by Python that may be the same tensor as an argument, a tensor of the state or another result.
 
-        A result that a loop carries is left out: the loop may be nested, and then its result is a new tensor.
+        A result that a loop carries is left out: the loop may run in a C call, and then its result is a new tensor.
 
         results  the slots (value numbers) of the function's results
         params   the slots of its parameters
@@ -161,8 +160,7 @@ class _Planner:
                     left.append(source)
 
     def reached(self, slots: set[int]) -> set[int]:
-        """Return these slots (value numbers) together with all slots to which control flow copies their values, directly or through others.
-        """
+        """Return these slots (value numbers) and all slots to which an `if` or a loop copies their values, directly or by way of others."""
         found = set(slots)
         while more := [target for target, sources in self.flows.items() if target not in found and sources & found]:
             found.update(more)
@@ -263,7 +261,9 @@ class _Planner:
         return piece
 
     def connect(self, piece: Control) -> None:
-        """Note between which slots (value numbers) Python copies values when it runs a node with regions, and which slots it sees then."""
+        """Record, for a node with regions, between which slots (value numbers) Python copies values when it runs the node, and which it
+        sees then.
+        """
         node, operands, results, params, blocks = piece.node, piece.operands, piece.results, piece.params, piece.blocks
         self.show_read(operands)
         for block in blocks:

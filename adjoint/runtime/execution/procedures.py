@@ -68,7 +68,7 @@ def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]
 
 
 class _Symbolic(Tensor):
-    """Stands for a tensor while code is being traced: it has a type and a value of the IR, but no numbers."""
+    """A tensor without numbers, given to code that is being traced: it has a type, and a value of the IR."""
 
     __slots__ = ("atom",)
 
@@ -86,9 +86,9 @@ class _Symbolic(Tensor):
 
 
 class _Trace:
-    """Makes a node of each op while code is being traced.
+    """The tracer of the thread while code is being traced: it makes a node of each op that the code calls.
 
-    It is the thread's tracer then, and has only those parts of an Emitter (the graph that is being made) that ops on tensors use.
+    It has only those methods of an Emitter (the graph that is being made) that ops on tensors use.
     """
 
     emits: Literal[True] = True
@@ -112,7 +112,9 @@ class _Trace:
         self.builder.emit(Write(self.symbol(target)), self.atom(value))
 
     def atom(self, x: Tensor) -> Atom:
-        """Return the IR's value for a tensor.  For a tensor from outside that is its literal, or a read of its state at this point."""
+        """Return the value of the IR for a tensor.  For a tensor from outside that is a literal, or the result of a new node that reads its
+        state.
+        """
         if isinstance(x, _Symbolic):
             return x.atom
         literal = getattr(x, "literal", None)

@@ -29,10 +29,10 @@ _LARGEST = 2**63 - 1
 
 
 class PythonNumbers:
-    """Writes the statements by which Python reads, computes and writes numbers around the C call of one straight piece.
+    """Writes Python statements that read, compute and write numbers before and after the C call of one straight piece (see the module).
 
     made    the values of the variables in the statements, by name; this class adds to them
-    names   the variable of each number, by its position in the run's list of values
+    names   the variable of each number, by its position (index in the list of values)
     """
 
     def __init__(self, made: dict[str, Any]):
@@ -60,9 +60,10 @@ class PythonNumbers:
         return f"{name}({self.names[position]})"
 
     def computed(self, launch: Launch, operands: Sequence[int]) -> list[str] | None:
-        """Return the statements that compute a launch's result with Python numbers; None if a kernel must compute it.
+        """Return the statements that compute the result of a node from numbers that Python holds; None if a kernel must compute it.
 
-        operands  the positions of its operands
+        launch    the node, as it is in the plan
+        operands  the positions of its operands (indices in the list of values)
         """
         sign = _SIGNS.get(type(launch.node.op))
         if sign is None or not self.names:

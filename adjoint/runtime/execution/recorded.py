@@ -34,9 +34,10 @@ def recorded_piece(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
     explanations: Explanations, alone: Step,
 ) -> Step:
-    """Return the step that runs and records a straight piece (a run of kernels) without accesses of state; all its values are tensors.
+    """Return the step that runs and records a straight piece (ops that one C call runs) without accesses of state; all its values are
+    tensors.
 
-    operands  for each launch the positions of its operands (indices in the run's values)
+    operands  for each launch the positions of its operands (indices in the list of values)
     slots     the slots of the plan
     sites     for each launch the node whose location is recorded; None for the line of the program that runs it
     explanations  the functions that raise the exceptions of checks, by symbol
@@ -88,7 +89,10 @@ class _OneCall:
         self.round = 0
 
     def run(self, values: list[Any], run: Run) -> bool:
-        """Run the piece (a run of kernels), record it on the run's tape if there is one, and log it if there is a log.
+        """Run the piece by one C call, record it on the tape, if there is one, and log it if a log is kept.
+
+        values  the list of values, from which operands are read and into which kept results are put
+        run     the state of this execution, with the tape and the log
 
         Return False, with nothing done, if an op has no kernel.
         """

@@ -20,7 +20,7 @@ class RecordedOp:
 
     operands  the numbers of the values that it reads
     types     the types of its results, whose numbers come next
-    site      the node whose location is recorded; None for the line of the program that runs the piece (a run of kernels)
+    site      the node whose location is recorded; None for the line of the program that runs the piece (ops that one C call runs)
     """
 
     op: Op
@@ -30,8 +30,8 @@ class RecordedOp:
 
 
 class Recording:
-    """Lists the ops of a straight piece (a run of kernels) in order, so that a tape can record the whole piece at once and compute its
-    values again.
+    """Lists the ops of a straight piece (ops that one C call runs) in order, so that a tape can record the whole piece at once and compute
+    its values again.
 
     Values are numbered: first the operands from outside, then the results of each op.
 

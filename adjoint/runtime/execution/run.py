@@ -38,17 +38,18 @@ class Deviation(Exception):
         self.unwind: list[Callable[[], None]] = []
 
     def abandon(self) -> None:
-        """Close the cells that are still open, innermost first, as any exception does."""
+        """Close the cells that are still open on the tape, innermost first, as any exception does.  Call this if the run is not continued.
+        """
         while self.unwind:
             self.unwind.pop(0)()
 
 
 class Run:
-    """Holds what belongs to one run of a plan; this class is for runs without a log.
+    """The state of one execution of a plan; this class is for executions without a log.
 
-    tape   the tape that records the run, or the graph to which its nodes are added; None if there is neither
-    hosts  the functions that host nodes call, if these differ from run to run, as for an adjoint
-    noted  True if an exception that leaves the run needs no note: it has one, or hooks of an adjoint add their own
+    tape   the tape that records it, or the graph to which its nodes are added; None if there is neither
+    hosts  the Python functions that its nodes call, if these differ from execution to execution, as for an adjoint
+    noted  True if an exception that leaves the plan needs no note: it has one, or hooks of an adjoint add their own
     """
 
     __slots__ = ("hosts", "noted", "tape")
@@ -63,16 +64,17 @@ class Run:
         self.noted = hosts is not None
 
     def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """Take the next entry of the log that is replayed, and add it to the log of this run.
+        """Return the next entry of the log that is replayed, and append it to the log of this execution; None if no entry is left.
 
-        Return None if none is left.  Raise InternalError if the entry is not of this kind.
+        kind  the class that the entry must have, otherwise InternalError
         """
         return None
 
     def next_inline(self, slot: str) -> InlineHooks | None:
-        """Take the next entry of the log that is replayed if it is of a cell's hooks of the kind `slot`, and add it to the log of this run.
+        """Return the next entry of the log that is replayed if it is for hooks of the kind `slot`, and append it to the log of this
+        execution.
 
-        Return None, and take nothing, if it is something else or none is left.
+        Return None, and take nothing, if it is something else or no entry is left.
         """
         return None
 
@@ -90,13 +92,13 @@ class Run:
 
 
 class LoggedRun(Run):
-    """Holds what belongs to one run that keeps a log, or replays one.
+    """The state of one execution of a plan that keeps a log of its results, or replays such a log.
 
-    A log lets a run that left its graph continue in another graph.
+    With the log, an execution that left its graph (see Deviation) continues in another graph.
 
     log     gets the results of each node, in order, or a `LoggedPiece` for several nodes; None if no log is kept
-    replay  the log of a run in a graph that begins with the same nodes.  Until it is used up, its results are taken instead of running
-        nodes, without recording or effects; `at` is the index of the next entry
+    replay  the log of an execution of a graph that begins with the same nodes.  Until it is used up, its results are taken instead of
+        running nodes, without recording or effects; `at` is the index of the next entry
     """
 
     __slots__ = ("at", "log", "replay")
@@ -134,7 +136,7 @@ class LoggedRun(Run):
 
 
     def forget(self) -> None:
-        """Drop the log and the objects that it keeps alive.  From here on the run cannot leave its graph."""
+        """Drop the log and the objects that it keeps alive.  Afterwards the execution cannot continue in another graph."""
         if self.log is not None:
             self.log.clear()
         self.replay, self.at = (), 0
@@ -178,11 +180,11 @@ Step = Callable[[list[Any], Run], None]
 
 
 class Block:
-    """Runs the steps of a region, one after the other, on a run's list of values.
+    """The steps of a region: Python functions that each do the work of some nodes, on a list of values.
 
     steps  the functions to run, in order
     nodes  for each step its node (the first one of several); None for a step that frees buffers
-    made   for each step the positions of its results; None for a step that writes the log itself
+    made   for each step the positions of its results in the list of values; None for a step that writes the log itself
     """
 
     __slots__ = ("__weakref__", "made", "nodes", "steps")
@@ -193,19 +195,20 @@ class Block:
         self.made: list[range | None] = []
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
-        """Append a step.
+        """Append a step, a Python function that does the work of one or more nodes.
 
         node  the node that it runs, whose line an exception gets as a note; None for none
-        made  the positions of its results (indices in the run's values), for the log; None if the step writes the log itself
+        made  the positions of its results (indices in the list of values), for the log; None if the step writes the log itself
         """
         self.steps.append(step)
         self.nodes.append(node)
         self.made.append(made)
 
     def run(self, values: list[Any], run: Run) -> None:
-        """Run the steps.  An exception gets a note with the line of the node that raised it.
+        """Run all steps in order.  An exception gets a note with the line of the node that raised it.
 
-        values  the list of values of the run
+        values  the list of values, from which steps read operands and into which they put results
+        run     the state of this execution
         """
         step = None
         try:
@@ -234,9 +237,9 @@ class Block:
 
 
 class LoggingBlock(Block):
-    """Runs the steps of a region whose values are all tensors; the run may keep a log of each node's results, or replay one.
+    """The steps of a region whose values are all tensors, with a log if one is kept: of each node's results, or one that is replayed.
 
-    joined  the steps of a run that replays nothing: a straight piece (a run of kernels) is one step there, which writes the log for its
+    joined  the steps used when nothing is replayed: consecutive nodes that one C call runs are one step there, which writes the log for its
         nodes itself
     """
 
@@ -269,7 +272,7 @@ class LoggingBlock(Block):
             _logged(self, begin, end, values, run)
 
     def _replay(self, values: list[Any], run: Run) -> None:
-        """Run the steps; as long as the log that is replayed has entries, take results from there instead."""
+        """Run the steps, but as long as the log that is replayed has entries, take results from there instead of running a step."""
         step = None
         try:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
@@ -306,7 +309,7 @@ def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
 
 
 def _note(raised: BaseException, node: Node) -> None:
-    """Add a note with the line of the user's program to an exception, unless a hook has added such a note."""
+    """Add a note with the line of the user's program that belongs to `node` to an exception, unless a hook has added such a note."""
     if any(note.startswith(("raised in ", "  --> ")) for note in getattr(raised, "__notes__", ())):
         return
     if user_place(node.loc) is not None:

@@ -87,11 +87,11 @@ def _empty(status: int) -> Exception:
 
 # -- one at a time ---------------------------------------------------------------------------------------------------------
 def transfer_step(each: Transfer, operands: Sequence[int], tensors: Collection[int]) -> Step:
-    """Return a step that runs one node on stacks, outside of a table.
+    """Return a step (a function that does the work of a node) for one node on stacks, for Python to run.
 
-    operands  the positions of its operands (indices in the run's values)
+    each      the node, with the slots of its results
+    operands  the positions of its operands (indices in the list of values)
     tensors   the positions that hold tensors; the others hold memory
-    each  the node, with the slots of its results
     """
     node, results, freed = each.node, each.results, each.freed
     by_library = machine().library is not None

@@ -38,8 +38,9 @@ class LaunchStage:
 
 @dataclass(slots=True)
 class Jump:
-    """The stage (a part of the C call) that continues at the stage `target` if the bool at `condition` is false, or always if there is no
-    condition.
+    """The stage (a part of a C call) that continues at the stage with the index `target`.
+
+    condition  where in memory a bool is: the jump is done only if that is false; None: always
     """
 
     node: Node
@@ -49,8 +50,8 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """The stage (a part of the C call) that lets blocks of memory change places: each becomes the memory of the next one, the last that of
-    the first.
+    """The stage (a part of a C call) that exchanges blocks of memory instead of copying them: each block becomes the memory of the next
+    one, the last that of the first.
     """
 
     node: Node

@@ -49,10 +49,10 @@ __all__ = ["PieceTable", "Variables", "table_step"]
 
 
 _STEP_BITS = 32
-"""`adjoint_run` returns the index of the failed step, shifted by this many bits, plus its status."""
+"""If a stage fails, `adjoint_run` returns its index shifted left by this many bits, plus the kernel's status."""
 
 _MOST_OPERANDS = 6
-"""Limit of the buffers of a kernel that is launched with pointers as arguments."""
+"""How many buffers a single kernel may have to be called with pointers as arguments, without a table."""
 
 def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
@@ -73,9 +73,9 @@ def table_step(
 
 
 class Variables(PythonText):
-    """Names the Python variables of a generated function that runs one or more tables.
+    """Names the Python variables of a generated function that runs one or more tables (lists of stages for a C call).
 
-    In such a function each value outside of the pieces is in a variable, not in a list of values.
+    In such a function each value is in a variable, not in a list of values.
 
     arguments  the variables of the function's arguments, which are tensors
     constants  the constants, by position
@@ -88,11 +88,11 @@ class Variables(PythonText):
         self.tables = 0
 
     def value(self, position: int) -> str:
-        """Return the expression for the value at a position (index in the run's values), such as `a0` or `v7`."""
+        """Return the expression for the value at a position (an index in the list of values), such as `a0` or `v7`."""
         return self.arguments[position] if position < len(self.arguments) else f"v{position}"
 
     def memory(self, position: int, tensor: bool) -> str:
-        """Return the expression for the memory of the value at a position (index in the run's values).
+        """Return the expression for the memory of the value at a position (an index in the list of values).
 
         tensor  True if the value is held as a tensor
         """
@@ -157,9 +157,9 @@ class PieceTable:
 
     @collector.paused(lasting=False)
     def filled(self, operands: Sequence[tuple[int, ...]], run: Run) -> PieceTable | None:
-        """Append all entries of the piece (a run of kernels), and return the table; None if one of the ops has no kernel.
+        """Append all entries of the piece (nodes that one C call runs) to the table, and return the table; None if an op has no kernel.
 
-        The parameters are those of `table_step`.
+        operands, run  as for `table_step`
         """
         plans: dict[Launch, OpPlan] = {}
         for launch in self.piece.launches:
@@ -189,7 +189,10 @@ class PieceTable:
 
     # -- state --------------------------------------------------------------------------------------------------------
     def read(self, entry: Access) -> None:
-        """Append a read of state.  After a write in the same piece (a run of kernels) its value is the written one."""
+        """Add a read of state (a tensor that stays between calls), which is done before the C call.
+
+        After a write of the same state in this piece, the value is the written one.
+        """
         symbol, (slot,) = entry.node.op.symbol, entry.results
         tensor = self.tensor(entry)
         if symbol in self.current:
@@ -202,9 +205,9 @@ class PieceTable:
             self.after.append(f"{self.value(slot)} = {tensor if slot in self.tensors else self.name(slot)}")
 
     def write(self, entry: Access, operands: Sequence[int]) -> None:
-        """Append a write of state, which happens after the C call.
+        """Add a write of state (a tensor that stays between calls), which is done after the C call.
 
-        operands  the position of the value (index in the run's values) that is written
+        operands  the position of the value that is written (an index in the list of values)
         """
         (slot,), (position,) = entry.operands, operands
         tensor, memory = self.tensor(entry), self.name(position)
@@ -258,7 +261,7 @@ class PieceTable:
 
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, launch: Launch, operands: Sequence[int]) -> None:
-        """Append a launch; `operands` are the positions of its operands (indices in the run's values)."""
+        """Append a launch; `operands` are the positions of its operands (indices in the list of values)."""
         if self.piece.kept.isdisjoint(launch.results) and (computed := self.numbers.computed(launch, operands)) is not None:
             self.before += computed
             return
@@ -273,7 +276,7 @@ class PieceTable:
             self.launched(launch, [*given, *(self.define(slot) for slot in launch.results)])
 
     def launched(self, launch: Launch, given: Sequence[BufferPlace]) -> None:
-        """Append the stages of a launch, one for each of its kernels.
+        """Append the stages (parts of the C call) of a node that kernels compute, one for each kernel.
 
         given  where its buffers are: first the operands, then the results
         """
@@ -288,8 +291,8 @@ class PieceTable:
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
-        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands (indices in the
-        run's values).
+        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands (indices in the list
+        of values).
         """
         given = [self.place(position) for position in operands]
         if continues(entry):
@@ -310,7 +313,7 @@ class PieceTable:
             self.stages.append(stage)
 
     def nested(self, entry: Nested, operands: Sequence[int]) -> None:
-        """Append the stages (parts of the C call) of a branch or loop; `operands` are the positions of the values (indices in the run's
+        """Append the stages (parts of the C call) of a branch or loop; `operands` are the positions of the values (indices in the list of
         values) that it reads from outside.
         """
         for read in entry.reads:
@@ -323,7 +326,9 @@ class PieceTable:
         NestedStages(self, entry, dict(zip(entry.operands, operands, strict=True)), written).add()
 
     def written(self, entry: Access) -> BufferPlace:
-        """Return the place of state that a nested branch or loop writes: memory that only the state's tensor holds."""
+        """Return where in memory the state is that a nested branch or loop writes; before the call, its tensor becomes the only holder of
+        that memory.
+        """
         tensor = self.tensor(entry)
         name = f"m{tensor}"
         if name not in self.blocks:
@@ -333,15 +338,15 @@ class PieceTable:
         return self.blocks.index(name), 0
 
     def place(self, position: int) -> BufferPlace:
-        """Return where the value at a position (index in the run's values) has its buffer: a block and an offset in it."""
+        """Return where the value at a position (an index in the list of values) has its buffer: a block and an offset in it."""
         position = self.same.get(position, position)
         if position not in self.places:
             self.places[position] = self.block(self.name(position))
         return self.places[position]
 
     def name(self, position: int) -> str:
-        """Return the local variable that holds the memory of the value at a position (index in the run's values); append the statement that
-        sets it, if there is none yet.
+        """Return the local variable that holds the memory of the value at a position (an index in the list of values); append the statement
+        that sets it, if there is none yet.
         """
         position = self.same.get(position, position)
         if position not in self.names:
@@ -357,10 +362,8 @@ class PieceTable:
         return self.names[position]
 
     def value(self, position: int) -> str:
-        """Return the Python source text that reads or sets a value that is held outside of the piece (a run of kernels), at this position
-        (index in the run's values).
-
-        That is a variable in a generated function, otherwise `values[position]`.
+        """Return the Python expression for a value outside of the piece, to read or to assign it: a variable in a generated function,
+        otherwise `values[position]`.
         """
         return f"values[{position}]" if self.around is None else self.around.value(position)
 
@@ -369,7 +372,10 @@ class PieceTable:
         return len(self.blocks) - 1, 0
 
     def define(self, slot: int) -> BufferPlace:
-        """Find a place for a result, in the arena or in memory of its own, and return it."""
+        """Choose where in memory a result of the piece is computed, in the arena or in memory of its own, and return this place.
+
+        slot  the number of the result
+        """
         offset = self.slots[slot].offset
         if offset is not None:
             self.places[slot] = 0, offset
@@ -390,13 +396,12 @@ class PieceTable:
         return self.places[slot]
 
     def alone(self, slot: int) -> str:
-        """Return the beginning of a Python expression for the memory of a result that may be computed in place; "" if it needs its own
-        memory.
+        """Return the beginning of a conditional expression for the memory of a result that may be computed in place; "" if it cannot be.
 
-        The expression yields the memory of the state's old value if nothing but the state's tensor holds that.  The caller appends `else`
-        and what to use otherwise.
+        If nothing but the state's tensor holds the memory of its old value, the expression gives that memory.  The caller appends `else`
+        and the expression for new memory.
 
-        slot  the result
+        slot  the number of the result
         """
         before = self.writes.in_place.get(slot)
         if before is None:
@@ -438,7 +443,7 @@ class PieceTable:
         return isinstance(self.slots[slot].type, StackType)
 
     def stack(self) -> BufferPlace:
-        """Return the place of a new stack that no other piece (a run of kernels) uses."""
+        """Return the place of a new stack that no other piece (ops that one C call runs) uses."""
         if not self.stacks:
             self.block("stacks")
             self.made["allocate_stacks"] = machine().allocate_stacks
@@ -455,15 +460,15 @@ class PieceTable:
         return type_
 
     def step(self) -> Step:
-        """Return the step that runs the table.  It is a generated function, which is faster than a loop over the values."""
+        """Return the step that runs the table: a generated function of the list of values, which is faster than a loop over them."""
         self.call()
         freed = [f"values[{slot}] = None" for slot in self.freed()]
         return function_of("step(values, run)", [*self.statements(), *freed], self.made, __file__)
 
     def part(self, *, last: bool) -> list[str]:
-        """Return the statements that run the piece (a run of kernels), as a part of a function that does a whole call.
+        """Return the Python statements that run the table, as a part of a function that does a whole call.
 
-        last  True for the last piece of the function: after it, variables need not be freed
+        last  True for the last part of the function: after it, variables need not be freed
         """
         self.call(alone=True)
         if last:
@@ -474,7 +479,7 @@ class PieceTable:
         return [*self.statements(), *(f"{name} = None" for name in gone)]
 
     def freed(self) -> list[int]:
-        """Return the slots (value numbers) of values from outside of the piece (a run of kernels) that nothing reads after it."""
+        """Return the slots (value numbers) of values from outside that nothing reads after this piece, so that they can be freed."""
         own = {slot for entry in self.piece.entries for slot in entry.results}
         return [slot for entry in self.piece.entries for slot in entry.freed if slot not in own]
 
@@ -590,7 +595,9 @@ class PieceTable:
 
 
 def _alone(tensor: Tensor) -> Any:
-    """Move a tensor's numbers to new memory that nothing else holds; return that memory."""
+    """Give a tensor new memory with the same numbers, which nothing else holds, and return that memory.  A write to it then changes only
+    this tensor.
+    """
     tensor.memory = memory = _bytes_of(tensor.memory, tensor.type.nbytes)
     return memory
 

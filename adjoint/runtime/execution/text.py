@@ -98,16 +98,17 @@ class Loaded:
 
 
 class _Hosts(Interpreter):
-    """Calls the Python functions that a module names, with tensors; it uses the interpreter's way to call them."""
+    """Calls the Python functions that a module of the IR names (hooks, prints), with tensors; inherits from the interpreter how they are
+    called.
+    """
 
     def zeros(self, type_: TensorType) -> Tensor:
         return zeros(type_)
 
 
 def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
-    """Return the functions that make steps for the ops of a module that need Python.
-
-    They call hosts, read and write state, and call other functions of the module.
+    """Return, for each class of op in the module that needs Python, the function that makes its step: host calls, state, calls of
+    functions.
     """
     hosts = _Hosts(loaded.module, hosts=loaded.hosts)
     call = _each(lambda node, given: _of_types(node, hosts.host(node, given)))

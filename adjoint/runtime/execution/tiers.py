@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["FirstForm", "Runnable"]
 
 _RUNS = 3
-"""Runs before anything is fused."""
+"""How often a plan runs before its elementwise nodes are fused."""
 
 
 class Runnable(Protocol):
-    """What a bound plan needs of a form (one way to run its plan): a Form, or a FirstForm that counts its runs.
+    """The attributes of a form (a plan made ready for one way of running) that a bound plan uses: a Form, or a FirstForm, which counts its
+    runs.
 
     takes  the indices of the arguments that it takes as tensors, the others as memory; None if all are tensors
     """
@@ -53,20 +54,20 @@ class Runnable(Protocol):
     ) -> Callable[..., Any] | None:
         """Return a function that does a whole call, from the caller's arguments to the caller's result; None if there is none.
 
-        See `call_functions.call_function` for the parameters.
+        call, fits, hosts  as for `call_functions.call_function`
         """
         ...
 
 
 class Tiered(Protocol):
-    """What a FirstForm needs of its bound plan: it makes forms of plans, and holds each in an attribute."""
+    """The methods of a bound plan that a FirstForm uses: make a form (a plan ready to run) of another plan, and replace the form in use."""
 
     def bound(self, plan: Plan) -> Runnable:
         """Make a form that runs a plan and records nothing."""
         ...
 
     def use(self, name: str, form: Runnable) -> None:
-        """Use a form for all runs that begin from now on.
+        """Use the form `form` for all runs that begin from now on.
 
         name  the attribute that holds it
         """
@@ -108,9 +109,9 @@ class FirstForm:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call as long as this form is in use; None before the form has run some times.
+        """Return a function that does a whole call as long as this form is in use; None until the form has run some times.
 
-        See `call_functions.call_function` for the parameters.
+        call, fits, hosts  as for `call_functions.call_function`
         """
         return None if self._settled is None else self._form.function_of_calls(call, partial(self._fits, self._settled[0], fits), hosts)
 
@@ -149,10 +150,10 @@ class FirstForm:
             self._end(of, self._form)
 
     def _fused(self, of: Tiered, *, waited_for: bool) -> Runnable | None:
-        """Make the form with fused kernels and put it in use; return None if there is nothing to fuse.
+        """Make the form that runs fused kernels, let it replace this one, and return it; None if there is nothing to fuse.
 
-        waited_for  True: the run waits, so all processors compile; False: one processor compiles at a low priority
-        of  the bound plan, which holds the form in use
+        of          the bound plan, which holds the form in use
+        waited_for  True: the caller waits, so all processors compile; False: one processor compiles at a low priority
         """
         plan = fused_plan(self._plan, waited_for=waited_for)
         if plan is None:
@@ -162,7 +163,7 @@ class FirstForm:
         return form
 
     def _end(self, of: Tiered, form: Runnable) -> None:
-        """Let another form replace this one from now on.
+        """Let the form `form` replace this one from now on.
 
         of  the bound plan, which holds the form in use
         """

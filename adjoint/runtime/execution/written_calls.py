@@ -39,7 +39,8 @@ _MOST_LAUNCHES = 64
 
 
 class StraightPart(NamedTuple):
-    """A straight piece (a run of kernels), with all that `tables.table_step` needs to write its statements; the fields are explained there.
+    """A straight piece (consecutive nodes that one C call runs) with all that is needed to write its statements; `tables.table_step`
+    explains the fields.
     """
 
     piece: Straight
@@ -63,7 +64,11 @@ class WrittenStep:
         self.node = node
 
     def __call__(self, values: list[Any], run: Any) -> None:
-        """Run the step on a run's list of values."""
+        """Run the step.
+
+        values  the list of values, from which it reads operands and into which it puts results
+        run     the state of this execution
+        """
         raise NotImplementedError
 
     def write(self, text: Text) -> Sequence[str]:
@@ -72,9 +77,9 @@ class WrittenStep:
 
 
 class Part(NamedTuple):
-    """One part of a call function: a straight piece (a run of kernels) or a step.
+    """One part of a function that does a whole call: a straight piece (nodes that one C call runs), or a step that calls Python.
 
-    freed  the positions (indices in the run's values) of values that nothing reads after a step
+    freed  the positions (indices in the list of values) of values that nothing reads after a step
     """
 
     of: StraightPart | WrittenStep
@@ -107,7 +112,7 @@ def written_call(
     Return None if one of its ops has no kernel, or if it has too many launches for the text to matter.
 
     parts     the parts of the function, in order
-    template  the constants, at their positions (indices in the run's values), None elsewhere
+    template  the constants, at their positions (indices in the list of values), None elsewhere
     results   the positions of the results
     call      the text around the run: how arguments are taken apart and the result is put together
     fits      returns True if the function may run on these arguments now; None if it always may
@@ -135,13 +140,18 @@ def written_call(
 
 
 def _noting(text: Text, node: Node, statements: Sequence[str]) -> list[str]:
-    """Return the statements inside a `try` that adds a note with the line of a node to an exception."""
+    """Return the statements inside of a `try`, which adds a note with the line of `node` to an exception that they raise."""
     return ["try:", *(f"    {statement}" for statement in statements or ("pass",)),
             "except BaseException as raised:", f"    (run or Run(None)).note(raised, {text.object(node)})", "    raise"]
 
 
 def _result(text: Text, number: int, position: int, type_: TensorType | None) -> list[str]:
-    """Return the statements that assign the result with this number."""
+    """Return the statements that assign one result of the call to its variable.
+
+    number    the number of the result
+    position  its position in the list of values
+    type_     its type if it is held as memory, for making a tensor of it; None if it is a tensor already
+    """
     if type_ is None or number in text.results:
         return [f"leaf{number} = {text.results.get(number) or text.value(position)}"]
     known = text.object(type_)

@@ -36,7 +36,8 @@ _PROGRAM, _NODE = 2000, 900
 
 
 class Program:
-    """Computes the gradients of one recorded program; every tape that records the same program again uses the same object.
+    """The adjoint (the function that computes gradients) of one recorded program, ready to run; all tapes that record the same program
+    share it.
 
     A slot of a tape is the number of a value that the tape knows.  A leaf is a value by which the gradient is taken.
 
@@ -75,12 +76,13 @@ class Program:
 
     def repeated(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], maker: Callable[[dict[str, int]], Maker], run: Run,
                  ) -> list[Tensor]:
-        """Do what `gradients` does, with steps of another kind for the calls of hooks and bprops.
+        """Return the gradients as `gradients` does, but call hooks and bprops by steps that `maker` makes (a step does the work of a node).
 
+        tape        the recording
         wanted      the tape's slots (value numbers) of the leaves (values to differentiate by)
-        maker       takes the indices of the hosts by symbol; returns the function that makes such a step
-        run         the run, with the hosts
         cotangents  the cotangents of the results that are differentiated
+        maker       takes the indices of the hooks and bprops by symbol; returns the function that makes such a step
+        run         the state of this execution, with the hooks and bprops
         """
         make = maker(self.hosts)
         bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
@@ -166,10 +168,11 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
 
 
 def _held(bound: Bound, position: int) -> Step:
-    """Return the step of a call of Python for which some values are held as tensors.  Python gets new tensor objects all the same.
+    """Return the step that calls a hook or bprop, where some of its values are held as tensors, not memory.  Python gets new tensor objects
+    all the same.
 
-    position  the index of the function among the run's hosts
     bound     the node, with the positions of its values
+    position  the index of the function among the hosts (Python functions) of the run
     """
     count = len(bound.operands)
     given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))
@@ -184,11 +187,11 @@ def _held(bound: Bound, position: int) -> Step:
 
 
 def _after_cell(bound: Bound, position: int) -> Step:
-    """Return the step that calls a cell's backward hooks, if all their gradients exist.
+    """Return the step that calls the backward hooks of a cell all of whose gradients exist: a fast path, which copies nothing if the hooks
+    change nothing.
 
-    It is a fast path: hooks that change nothing copy no tensors.
-
-    position  the index of the call (a CellCall) among the run's hosts
+    bound     the node, with the positions of its values
+    position  the index of the call (a CellCall) among the hosts of the run
     """
     node, operands, results = bound.node, bound.operands, bound.results
     assert isinstance(node.op, CellCallback)
@@ -218,11 +221,11 @@ def _after_cell(bound: Bound, position: int) -> Step:
 
 
 def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Tensor]]:
-    """Return a function that calls a hook or bprop: it takes the gradients and the run, and returns the new gradients.
+    """Return a function that calls the hook or bprop of a node: it takes the gradients and the run, and returns the new gradients.
 
-    It takes the Python function from the run's hosts each time.
+    The Python function is looked up among the hosts of the run each time, so that one adjoint serves many runs.
 
-    position  the index of the function among these hosts
+    position  its index there
     """
     op, loc = node.op, node.loc
     match op:
@@ -276,7 +279,9 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
 
 
 def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    """Return the adjoint of what a tape has recorded since the step `start`; build it if no tape has needed it before.
+    """Return the adjoint of everything that `tape` has recorded since `start` (a step of the trie, the tree of all recordings).
+
+    It is built if no tape has needed it before, and kept at the last step.
 
     outputs  the tape's slots (value numbers) of the values that are differentiated
     wanted   the tape's slots of the values by which the gradient is taken
@@ -304,14 +309,13 @@ def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[
 
 
 def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
-    """Run the adjoint of what a tape has recorded since the step `start`; return the gradient of each wanted slot (value number), zeros
-    where nothing flows.
+    """Compute gradients of what `tape` has recorded since `start` (a step of the trie, the tree of all recordings).
 
-    outputs     the tape's slots of the values that are differentiated
+    outputs     the tape's slots (value numbers) of the values that are differentiated
     wanted      the tape's slots of the values by which the gradient is taken
     cotangents  the cotangents of the outputs
 
-    Inside of another gradient the ops of the adjoint are recorded on the tape.
+    Return the gradient of each wanted slot, zeros where nothing flows.  Inside of another gradient, the ops that compute them are recorded.
     """
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)

@@ -121,7 +121,7 @@ class _Originals:
         return [self.of(part) for part in items(container) or ()]
 
     def of(self, part: Any) -> Any:
-        """Return the original of a copy; return any other object itself.
+        """Return the original of which `part` is a copy; `part` itself if it is not a copy.
 
         A container that the function has made may hold copies; these are replaced by originals too.  That is done in place in a list, dict
         or deque, and in a new object for a tuple.

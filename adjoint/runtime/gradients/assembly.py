@@ -16,10 +16,10 @@ __all__ = ["Assembled", "adjoint_of", "assembled"]
 
 @dataclass(frozen=True)
 class Assembled:
-    """A recorded part of a program as IR, of which the adjoint can be made.
+    """A part of a recorded program as IR, from which `adjoint_of` makes the function that computes gradients.
 
     nodes    its nodes; they may use values that were recorded before, and values from outside of the recording
-    results  the values that are wanted at its end
+    results  the values that were requested: those to differentiate, then those to differentiate by
     slots    for each value its slot (value number) on the tape
     hosts    for the symbol of each hook or bprop its index among the tape's hosts
     """
@@ -31,10 +31,12 @@ class Assembled:
 
 
 def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
-    """Return the steps of a path (what a tape has recorded) after the step `start` as IR.
+    """Return as IR what a tape has recorded after the step `start`.
 
-    wanted  the slots (value numbers) of the values that are needed at its end: what is differentiated, and the leaves (values to
-        differentiate by)
+    path    what the tape has recorded from its beginning, as a way through the trie (the tree of all recordings)
+    start   the recorded event after which the IR begins
+    wanted  the tape's slots (value numbers) of the values that become the results: first those to differentiate, then those to
+        differentiate by
     """
     slots = {value: slot for slot, value in enumerate(path.values)}
     region, copies = with_escapes(Region((), tuple(path.nodes(start)), tuple([path.values[slot] for slot in wanted])))
@@ -43,6 +45,9 @@ def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
 
 
 def adjoint_of(made: Assembled, count: int) -> Pulled:
-    """Make the adjoint of recorded IR: the gradients of the first `count` of its results with respect to the other results."""
+    """Make the function that computes gradients of recorded IR, and return it with what its caller must know (`Pulled`).
+
+    count  how many of the results, from the first on, are differentiated; the other results are what they are differentiated by
+    """
     wanted = made.results[count:]
     return pullback("adjoint", made.nodes, made.results[:count], wanted, (True,) * count)  # pyright: ignore[reportArgumentType] - no literals

@@ -17,16 +17,16 @@ _set = object.__setattr__
 
 
 class AwaitedTape:
-    """Stands in for a tape (this thread's recording) while hooks run, and makes the tape only if a hook needs it.
+    """Takes the place of a tape (the recording for a gradient) while hooks run, and makes the tape only if a hook needs it.
 
-    Every attribute is that of the tape, which is made when one is first read or set.
+    Reading or setting any attribute makes the tape, and then reads or sets that of the tape.
     """
 
     emits: Literal[False] = False
     _made: Tape | None = None
 
     def __init__(self, make: Callable[[], Tape]):
-        """Take the function that makes the tape, with everything on it that was recorded up to now."""
+        """Store `make`, the function that makes the tape, with everything on it that was recorded up to now."""
         _set(self, "_make", make)
 
     def __getattr__(self, name: str) -> Any:

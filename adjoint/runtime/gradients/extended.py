@@ -13,12 +13,12 @@ __all__ = ["Extended"]
 
 
 class Extended:
-    """Stands on a tape for one run of a straight piece (a run of kernels) that was recorded by one call; it can compute values again that
-    the run did not keep.
+    """Represents, on a tape, ops that one C call has run and that were recorded by one call.  It can compute values again that were not
+    kept.
 
     first  the first slot (value number) of the tape that it fills
     given  the memory that its operands had; a later write to an operand gives that tensor other memory
-    recording, chain  the ops of the piece, and which of their values have slots
+    recording, chain  the ops, and which of their values have slots
     """
 
     __slots__ = ("chain", "first", "given", "recording")
@@ -27,15 +27,15 @@ class Extended:
         self.first, self.recording, self.chain, self.given = first, recording, chain, given
 
     def begins(self) -> int:
-        """Return the first slot (value number) that it fills, as a key to search by."""
+        """Return the first slot (value number) of the tape that these ops fill, as a key for a binary search."""
         return self.first
 
     def keep(self, slot: int) -> None:
-        """Ask later runs of the piece (a run of kernels) to keep the value in this slot (value number)."""
+        """Note that an adjoint has read the value in this slot (value number), so that later runs of these ops keep it."""
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:
-        """Compute all values of the piece (a run of kernels) again; yield each that has a slot (value number), with its slot."""
+        """Compute all values of these ops again; yield (slot, tensor) for each value that has a slot (value number) on the tape."""
         recording = self.recording
         memories = recording.compute(self.given)
         for filled, number in enumerate(self.chain.values, self.first):

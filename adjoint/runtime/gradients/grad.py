@@ -43,10 +43,7 @@ def _check_function(name: str, fn: Any) -> None:
 
 
 def function_identity(fn: Any) -> Any:
-    """Return an object that identifies a function to differentiate: its code object, or the class of a Cell.
-
-    Recordings of the same function begin with the same key.
-    """
+    """Return the key under which recordings of `fn` are looked up: its code object, or for a Cell its class."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     if isinstance(fn, Cell):
@@ -56,7 +53,7 @@ def function_identity(fn: Any) -> Any:
 
 
 class _Leaf:
-    """Prepares one argument for a gradient by it: makes a copy with new tensors in it, and knows the tape's slots (numbers) of these."""
+    """One argument by which a gradient is taken: a copy with new tensors in it, and the tape's slots (numbers) of these tensors."""
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
@@ -151,11 +148,11 @@ def with_parameters(tape: Tape, result: Any) -> Any:
 
 
 class Recorded:
-    """Holds what is known of a function that has run on the tape, until its adjoint runs.
+    """What is known of a function after it has run on the tape (the recording), until its gradient is computed.
 
-    start   the step (recorded event) at which its recording begins
+    start   the recorded event at which its recording begins
     result  the value that it returned
-    wanted  the tape's slots (numbers) of the values by which the gradient is taken
+    wanted  the tape's slots (value numbers) of the values by which the gradient is taken
     """
 
     __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")
@@ -169,9 +166,10 @@ class Recorded:
         self.result: Any = None
 
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """Sort gradients for the caller: those of the arguments, each in the structure of its argument, and those of the weights.
+        """Return the gradients for the caller: a list with that of each argument, in the argument's structure, and a list with those of the
+        weights.
 
-        found  the gradients by slot (value number) of the tape (this thread's recording)
+        found  the gradient for each slot (value number) of the tape
         """
         by_position = [leaf.structured(found) for leaf in self.leaves]
         by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
@@ -181,10 +179,12 @@ class Recorded:
 def recorded(
     tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
 ) -> Recorded:
-    """Run `fn` on this thread's tape (this thread's recording), nested one gradient deeper, and return what its adjoint needs.
+    """Run `fn` on the tape (the recording of this thread's operations), as one more nested gradient; return what is needed to differentiate
+    it.
 
-    positions  the arguments by which the gradient is taken; keyword arguments are counted after positional ones
-    weights    the Parameters by which it is taken
+    args, kwargs  the arguments of the call
+    positions     the arguments by which the gradient is taken; keyword arguments are counted after positional ones
+    weights       the Parameters by which it is taken
     """
     given = [*args, *kwargs.values()] if kwargs else list(args)
     run = Recorded(weights)
@@ -266,9 +266,9 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Return the tape's slots (value numbers) of those results that depend on what is differentiated, and a cotangent (gradient) for each.
+    """Return the slots (value numbers on the tape) of those results that depend on what is differentiated by, and a cotangent for each.
 
-    sens  the cotangents as the caller gave them; None for ones
+    sens     the cotangents as the caller gave them; None for ones
     has_aux  True if only the first item of the result is differentiated
     """
     tensors = differentiated(result, has_aux)
@@ -355,10 +355,11 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """Take the cotangent (gradient) out of the arguments of a call: return the other arguments, the other keyword arguments, and the
-    cotangent.
+    """Split the arguments of a gradient function into (positional arguments, keyword arguments, cotangent).
 
-    It is the keyword argument `sens`, or the last positional argument.
+    The cotangent is the keyword argument `sens`, or else the last positional argument.
+
+    name  the public function, for the error message
     """
     if "sens" in kwargs:
         return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]

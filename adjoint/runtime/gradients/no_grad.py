@@ -73,7 +73,7 @@ class PausedTape:
 
     emits: Literal[False] = False
     adjoint_of: int | None = None
-    """Exists because a tape has it; unused, since nothing is recorded."""
+    """Always None: it exists since a tape has it."""
 
     def __init__(self, tape: Any):
         self._tape = tape
@@ -97,20 +97,21 @@ class PausedTape:
         return None
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Ignore an op that has run, so that its results are constants."""
+        """Do nothing, where a tape records an op that has run: its results are constants."""
 
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
-        """Ignore a straight piece (ops that ran by one C call) that has run."""
+        """Do nothing, where a tape records ops that one C call has run: their results are constants."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Be told that `x` is about to be overwritten by `value`.  The gradient of `x` flows as if it were not."""
+        """Tell the tape outside of `_no_grad` that `x` is about to be overwritten by `value`; the gradient of `x` flows as if it were not.
+        """
         new = wrap(value.type, value.memory)
         if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
             self._tape.record(StraightThrough(), (x, wrap(value.type, value.memory)), (new,))
         self._tape.overwritten(x, new)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """Return constants equal to `operands`, as the results of a hook that is an operator: no gradient comes, so it does not run."""
+        """Return constants equal to `operands`, the results of a hook that is an operator (such as `HookBackward`): the hook never runs."""
         return tuple([wrap(x.type, x.memory) for x in operands])
 
     def outputs(self, kind: Any, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:
@@ -118,9 +119,9 @@ class PausedTape:
         return list(results)
 
     def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:
-        """Be told that a cell is entered; return its arguments themselves, since nothing is recorded inside."""
+        """Return the arguments of a cell that is entered unchanged, since nothing is recorded inside."""
         return list(arguments)
 
     def leave(self, results: Sequence[Tensor], rule: Any) -> list[Tensor]:
-        """Be told that a cell is left; return its results themselves."""
+        """Return the results of a cell that is left unchanged, since nothing is recorded."""
         return list(results)

@@ -20,9 +20,10 @@ __all__ = ["Path"]
 
 
 class Path:
-    """Follows the recording of one program, from the root of the trie to the step `end`; it turns steps into IR and makes new ones.
+    """Everything that one tape has recorded, as the way from the root of the trie (the tree of all recordings) to the step `end`.
 
-    A slot is the number of a value on the tape.
+    A step is one recorded event, such as an op.  This class gives the IR of the way, and makes new steps at its end.  A slot is the number
+    of a value on the tape.
 
     values  the value of each slot
     hosts   the symbol of each of the tape's hosts (hooks and bprops), by index
@@ -44,7 +45,7 @@ class Path:
             self.append(step)
 
     def append(self, step: TrieStep) -> None:
-        """Go on to a step that follows the last one."""
+        """Continue the path by a step (a recorded event) that follows its last one."""
         self.end = step
         self.values += step.values
         self.hosts += step.hosts
@@ -56,7 +57,8 @@ class Path:
             self.cells.pop()
 
     def nodes(self, start: TrieStep) -> list[Node]:
-        """Return the nodes of the IR that were recorded after the step `start`, in order.  Nodes inside of a cell are in the cell's region.
+        """Return the nodes of the IR for everything recorded after the step `start`, in order; what happened in a cell is in the cell's
+        region.
         """
         found: list[Node] = []
         at = self.end
@@ -103,13 +105,17 @@ class Path:
 
     # -- the next step ----------------------------------------------------------------------------------------------
     def leaf(self, type_: Type, name: str) -> TrieStep:
-        """Make the step that brings in a value from outside, which no other step defines."""
+        """Make the step (recorded event) for a value that no op computes, such as an argument by which the gradient is taken.
+
+        name  a name for the value
+        """
         return TrieStep(self.end, values=(Value(type_, self.hint(name)),))
 
     def operation(self, op: Op, operands: Sequence[int], outside: Sequence[Type], hint: str, loc: Loc, owner: Any,
                   hosts: tuple[str, ...] = ()) -> TrieStep:
-        """Make the step of an op that has run for the first time at this place.
+        """Make the step (recorded event) for an op that has run here for the first time.
 
+        op        the op
         operands  the slots (value numbers) of its operands
         outside   the types of operands that come from outside; they get the next slots
         hint      a name for its results
@@ -139,7 +145,7 @@ class Path:
         return EnterStep(self.end, op, arguments, params, tuple(filter(None, (op.symbol, op.rule))), loc, owner)
 
     def left(self, operands: Sequence[int]) -> LeaveStep:
-        """Make the step that leaves the innermost cell.
+        """Make the step (recorded event) for leaving the innermost cell.
 
         operands  the slots (value numbers) of the cell's results
         """

@@ -36,14 +36,14 @@ __all__ = ["Pullback", "jvp", "vjp"]
 
 
 class Pullback:
-    """Maps cotangents of a function's outputs to gradients; `vjp` and `jvp` make one after the function has run.
+    """The function that `vjp` returns, as an object: it maps cotangents (gradients of outputs) to gradients of what is differentiated by.
 
-    It may run any number of times; inside another gradient it is recorded.
+    It may be called any number of times; inside of another gradient its calls are recorded.
 
     tape     the tape on which the function was recorded
-    start    the step (recorded event) at which its recording begins
+    start    the recorded event at which its recording begins
     outputs  the tensors to differentiate
-    wanted   the tape's slots (numbers) of the values by which the gradient is taken
+    wanted   the tape's slots (value numbers) of the values by which the gradient is taken
     own      True if the tape was started for this pullback alone
     """
 
@@ -56,9 +56,7 @@ class Pullback:
             tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
-        """Run the adjoint; return the gradient for each wanted slot (value number) of the tape (this thread's recording).
-
-        cotangents  one for each output
+        """Compute gradients from one cotangent for each output.  Return, for each slot of the tape in `wanted`, the gradient of its value.
         """
         tape = self._tape
         if self._program is None:
@@ -102,7 +100,7 @@ def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[typ
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Split a result: return the part to differentiate, and a tuple with what follows it in the public function's result.
+    """Split a function's result into the part to differentiate, and a tuple of what the public function returns behind it.
 
     Without `has_aux` that tuple is empty.  With it, the tuple has one entry: the auxiliary value, or a tuple of them if there are several.
     """
@@ -112,18 +110,20 @@ def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
 
 
 _Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
-"""Maps cotangents of the outputs to gradients of the arguments and of the weights."""
+"""A function from the cotangents of the outputs to two lists: gradients of the arguments, each in its structure, and of the weights."""
 
 
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], _Pull]:
-    """Run `fn` on the tape (this thread's recording); return its result, the tensors in it that are differentiated, and the function that
-    computes gradients.
+    """Run `fn` on the tape (the recording of this thread's operations).
 
+    args       the arguments of the call
     positions  the arguments to differentiate by
     weights    the Parameters to differentiate by
     has_aux    True if only the first item of the result is differentiated
+
+    Return the result, the tensors in it that are differentiated, and the function that computes gradients.
     """
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:

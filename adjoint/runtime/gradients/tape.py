@@ -51,7 +51,7 @@ __all__ = ["Tape"]
 _frame, _new = sys._getframe, object.__new__
 
 _RUNS_CONSTRUCT = Eager.construct.__code__
-"""The code object that calls `enter`, construct and `leave`."""
+"""The code object of the function that calls `enter`, then construct, then `leave`; it is recognised among the callers of an op."""
 
 
 class Tape:
@@ -119,13 +119,13 @@ class Tape:
         return slot
 
     def slot_of(self, x: Tensor) -> int | None:
-        """Return the slot (value number) of a tensor; None if this tape (this thread's recording) does not know it."""
+        """Return the slot of a tensor: the number under which the tape (the recording) knows its value; None if it does not know it."""
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
-        """Return a new tensor object that the program treats as `x` itself.
+        """Return a new tensor object that the program treats as `x` itself, such as a cell's argument as seen inside of the cell.
 
-        asked  True if the gradient of `x` is requested
+        asked  True if the gradient of `x` was requested, so that it may have one even if `x` may not
         """
         alias = wrap(x.type, x.memory)
         if not x._takes_gradient and not asked:
@@ -134,9 +134,9 @@ class Tape:
         return alias
 
     def _renamed(self, x: Tensor) -> Tensor:
-        """Return a new tensor object for `x`, which gets the next slot (value number).
+        """Return a new tensor object that the program treats as `x` itself, and give it the next slot (value number).
 
-        Not a call of `_name`, for speed: every argument and result of a Cell gets one.
+        It does not call `_name`, for speed: every argument and result of a Cell gets one.
         """
         alias = _new(Tensor)
         alias.type, alias.memory = x.type, x.memory
@@ -161,13 +161,16 @@ class Tape:
         return names
 
     def identity(self, x: Tensor) -> int:
-        """Return a number that is equal for all tensor objects that are one tensor to the program; it is valid until a new name is made."""
+        """Return a number that is equal for all tensor objects that the program treats as one tensor.
+
+        It is valid until the next such object is made.
+        """
         self._gather_names()
         names = self.names.get(id(x))
         return id(x) if names is None else id(names[0])
 
     def parameter_of(self, x: Tensor) -> Tensor:
-        """Return the Parameter that `x` stands for; return `x` itself if it stands for none."""
+        """Return the Parameter for which the tensor object `x` stands, such as inside of a cell; `x` itself if it stands for none."""
         self._gather_names()
         first = self.names.get(id(x), (x,))[0]
         return x if first.__class__ is Tensor else first
@@ -183,14 +186,14 @@ class Tape:
         self.named.clear()
 
     def _held(self, name: Tensor) -> int:
-        """Return how often this tape (this thread's recording) refers to a tensor, besides the list of its names."""
+        """Return how many references this tape holds to a tensor object, apart from the one in the list of its names."""
         slot = self.slots.get(id(name))
         return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Be told that `x` is about to be overwritten by `value`.
+        """Prepare for `x` being overwritten by `value`.  Call this before the write.
 
-        What has been recorded keeps the old memory, and the hooks on the old value.
+        What was recorded keeps the old memory, and hooks on `x` stay with the old value; `x` then has the slot of `value`.
         """
         new = self.slots.get(id(value))
         for name in self._names(x):
@@ -216,10 +219,10 @@ class Tape:
         return self.at.children.get(key)
 
     def _instruction(self, frame: FrameType | None) -> int | None:
-        """Return a number for the instruction of the user's program that runs in `frame` or in one of its callers; None if there is none.
+        """Return a number that identifies the instruction of the user's program that is running in `frame` or in one of its callers; None
+        if none.
 
-        The number is an address inside the code object, unique among living code objects.  A step keeps its code alive.
-        No frame of the user's program lies between the construct of a library cell and the call of that cell.
+        It is an address inside of the code object, unique among living code objects; what was recorded keeps its code alive.
         """
         while frame is not None:
             code = frame.f_code
@@ -231,20 +234,23 @@ class Tape:
         return None
 
     def instruction_above(self) -> int | None:
-        """Return the number of the instruction of the user's program that is running; None if there is none."""
+        """Return a number that identifies the instruction of the user's program that is running; None if there is none (see
+        `_instruction`).
+        """
         return self._instruction(sys._getframe(1))
 
     def path(self) -> Path:
-        """Return the path that this tape (this thread's recording) has taken through the trie, with the IR of its steps."""
+        """Return everything that this tape has recorded, as a way through the trie (the tree of all recordings), with its IR."""
         path = self._path
         if path is None or path.end is not self.at:
             path = self._path = Path(self.at)
         return path
 
     def _grow(self, key: tuple[Any, ...], step: TrieStep) -> None:
-        """Add a step that is recorded for the first time, and go on to it.
+        """Add a step (a recorded event) to the trie, the tree of all recordings, behind the last one; it becomes the last one.
 
-        key   the key under which it is found again
+        key   the key under which a later recording finds it
+        step  the new step
         """
         path = self.path()
         self.at.children[key] = step
@@ -253,16 +259,17 @@ class Tape:
         budget.charge(STEP_BYTES)
 
     def _line(self) -> tuple[Loc, CodeType | None]:
-        """Return the location of the event that is being recorded, and the user's code object that is running, or None."""
+        """Return the location of the event that is being recorded, and the code object of the user's program that is running; None for that
+        in a graph or if there is none.
+        """
         if self.site is not None:
             return self.site.loc, None
         frame = user_frame()
         return user_location(), frame and frame.f_code
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Record an op that has run.
-
-        If this tape knows none of the operands, nothing is recorded: the results are constants.
+        """Record an op that has run, with its operands and results.  If the tape knows none of the operands, do nothing: the results are
+        constants.
         """
         slots, values, place = self.slots, self.values, self.site
         first, count = len(values), len(operands)
@@ -303,8 +310,8 @@ class Tape:
             values.append(x)
 
     def _sources(self, operands: Sequence[Tensor]) -> tuple[int | TensorType, ...] | None:
-        """Return for each operand its slot (value number), or its type if it gets a slot only now.  Return None if this tape (this thread's
-        recording) knows none of the operands.
+        """Return, for each operand, its slot (value number) on the tape, or its type if it gets a slot only now; None if the tape knows
+        none of the operands.
         """
         slots = self.slots
         sources: list[Any] = [slots.get(id(x)) for x in operands]
@@ -322,14 +329,13 @@ class Tape:
 
     # -- whole pieces -----------------------------------------------------------------------------------------------
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> Extended | None:
-        """Record all ops of a straight piece (ops that ran by one C call); the steps are the same as if the ops were recorded one after the
-        other.
+        """Record consecutive ops that one C call has run, as if they were recorded one after the other.
 
-        recording  the ops of the piece
+        recording  the ops
         operands   the values from outside, in the order of the recording
         made       the results of the ops in order; None for one that was not kept, which is computed again if an adjoint reads it
 
-        Return the tape's record of the piece if some of its values were not kept, else None.
+        Return an object that can compute the values which were not kept; None if all were kept.
         """
         slots, values = self.slots, self.values
         sources = tuple([x.type if (slot := slots.get(id(x))) is None else slot for x in operands])
@@ -358,7 +364,7 @@ class Tape:
         return extended
 
     def _chain(self, key: tuple[Recording, int | None, tuple[int | TensorType, ...]]) -> Chain:
-        """Take one step for each op of a recording, and return the shortcut over these steps, which the next run takes.
+        """Record each op of a recording as a step of its own, and return the shortcut over these steps, which later calls of `extend` take.
 
         key  the recording, the location, and for each operand from outside its slot (value number) or its type
         """
@@ -401,7 +407,7 @@ class Tape:
     def _go(
         self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],
     ) -> None:
-        """Take the step of an op; make it if it is the first time.
+        """Record an op: go on to the step (recorded event) that exists for it, or add a new one.
 
         place     the location: an instruction of the user's program, or a graph node
         sources   for each operand its slot (value number) or its type, for the key
@@ -417,7 +423,7 @@ class Tape:
             self.at = step
 
     def fill(self, slots: Sequence[int]) -> None:
-        """Compute those of the values in these slots (value numbers) that no run has kept."""
+        """Make sure that the values in these slots (value numbers) exist: compute those again that were not kept when their ops ran."""
         values = self.values
         for slot in [slot for slot in slots if values[slot] is None]:
             extended = self.extended[bisect_right(self.extended, slot, key=Extended.begins) - 1]
@@ -426,7 +432,7 @@ class Tape:
                 self.fill_piece(extended)
 
     def fill_piece(self, extended: Extended) -> None:
-        """Compute all values of a recorded piece (a run of kernels) that no run has kept."""
+        """Compute again all values of recorded ops, as `extend` has recorded them, that were not kept."""
         values = self.values
         for filled, x in extended.values():
             if values[filled] is None:
@@ -434,7 +440,7 @@ class Tape:
                 self.slots[id(x)] = filled
 
     def begin(self, key: Any, owner: Any) -> TrieStep:
-        """Begin a gradient of a function, and return the step at which its recording begins.
+        """Begin a gradient: record its beginning, and return that step (recorded event), at which the region to differentiate starts.
 
         key    identifies the function
         owner  an object that is kept alive, so that the key stays unique
@@ -448,7 +454,7 @@ class Tape:
         return self.at
 
     def leaf(self, x: Tensor) -> Tensor:
-        """Return a new tensor for `x` that the gradient is taken by: the function is run on it.
+        """Return a new tensor object for `x`, an argument by which the gradient is taken; the caller runs the function on it.
 
         Hooks that are registered on `x` run for it.
         """
@@ -475,9 +481,9 @@ class Tape:
         return slot
 
     def trains(self, parameter: Tensor, requires_grad: bool) -> None:
-        """Be told that `requires_grad` of a Parameter has changed while the function runs.
+        """Take note that `requires_grad` of a Parameter has changed while the function runs.
 
-        Later uses of the Parameter take part in gradients, or no longer do.
+        requires_grad  the new value: True if later uses of the Parameter take part in gradients
         """
         if not requires_grad:
             slot = self.slots.pop(id(parameter), None)
@@ -510,11 +516,12 @@ class Tape:
         return slot
 
     def _alias(self, kind: str | GradientKind, title: str, operands: tuple[int, ...], results: Sequence[Tensor], host: Any = None) -> None:
-        """Record an event whose results are new tensor objects for its operands.
+        """Record an event that only makes new tensor objects for its operands, such as a hook or an argument of a gradient.
 
         kind      the event: "leaf", "attach", the kind of a cell's hooks on gradients, or the name of a hook that is an operator
         title     a name for it
         operands  the slots (value numbers) of its operands
+        results   the new tensor objects, which get the next slots
         host      the hook or call that its adjoint calls; None if there is none
         """
         if host is not None:
@@ -555,7 +562,11 @@ class Tape:
         return tuple(results)
 
     def outputs(self, kind: GradientKind, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
-        """Return new tensor objects for a cell's results; the cell's hooks of a kind run on their gradients."""
+        """Return new tensor objects for the results of a cell; when their gradients are computed, the cell's hooks of this kind run on
+        them.
+
+        A result that the tape does not know stays the same object.
+        """
         known = [i for i, x in enumerate(results) if id(x) in self.slots]
         made = list(results)
         if known:
@@ -567,8 +578,8 @@ class Tape:
 
     # -- cells ------------------------------------------------------------------------------------------------------
     def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Rule | None) -> list[Tensor]:
-        """Record that a cell is entered; return the arguments that its construct gets: new tensor objects for those that the tape (this
-        thread's recording) knows.
+        """Record that a cell is entered.  Return the arguments for its construct: new tensor objects for those that the tape knows, the
+        others themselves.
 
         hooked  True if it has backward hooks
         rule    the call of its `bprop`; None if it has none
@@ -603,8 +614,8 @@ class Tape:
         return inside
 
     def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
-        """Record that the cell entered last is left; return the results that its caller gets: new tensor objects for those that the tape
-        (this thread's recording) knows.
+        """Record that the cell entered last is left.  Return the results for its caller: new tensor objects for those that the tape knows,
+        the others themselves.
 
         rule  the call of its `bprop`, as for `enter`
         """
@@ -632,7 +643,7 @@ class Tape:
 
 
 def _alias_op(kind: str | GradientKind, title: str, loc: Loc, path: Path) -> tuple[Op, str]:
-    """Return the op for an event whose results are new tensor objects for its operands, and a name for these results.
+    """Return the op for an event that only makes new tensor objects for its operands, and a name for these.
 
     kind   the event: "leaf", "attach", the kind of a cell's hooks on gradients, or the name of a hook that is an operator
     title  a name from which the op's symbol is made

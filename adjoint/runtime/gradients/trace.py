@@ -119,9 +119,10 @@ class _Tracer:
         return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom:
-        """Return the IR's value for a slot (value number) that no recorded op defines.
+        """Return the value of the IR for a value of the tape that no recorded op computes: an argument, the read of a parameter, a literal,
+        or an extra parameter of the function.
 
-        That is an argument, the read of a parameter, a literal, or an extra parameter of the function.
+        slot  its number on the tape
         """
         if slot in self.params:
             return self.params[slot]
@@ -144,9 +145,9 @@ class _Tracer:
 
 
 def host_text(tape: Tape, position: int) -> str:
-    """Return text that names the functions which a host of a tape (a hook, a call of a cell with hooks, a bprop) calls.
+    """Return the names of the Python functions that one host of a tape calls, as text for display.
 
-    position  the index of the host
+    position  the index of the host: a hook, a call of a cell with hooks, or a bprop
     """
     host = tape.hosts[position]
     match host:

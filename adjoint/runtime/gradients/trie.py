@@ -16,7 +16,7 @@ from adjoint.runtime.hooks.handles import ids
 __all__ = ["STEP_BYTES", "CellCall", "Chain", "EnterStep", "LeaveStep", "TrieStep", "trie"]
 
 STEP_BYTES = 850
-"""Estimated bytes of a step, its key and its node."""
+"""The estimated bytes in memory of one step (recorded event), with its key and its IR."""
 
 _CHAIN_BYTES = 600
 """Estimated bytes of a chain and its key, without its values."""
@@ -49,7 +49,7 @@ class TrieStep:
 
 
 class EnterStep(TrieStep):
-    """Recorded where a call enters a cell; `values` are the parameters of the cell's region, which stand for the arguments inside.
+    """The step of the trie for entering a cell; `values` are the parameters of the cell's region, which are its arguments inside.
 
     arguments  the values of the arguments
     op         the op of the cell's node
@@ -65,7 +65,7 @@ class EnterStep(TrieStep):
 
 
 class LeaveStep(TrieStep):
-    """Recorded where a call leaves a cell; `node` is the cell's node, with everything that was recorded inside as its region.
+    """The step of the trie for leaving a cell; `node` is the cell's node, with everything that was recorded inside as its region.
 
     entered  the step that entered the cell
     """
@@ -78,10 +78,10 @@ class LeaveStep(TrieStep):
 
 
 class Chain:
-    """A shortcut over the steps of all ops of a straight piece (a run of kernels), so that a tape takes them at once.
+    """A shortcut over several steps (recorded events) of the trie: those of ops that one C call runs, which a tape then takes at once.
 
     end     the last of these steps
-    values  for each slot that they fill, the number of the value in the recording of the piece
+    values  for each slot (value number) that they fill, the number of the value in the Recording
     """
 
     __slots__ = ("end", "nbytes", "values")
@@ -139,11 +139,11 @@ trie = Trie()
 
 
 class CellCall:
-    """Remembers one call of a cell with hooks or a `bprop`, until the adjoint calls these.
+    """One call of a cell with hooks or a `bprop`, kept by the tape until the adjoint calls these.
 
     cell         the cell
     kind         the kind of hooks that get the gradients of its result; None: the call is of construct, with its backward hooks
-    inputs       for each tensor argument, True if the tape (this thread's recording) knows it, so that it can have a gradient
+    inputs       for each tensor argument, True if the tape knows it, so that it can have a gradient
     outputs      the same for each tensor result
     shown        the indices of the arguments, and of the results, that hooks see; None if they see all
     latest       the id of the hook that was registered last before the call: later hooks do not take part
