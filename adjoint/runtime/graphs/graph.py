@@ -121,7 +121,7 @@ class StateAccess(LibraryCall):
 
 
 def living(reference: Callable[[], Cell | None]) -> Cell:
-    """Return the cell of a weak reference; RuntimeError if it has been freed."""
+    """Return the cell that a weak reference refers to; RuntimeError if it has been freed."""
     cell = reference()
     if cell is None:
         raise RuntimeError("this graph belongs to a cell that is gone")
@@ -140,7 +140,7 @@ class CellReference:
 
 
 class GradientSlot(CellReference):
-    """The Python object behind the symbol of a node that runs one kind of a cell's hooks on the gradients of its result.
+    """The Python object behind a node `outputs`, which runs hooks of one kind on the gradients of a cell's result.
 
     kind  the kind of hooks
     """
@@ -236,7 +236,8 @@ class Graph:
     hosts: dict[str, Any] = field(default_factory=dict)
     sites: dict[Value, CellSite] = field(default_factory=dict)
     cells: tuple[Cell, ...] = ()
-    """Cells that the graph itself keeps alive, since nothing else refers to them."""
+    """The cells that the graph keeps alive, since nothing else refers to them: those that the user's code made while it became the graph.
+    """
 
     @property
     def function(self) -> Function:

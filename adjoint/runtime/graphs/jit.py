@@ -45,8 +45,8 @@ __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "
 
 
 _Call = tuple[Graphs, Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]
-"""The arguments of `_run`: the graphs to search, the function or Cell, the arguments for the graphs (positional, keyword), and the
-positional arguments for a call of the function or Cell itself.
+"""The arguments of `_run`, as a tuple: the cache of graphs, the function or Cell, the positional and the keyword arguments for the graphs,
+and the positional arguments for calling the function or Cell itself.
 """
 
 
@@ -64,7 +64,7 @@ class CompiledFunction:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call as a graph and return its result.
 
-        Where the thread runs eagerly or makes a graph, run the function as the thread does.
+        If this thread runs a function eagerly, or is making a graph that this call becomes a part of, the function itself runs instead.
         """
         if tracing:
             if (tracer := state.tracer) is not None and tracer.emits is True:
@@ -462,12 +462,12 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
 
 
 def _on_tape(known: Graphs, why: str) -> None:
-    """Note, for `jit_stats`, that this gradient cannot be computed by a graph and needs a tape (the recording for a gradient), and why.
-
-    It returns None, which the caller returns to ask for the tape.
+    """Note, for `jit_stats`, that a gradient cannot be computed by a graph but needs a tape (the recording of eager operations).
 
     known  the cache of the function's graphs, which has the counts
     why    the reason, as text
+
+    Return None: the caller returns it to its own caller, which then uses the tape.
     """
     if known.calls is not None:
         known.calls.needs_tape(Why(NEEDS_TAPE, why))

@@ -29,7 +29,7 @@ class _Lock:
         self.exposed = self.hidden + 1
 
     def hide(self) -> None:
-        """Note that all values of the graph that is being made have been taken out of the user's objects again."""
+        """Note that no object of the user's holds a value of the graph that is being made any more.  The caller holds the lock."""
         self.hidden = self.exposed
 
     def anew(self) -> None:

@@ -75,7 +75,7 @@ def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
 
 
 def _hold(x: Any, held: list[Any]) -> None:
-    """Append the memory of each tensor in `x` to `held`, also of those in tuples, lists and dicts."""
+    """Append the memory of each tensor in `x`, also in tuples, lists and dicts, to `held`, so that it is not freed or written in place."""
     if isinstance(x, (tuple, list)):
         for item in x:
             _hold(item, held)
@@ -172,7 +172,8 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
 
 # -- on gradients -----------------------------------------------------------------------------------------------------
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
-    """Note the type, memory and slot (its number on the tape) of each gradient before a hook runs.
+    """Return, for each gradient, its type, its memory and its slot (the number on the tape), as they are before a hook runs; None for a
+    gradient that is None.
 
     While the memory is held, a hook that changes a gradient in place changes a copy.
     """
@@ -199,9 +200,10 @@ def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None]
 
 
 def _again(changed: _Tensor, type_: TensorType, memory: Any, slot: int | None) -> _Tensor:
-    """Return a new tensor of the class of `changed` with the contents that it had before.
+    """Return a new tensor with the contents that a gradient had before a hook changed it.
 
-    slot  the number that the tape had given to the tensor; None for none
+    changed  the changed tensor, which gives the class
+    slot     the number that the tape had given to the tensor; None for none
     """
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory

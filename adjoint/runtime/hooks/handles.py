@@ -77,7 +77,7 @@ class HookHandle:
 
 
 class TensorHookHandle(HookHandle):
-    """The handle that `Tensor.register_hook` returns."""
+    """The handle of a hook on a tensor, which `Tensor.register_hook` returns; `remove()` removes the hook."""
 
 
 class HookList(dict[int, Any]):
@@ -179,7 +179,7 @@ class CellHook:
 
 
 class Hooked(Protocol):
-    """What the code for hooks needs of a Cell."""
+    """The attributes of a Cell that the code for hooks uses (a Protocol, so that it need not import Cell)."""
 
     @property
     def title(self) -> str: ...

@@ -222,7 +222,7 @@ def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunct
 
 
 def _few(lines: list[str]) -> list[str]:
-    """Shorten a list of lines: return it, or its first four with the number of the others."""
+    """Return a list of lines, shortened if it is long: the first four, and a line that says how many others there are."""
     return lines if len(lines) <= 4 else [*lines[:4], f"and {len(lines) - 4} more"]
 
 

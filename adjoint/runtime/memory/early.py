@@ -38,7 +38,7 @@ class EarlyMemory:
         self.allocate: Callable[[Any, int], Any] = ffi.new_allocator(self._taken, self._freed, False)
 
     def forget_threads(self) -> None:
-        """Make new locks, since in a forked child the old ones may be held."""
+        """Replace all locks; a forked child calls it, where a lock may be held by a thread that does not exist there."""
         self._lock = ReentrantLock()  # a block may be freed wherever the collector runs
 
     def count_with(self, count: Callable[[int], None]) -> None:

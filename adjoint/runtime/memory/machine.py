@@ -31,14 +31,15 @@ __all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of"]
 # The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to import.
 ffi: Any = _cffi_backend.FFI()
 SMALL = 16384
-"""Below this number of bytes Python's allocator is faster than a call into the library, which keeps large blocks for reuse."""
+"""The number of bytes below which memory comes from Python's allocator, since a call of the library, which keeps large blocks, is slower.
+"""
 _small = ffi.new_allocator(None, None, False)
 Memory = Any
 """A cffi `char[]` that owns its bytes; they are freed with the last reference to it."""
 
 
 class TableStep(NamedTuple):
-    """Describes one step of a table (a list of steps that one C call runs), so that Machine.table can pack it for the run-time library.
+    """One step of a table (a list of steps that one C call runs), in the form that `Machine.table` packs for the run-time library.
 
     kind    LAUNCH a kernel, BRANCH to another step, or EXCHANGE: let blocks of memory change places
     places  for each operand the index of its block of memory and its offset in bytes; -1, -2, ... are blocks that belong to the table
@@ -80,7 +81,7 @@ class Machine:
             self._opened()
 
     def forget_threads(self) -> None:
-        """Make new locks, since in a forked child the old ones may be held."""
+        """Replace all locks; a forked child calls it, where a lock may be held by a thread that does not exist there."""
         self._lock = Lock()
         self._early.forget_threads()
 

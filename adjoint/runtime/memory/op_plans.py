@@ -58,7 +58,7 @@ class OpPlan:
         self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
 
     def for_node(self, node: Node) -> OpPlan:
-        """Return a plan of the same kind for one node of a graph, so that observers are told the node."""
+        """Return an equal plan for one node of a graph, whose launches observers see as those of the node."""
         return self if self.again is None else self.again(node)
 
 
@@ -92,7 +92,7 @@ class _OpPlans(Table[tuple[Any, ...], OpPlan]):
 _every = _OpPlans("plans")
 
 _prepared: dict[tuple[Any, ...], tuple[tuple[Type, ...], tuple[KernelText, KernelText]]] = {}
-"""The result types and the kernels for plans that will be made next."""
+"""For plans that `prepare` expects to be made next, by their keys: the result types, and the kernels to use now and later."""
 
 _better: dict[tuple[Any, ...], tuple[KernelText, Callable[[], None]]] = {}
 """For plans just made from plain kernels: the tuned kernel, and the function that replaces the plan once that kernel is compiled."""

@@ -67,7 +67,7 @@ class Tuning:
         task()
 
     def finish(self) -> None:
-        """Compile all tuned kernels and make the replacements now; return when all is done."""
+        """Compile all tuned kernels that are still missing, and replace the plain ones now; return when all is done."""
         wanted = self._wanted.copy()
         kernels = machine().kernels if wanted else None
         if kernels is not None:
@@ -79,7 +79,7 @@ class Tuning:
             self._drop(wanted)
 
     def go_on(self) -> None:
-        """Start to compile in another thread, unless one is at work already."""
+        """Start a thread that compiles the requested kernels, unless one is at work already or nothing is requested."""
         kernels = machine().kernels
         with self._lock:
             if self._busy or not self._wanted or kernels is None:

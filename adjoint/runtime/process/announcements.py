@@ -12,7 +12,9 @@ __all__ = ["adjoint_made", "graph_made"]
 
 
 class _Announcement:
-    """Tells observers of new objects: calling it calls all functions that were added, in the order in which they were added."""
+    """A list of observers (functions): calling this object calls all of them with the same arguments, in the order in which they were
+    added.
+    """
 
     def __init__(self) -> None:
         self._observers: list[Callable[..., None]] = []

@@ -30,13 +30,15 @@ def _nobody(*given: Any) -> Any:
 
 
 run_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _nobody
-"""Runs a cell as a graph: takes the cell, its positional and its keyword arguments, and returns its result."""
+"""The function that runs a cell as a graph, set by `set_runner`: called with the cell, its positional and its keyword arguments, it returns
+the result.
+"""
 
 _as_graph: Callable[[Callable[..., Any]], Callable[..., Any]] = _nobody
 
 
 gradient: Callable[..., Any] = _nobody
-"""Takes the gradient of a function that runs as graphs without a tape; see `graphs.jit.gradient`."""
+"""The function that computes a gradient of a function that runs as a graph, set by `set_runner`; see `graphs.jit.gradient`."""
 
 
 def set_runner(of_cell: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],

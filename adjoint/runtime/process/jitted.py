@@ -17,7 +17,7 @@ MARK = "__adjoint_jit__"
 
 
 class JittedGraphs(Protocol):
-    """What a mark holds: the graphs of the marked function.
+    """The object that `jit` attaches to the functions it makes; it knows their graphs.
 
     function  the function or Cell from which they are made
     """

@@ -24,7 +24,9 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """What code that runs ops and cells needs of a tape, the recording of this thread for a gradient; `gradients.tape.Tape` implements it.
+    """The methods of a tape (the recording of this thread's operations for a gradient) that code which runs ops and cells calls.
+
+    `gradients.tape.Tape` implements it.
     """
 
     emits: Literal[False]
@@ -34,7 +36,7 @@ class Recorder(Protocol):
     keep: dict[int, Any]
 
     def trains(self, parameter: Any, requires_grad: bool, /) -> None:
-        """Be told that `requires_grad` of a Parameter has changed: later uses take part in gradients, or no longer do."""
+        """Take note that `requires_grad` of a Parameter has changed to this value: later uses take part in gradients, or no longer do."""
         ...
 
     def slot_of(self, x: Any, /) -> int | None: ...
@@ -51,7 +53,9 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """What code that runs ops and cells needs of a graph that is being made; `graphs.lowering.lowering.Lowering` implements it."""
+    """The methods of a graph that is being made which code that runs ops and cells calls; `graphs.lowering.lowering.Lowering` implements
+    it.
+    """
 
     emits: Literal[True]
     frontend: Any
@@ -93,7 +97,7 @@ class Emitter(Protocol):
 
 
 class Computing(Protocol):
-    """What other code needs to know of a cell that runs in another float type; `cells.precision.computing` implements it.
+    """The attributes of a cell that runs in another float type which other code uses; `cells.precision.computing` implements it.
 
     parameters  the cast Parameters by name
     """
@@ -131,8 +135,8 @@ class _State(threading.local):
 
 
 tracing: dict[int, None] = {}
-"""The threads that have a tracer or run a function eagerly.  If it is empty, an op need not look up the state of its own thread, which is
-slower.
+"""The ids of threads that have a tracer or run a function eagerly, as keys.  If it is empty, an op need not look up the state of its own
+thread, which is slower.
 """
 
 state = _State()

@@ -132,7 +132,7 @@ def _cut(number: float, dtype: DType) -> int:
 
 
 _NESTED = 64
-"""The deepest nesting of lists that NumPy accepts."""
+"""How deeply lists may be nested so that NumPy accepts them."""
 
 
 def _without_tensors(data: Any, depth: int = 0) -> Any:

@@ -160,7 +160,9 @@ def _parsed(entry: Any) -> list[Any]:
 
 
 def _symbolic(key: Any) -> Any:
-    """Return a key for use in a graph: numbers that are known only when it runs, and lists of these, become Tensors."""
+    """Return an index (the key of `x[key]`) for use in a graph: numbers that are known only when it runs, and lists of these, become
+    Tensors.
+    """
     if isinstance(key, tuple):
         return tuple(_symbolic(entry) for entry in key)
     if is_run_time_number(key):
@@ -457,7 +459,7 @@ def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
 
 @contextmanager
 def _at_once() -> Iterator[None]:
-    """Within a `with` statement, run ops eagerly and unrecorded, even while a graph is made."""
+    """Within a `with` statement, compute ops at once and without recording, even while this thread makes a graph."""
     before, state.tracer = state.tracer, None
     try:
         yield

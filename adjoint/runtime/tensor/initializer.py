@@ -27,7 +27,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 _MOST_DIMENSIONS = 8
 _DRAWN = 8
-"""The number of bytes of a number while it is drawn."""
+"""How many bytes one number takes while it is drawn."""
 
 
 class Initializer:
@@ -37,13 +37,15 @@ class Initializer:
     """
 
     draws: ClassVar[bool] = True
-    """Whether the values may differ from call to call: a graph calls `array` in each run."""
+    """True if the values may differ from call to call; then a graph that makes a tensor with this initialiser calls `array` each time it
+    runs.
+    """
 
     def __init__(self, /, **kwargs: Any):
         self._kwargs = kwargs
 
     def _initialize(self, arr: Array) -> None:
-        """Fill an array in place."""
+        """Fill `arr`, a NumPy array, with the initial values, in place.  A subclass defines this method or `draw`."""
         arr[...] = self.draw(arr.shape, next_generator())
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:

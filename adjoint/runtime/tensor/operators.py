@@ -132,15 +132,15 @@ def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 _numbers: dict[tuple[Any, ...], Tensor] = {}
-"""Numbers as tensors of the dtype in which an op is computed, by class of the op, dtype of the other operand, and number."""
+"""The cache of numbers as tensors, for operators: by the class of the op, the dtype of the other operand, and the number."""
 _NUMBER = 300
-"""Bytes of an entry, in addition to those of the constant."""
+"""The estimated bytes of one entry of this cache, besides those of the constant."""
 
 Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
 
 
 def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
-    """Return a tensor and a number, both as tensors of the dtype in which `op` is computed."""
+    """Convert a number that stands next to a tensor `x` in an operator; return both as tensors of the dtype in which `op` is computed."""
     key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
     found = _numbers.get(key)
     if found is None:
@@ -248,7 +248,7 @@ def _comparable(x: object) -> bool:
 
 
 class _Operators:
-    """Holds the operators of Tensor as methods; they are copied to Tensor below."""
+    """The operators of Tensor (`__add__` and so on) as methods of a separate class; they are copied to Tensor below."""
 
     def __add__(self: Any, other: Any) -> Tensor:
         if not tracing:

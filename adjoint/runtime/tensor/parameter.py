@@ -164,7 +164,11 @@ def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
 
 
 def _values(data: Any, dtype: DType | None) -> Tensor:
-    """Convert what a Parameter is made from to a tensor; `dtype` is the wanted dtype, or None for the one that follows from the data."""
+    """Convert the data from which a Parameter is made to a tensor.
+
+    data   a Tensor, number, list or NumPy array
+    dtype  the wanted dtype; None for the one that follows from the data
+    """
     if data is None or isinstance(data, (str, bytes)):
         raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
                         f"but got {data!r} of type {type(data).__name__}.")

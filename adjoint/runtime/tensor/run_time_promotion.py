@@ -28,8 +28,8 @@ __all__ = ["RunTimeNumber", "beside", "is_held", "nearest_in"]
 
 
 class RunTimeNumber(Protocol):
-    """What this module needs of a Python number that is known only when the graph runs; `graphs.lowering.graph_values.GraphNumber`
-    implements it.
+    """The attributes of a Python number known only when a graph runs that this module uses; `graphs.lowering.graph_values.GraphNumber` has
+    them.
 
     owner  the graph that is being made
     bound  an upper bound of the absolute value of an int; None if none is known

@@ -60,7 +60,7 @@ class Tensor(Methods):
     """Backward hooks on this value; made when the first is registered."""
 
     _is_parameter: ClassVar[bool] = False
-    """True for a Parameter, whose module imports this one."""
+    """True for a Parameter.  It is asked here instead of the class, since the module of Parameter imports this one."""
 
     described_by: ClassVar[Any]
     """The class of tensors with a size of None, `description.Description`, which has the same layout; its module sets this."""
@@ -554,7 +554,7 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 
 def _seen(x: Tensor) -> None:
-    """Report that Python reads the numbers of a tensor: a graph that is being made then depends on them."""
+    """Tell the graph that this thread is making, if any, that Python reads the numbers of a tensor: the graph then depends on them."""
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         tracer.read_numbers(x)
@@ -566,7 +566,8 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
     shape  a positive int or several
 
-    In a graph each run draws anew.  ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
+    In a graph each run draws new values.  ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of
+    `init`.
     """
     if not isinstance(init, Tensor):
         dtype = dtype_argument(dtype)

@@ -43,18 +43,18 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
 
 _MOST = 4
-"""Limit of the graphs for any size that are kept for arguments of one template without sizes."""
+"""How many graphs with named sizes are kept for arguments that differ in their sizes only."""
 
 
 _MOST_SIZES = 512
-"""Limit of the sizes that a graph for any size remembers as having come once."""
+"""How many sizes a graph for any size remembers as having occurred once; a size that occurs again gets a graph of its own."""
 
 
 class _Seen:
-    """What is known of calls of one function whose arguments differ in their sizes only.
+    """What earlier calls of one function, whose arguments differ in their sizes only, have shown.
 
-    last     the types of the arguments for which a graph was asked last
-    graphs   the graphs for any size, the newest first
+    last     the types of the arguments for which a graph was requested last
+    graphs   the graphs with named sizes, the newest first
     refused  argument types with named sizes for which no graph could be made
     """
 
@@ -64,9 +64,8 @@ class _Seen:
         self.refused: set[tuple[TensorType, ...]] = set()
 
     def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return a function that runs a call whose sizes have not come before, without a graph of their own.
-
-        Return None if these sizes are to get a graph.
+        """Return a function that runs a call node by node, without making a graph for its sizes; None if the sizes are to get a graph,
+        since they have occurred before or no graph with named sizes fits.
 
         now      the types of the arguments
         tensors  the arguments
@@ -173,9 +172,9 @@ class AnySize:
         self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
     def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return a function that runs a call node by node if its sizes come for the first time; None if they are to get a graph.
+        """Return a function that runs a call node by node, if its sizes occur for the first time.
 
-        They get a graph if they have come before, or if the graph cannot run node by node.
+        None if they are to get a graph of their own: they have occurred before, or the function cannot run node by node.
 
         sizes    the numbers for the named sizes
         tensors  the arguments
@@ -249,12 +248,12 @@ class SizedGraph(Graph):
 
     @property
     def module(self) -> Module:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the IR with numbers in place of the named sizes."""
+        """Return the IR of this graph, with numbers in place of the named sizes; it is made at the first access."""
         return self._specialised()[0]
 
     @property
     def sites(self) -> dict[Value, Any]:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
-        """Return the descriptions of the calls of cells, by the keys of their nodes in the specialised IR."""
+        """Return the descriptions of the calls of cells in this graph, by the keys of their nodes (`site_key`)."""
         return self._specialised()[1]
 
     def _specialised(self) -> tuple[Module, dict[Value, Any]]:

@@ -73,7 +73,7 @@ class BoundGraph:
 
     @functools.cached_property
     def is_decided(self) -> bool:
-        """True if the graph has branches or loops, which depend on values of tensors."""
+        """True if the graph has branches or loops, which depend on the values of tensors."""
         return is_decided(self.lowered.graph)
 
     @functools.cached_property
@@ -83,7 +83,9 @@ class BoundGraph:
 
     @property
     def parts(self) -> HeadAndTail | None:
-        """The graph split in two behind some of the user's code; None if no part at its end is worth running as a graph of its own."""
+        """The graph split in two, so that the second part can be optimised although the user's code runs in the first; None if no such
+        second part is large enough.
+        """
         if self._parts is False:
             # Two threads may both make it: the parts are equal.
             self._parts = head_and_tail(self.lowered.graph, first=self.observed is None) or True
@@ -110,7 +112,7 @@ class BoundGraph:
                 raise errors.written_under_two_names(definition_of(named), from_outside=True)
 
     def checked(self, call: Call) -> bool:
-        """Check a call as `check_written` does, if the graph writes tensors; return True if it did.
+        """If the graph writes tensors, check a call as `check_written` does, and return True; return False if there is nothing to check.
 
         The check is needed if the graph writes arguments or tensors that may be arguments.  On a tape (the recording for a gradient) it is
         also needed if the graph writes Parameters, which an argument may then refer to.
@@ -165,9 +167,9 @@ class BoundGraph:
         return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
 
     def not_whole(self, way: Way, why: Why) -> Exception:
-        """Return the error for a call of a function with `fullgraph=True` that would not run entirely as a graph.
+        """Return the error for a call of a function with `fullgraph=True` that would not run entirely as a graph.  The caller raises it.
 
-        way  how it would run
+        way  how it would run, as an entry of `reports.ways.WAYS`
         why  the reason
         """
         return errors.NOT_WHOLE.at(self.lowered.graph.function.loc, f"{why}; the way of this call is '{way.name}'", help=why.reason.way_out)

@@ -26,10 +26,10 @@ from adjoint.runtime.process.context import get_context
 __all__ = ["Graphs", "GraphsOfCells"]
 
 _KEPT = 64
-"""Limit of the graphs that are kept for one template of arguments, the last used first: each call checks their guards in order."""
+"""How many graphs are kept for one template (structure of arguments), the last used first: each call checks their guards in order."""
 
 _QUICK = 8
-"""Limit of the kinds of arguments that are tried one after the other before a template is made."""
+"""How many fast functions, one for each kind of arguments, are tried in turn before a call's template is made."""
 
 _TEMPLATE = 1500
 """Estimated bytes of a template and its list of graphs."""
@@ -76,31 +76,36 @@ class Graphs(dict[Template, _Entries]):
     def __init__(self, call: Callable[..., Any], count: int | None = None, must_be_whole: bool = False) -> None:
         super().__init__()
         self.call = call
-        """Runs the function or cell while it is lowered: takes the lowering and the arguments."""
+        """The function that runs the user's function or cell while it becomes a graph; it is called with the lowering and the arguments."""
         self.count = count
-        """The number of positional arguments that `quick` takes one by one; None if it takes `args` and `kwargs`."""
+        """The number of positional arguments if the fast function `quick` is called as `quick(a, b)`; None if it is called as `quick(args,
+        kwargs)`.
+        """
         self.must_be_whole = must_be_whole
         """True (`fullgraph=True`) if a call must raise where it would not run entirely as a graph."""
         self.history = History()
-        """The graphs that were made, and why."""
+        """The record of the graphs that were made, with the reasons."""
         self.calls: CallCounts | None = None
         """Counts of how the calls ran; None until somebody asks for them."""
         self.constant: set[Any] = set()
-        """Keys of places of Python state whose numbers Python needs to know while parsing: each number has its own graph."""
+        """The keys of attributes and variables that hold numbers which Python needs to know while parsing: each such number has a graph of
+        its own.
+        """
         self.any_size: dict[Template, Any] = {}
-        """The graphs for any size (`any_size`), by the template of the arguments without their sizes."""
+        """What is known of graphs with named sizes (`any_size`), by the template of the arguments without their sizes."""
         self.numbers = ChangingNumbers()
         """Decides which numbers among the arguments are inputs of the graphs."""
         self.state = ChangingState()
-        """Decides which attributes and names outside of the function are read in each run."""
+        """Decides which attributes and names outside of the function its graphs read each time they run."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         """Fast path: graphs whose arguments are all positional tensors, if used in this period of the budget."""
         self.quick: Callable[..., Any] | None = None
-        """Fastest path: runs the graph used last, or returns NOT_RUN if another graph is needed (`BoundPlan.call_function`)."""
+        """The fastest path: a function that does a whole call with the graph used last, or returns NOT_RUN if another graph may be needed.
+        """
         self.recorded: Callable[..., Any] | None = None
         """Like `quick`, for calls that are recorded on a tape."""
         self.others: dict[int, Callable[..., Any]] = {}
-        """The functions of the graphs used last with some other kinds of arguments, by the hashes of the templates."""
+        """More functions like `quick`, for some other kinds of arguments; the key is the hash of the template."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
         """The functions that compute gradients, by what is asked for (`jit._gradient`)."""
         if is_logged():
@@ -140,9 +145,9 @@ class Graphs(dict[Template, _Entries]):
         return None
 
     def once(self, template: Template, tensors: Sequence[Any]) -> Callable[[], Any] | None:
-        """Return a function that runs a call whose sizes come for the first time, without making a graph for them.
+        """Return a function that runs a call whose sizes occur for the first time, without making a graph for them.
 
-        Return None if the sizes have come before, or need a graph for another reason.
+        Return None if the sizes have occurred before, or need a graph for another reason.
 
         template  the structure of the arguments, with the tensors taken out
         tensors   the tensors among the arguments
@@ -167,20 +172,20 @@ class Graphs(dict[Template, _Entries]):
         budget.charge(entry.nbytes)
 
     def ask(self) -> CallCounts:
-        """Begin to count how calls run, if nobody has asked before, and return the counts."""
+        """Return the counts of how calls ran; the first request begins the counting."""
         if self.calls is None:
             self.calls = CallCounts(self.history)
             self._forget_quick()
         return self.calls
 
     def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
-        """Make `quick` the function that the next calls try first; the functions of some other kinds of arguments are kept to be tried
-        after it.
+        """Make `quick` the function that the next calls try first.  Functions for some other kinds of arguments are tried after it.
 
-        kind   the hash of the template of its graph: the kind of arguments
-        quick  runs a call as that graph, or returns NOT_RUN if the arguments or guards (conditions for running a graph again) do not fit
+        kind   the kind of arguments: the hash of the template of its graph
+        quick  does a whole call with its graph, or returns NOT_RUN if the arguments or the guards (conditions for running it again) do not
+            fit
         made   the record of the graph
-        way    how the function runs it, for counts
+        way    how the function runs it, for the counts
         """
         if self.calls is not None:
             quick = self.calls.counting(quick, made, way)
@@ -199,7 +204,7 @@ class Graphs(dict[Template, _Entries]):
         self.recorded = recorded
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bool) -> Any:
-        """Try the functions of the graphs used last, and return the result of the call; NOT_RUN if another graph may be needed.
+        """Try to run a call by the fast functions (`quick`, or `recorded`); return the result, or NOT_RUN if another graph may be needed.
 
         recorded  True if a tape (the recording for a gradient) records the call
         """
@@ -256,7 +261,9 @@ class Graphs(dict[Template, _Entries]):
 
 
 class GraphsOfCells(dict[int, Graphs]):
-    """The caches of graphs of cells, by the ids of the cells: a jitted method has one of these.  They do not keep the cells alive."""
+    """The caches of graphs of a jitted method: one for each cell that it was called on, by the id of the cell.  They do not keep cells
+    alive.
+    """
 
     def __init__(
         self, call: Callable[[weakref.ref[Cell]], Callable[..., Any]], count: int | None = None, must_be_whole: bool = False
@@ -283,7 +290,7 @@ class GraphsOfCells(dict[int, Graphs]):
 
 
     def ask(self) -> None:
-        """Count how the calls run from now on, for the present cells and later ones."""
+        """Begin to count how the calls run, for the cells known now and those to come."""
         self._asked = True
         for graphs in [*self.values()]:
             graphs.ask()
@@ -297,7 +304,7 @@ def _freed(graphs: weakref.ref[GraphsOfCells], key: int, gone: object) -> None:
 
 
 class _All(Cache):
-    """All caches of graphs in the process, as the budget of memory sees them."""
+    """All caches of graphs in the process, as one cache for the budget (the limit in bytes for all caches together)."""
 
     def __init__(self) -> None:
         super().__init__("graphs")

@@ -13,7 +13,7 @@ __all__ = ["Call"]
 
 
 class Call(NamedTuple):
-    """One call, for which a graph has been found: what a way of running it needs to know.
+    """One call of a function for which a graph has been found, with all that is needed to run it.
 
     known     the cache of the function's graphs
     template  the structure of the arguments, with the tensors taken out; None if all of them are positional tensors

@@ -46,7 +46,9 @@ def cause_of(known: Graphs, template: Template, parameters: Sequence[str]) -> tu
 
 
 def _change(guards: Guards) -> tuple[Cause, str]:
-    """Return the cause and the text for a call whose arguments have a graph, but one whose guards do not hold any more."""
+    """Return the cause, with a text, for making a graph although one exists for these arguments: something that its guards compare has
+    changed.
+    """
     found, loc = guards.broken_at()
     place = user_place(loc)
     where = f" (read at {place.file}:{place.line})" if place is not None and found else ""

@@ -87,12 +87,13 @@ _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 
 
 _WhyNot = Callable[[Call], Why]
-"""Returns the reason why a call does not run as a graph."""
+"""A function that is called with a Call and returns the reason why this call does not run as a graph, for reports."""
 
 
 class CallWay(Protocol):
-    """Runs the calls of one graph in one way; `Entry` holds one for calls without a tape (the recording for a gradient) and one for calls
-    on a tape.
+    """The interface of the classes below that run calls: each runs the calls of one graph in one way (see the table in the module).
+
+    `Entry` holds one object for calls without a tape (the recording for a gradient) and one for calls on a tape.
     """
 
     def run(self, call: Call) -> Any:
@@ -243,7 +244,8 @@ def _why_users_code(call: Call) -> Why:
 
 
 def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
-    """Return the object that runs calls of a graph in which hooks may replace values or change state.
+    """Return the object that runs calls of a graph in which hooks may replace values or change state: `AlongPath` if the graph has branches
+    or loops, otherwise `Eagerly`.
 
     why  returns the reason for reports, given a call
     """
@@ -276,7 +278,7 @@ class AsGraph:
         return result
 
     def _way(self, calls: CallCounts, tape: Any, tensors: Sequence[Tensor]) -> tuple[Way, Why]:
-        """Return how a call has just run, and why not in a faster way; for the counts of calls.
+        """Return how the call that has just ended ran, and the reason why not in a faster way; both are for the counts of calls.
 
         calls    the counts
         tape     the tape that recorded the call; None if none did
@@ -350,10 +352,10 @@ class Looking:
             del alive
 
     def _left(self, call: Call, run: ObservedRun, deviation: Deviation | None = None) -> Any:
-        """Do the rest of a call whose run has left the graph because a hook changed something, and return the result of the call.
+        """Do the rest of a call after a hook has changed something in the middle of it; return the result of the call.
 
-        run        the run, with its log of the results so far
-        deviation  raised by the run, if a hook returned values of other types than the graph was made for
+        run        what has been done so far, with a log of the results
+        deviation  raised there if a hook returned values of other types than the graph was made for; otherwise None
         """
         why = self._graph.changed_by(run.called)
         if call.known.must_be_whole:
@@ -385,9 +387,9 @@ class Looking:
 
 
 def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
-    """Return why a call does not begin in a graph whose hooks are expected to change nothing.
+    """Return the reason why a call does not even begin in the form of the graph whose hooks are expected to change nothing.
 
-    beginning  decided that the call may not begin there
+    beginning  the object that has decided so
     """
     if beginning.any_always():
         return Why(ALWAYS_CALLED)
@@ -426,7 +428,7 @@ class AlongPath:
 
 
 class Eagerly:
-    """Runs calls as eager mode does: hooks may replace values, so the function itself runs instead of its graph."""
+    """Runs calls eagerly: the user's function itself runs instead of its graph, since hooks may replace values."""
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):
         self._graph, self._why = graph, why
@@ -446,9 +448,9 @@ class Eagerly:
 
 # -- along the path ----------------------------------------------------------------------------------------------------------
 def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
-    """Run a call node by node, or in two parts, from its beginning, and return its result.
+    """Run a call from its beginning, node by node or in two parts, and return its result.
 
-    way  how it runs, for the error of a function with `fullgraph=True`, which allows neither
+    way  which of the two, for the error of a function with `fullgraph=True`, which allows neither
     why  returns the reason, given the call
     """
     if call.known.must_be_whole:

@@ -126,7 +126,9 @@ class SharedGraphs(Graphs):
             self.pop(template, None)
 
     def refused(self) -> NotShared:
-        """Count a function that cannot share graphs, and return the exception for it; after `_PATIENCE` of them, drop the shared graphs."""
+        """Return the exception for a function that cannot share graphs, and count it; after `_PATIENCE` of them, drop the shared graphs.
+        The caller raises the exception.
+        """
         self._refused += 1
         if self._refused >= _PATIENCE:
             self.evict(budget.period)
@@ -200,7 +202,7 @@ def _pattern_of(function: types.FunctionType) -> types.FunctionType | None:
 
 
 _of_codes: Table[int, _Code] = Table("functions made anew")
-"""By the id of a code object; the entry keeps the code alive."""
+"""For the id of each code object of which a program makes functions again and again: its entry, which keeps the code alive."""
 
 
 def _code_of(function: types.FunctionType) -> _Code:

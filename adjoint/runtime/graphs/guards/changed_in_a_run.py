@@ -44,7 +44,9 @@ def is_held(holder: Any) -> bool:
 
 
 class ReadPlace:
-    """A place (a variable, an attribute) with the numbers of the first and the last read of it; both are -1 before any read."""
+    """A variable or attribute that the graph was made from, with the numbers of the first and the last read of it, counted over all reads;
+    -1 if it was not read yet.
+    """
 
     __slots__ = ("first", "last", "place")
 
@@ -52,7 +54,7 @@ class ReadPlace:
         self.place, self.first, self.last = place, -1, -1
 
     def at(self, first: int, last: int) -> None:
-        """Add reads with the numbers `first` to `last`."""
+        """Note reads of this place: `first` is the number of the first one, `last` that of the last one."""
         self.first, self.last = first if self.first < 0 else min(self.first, first), max(self.last, last)
 
 
@@ -92,9 +94,9 @@ def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watch
 
 
 _PROGRAMS = (type, types.ModuleType, types.FunctionType)
-"""Classes of the objects that hold the names of a program."""
+"""Classes of objects whose attributes are names of a program: classes, modules, functions."""
 _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.ModuleType, type, type(None))
-"""Classes of most values of these names."""
+"""Classes of most values of such names: functions, classes, modules and the like."""
 
 
 def _is_of_program(place: Place) -> bool:

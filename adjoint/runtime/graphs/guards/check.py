@@ -19,9 +19,9 @@ __all__ = ["GuardConditions", "Guarded", "check_text", "compiled_check"]
 
 
 class Guarded(Protocol):
-    """A place, or a group of places, that the check of a graph compares with what the graph was made from.
+    """One place (a variable, an attribute), or a group of places, that a graph was made from.
 
-    `holds` returns True if it contains that.
+    `holds` returns True if it still contains what it contained then.
     """
 
     def holds(self, watched: Watched) -> bool: ...
@@ -41,8 +41,7 @@ class GuardConditions(PythonText):
         self._locals: dict[int, str] = {}
 
     def holder(self, held: Reference) -> str:
-        """Return the name of the variable that holds the object of a reference; at run time its value is None once the object has been
-        freed.
+        """Return the variable of the generated text that holds the object of a reference; its value is None once the object has been freed.
 
         held  the reference
         """
@@ -117,6 +116,6 @@ for place in by_value:
     if not place.holds(watched):
         return False""".splitlines()
 _END = "return life.lasts"
-"""The last statement: ids that were compared prove identity only if no object has been freed meanwhile."""
+"""The last statement of the check: objects compared by their ids are the same only if none of them has been freed meanwhile."""
 
 _FILE = os.path.join(os.path.dirname(__file__), "<check of a graph>")

@@ -45,7 +45,7 @@ _STRUCTURED = (
 
 
 def ignore(value: object) -> None:
-    """Do nothing; passed as `hold` for keys that are compared at once, so that no object need be kept alive for them."""
+    """Do nothing with `value`: the default for the argument `hold` of `key`, for keys that are compared at once."""
 
 
 def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, ...] = ()) -> Hashable:

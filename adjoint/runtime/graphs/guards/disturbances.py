@@ -40,8 +40,8 @@ class Disturbances:
         self._own: dict[int, object] = {}
         """Objects that this thread has changed, by id."""
         self._keys: dict[Hashable, Hashable] = {}
-        """By address, the keys of values that the library is about to read: for these a change moves no epoch, or moves it a
-        moment later.
+        """For the address of each place whose value the library is about to read: the key of that value, for places where a change moves no
+        epoch, or moves it a moment later.
         """
         self._thread, self._outer = get_ident(), epoch.log
 
@@ -105,7 +105,7 @@ class Disturbances:
 
 
 _READ_BY_THE_LIBRARY = (CallResult, CellState, HookSlots, Numbers, Object, OwnAttribute, Setting, TypeOfTensor)
-"""Places whose first read is not recorded.  Reading them runs no code of the user's."""
+"""Classes of places whose first read is not recorded, since the library's own code reads them.  Reading them runs no code of the user's."""
 
 
 def _reported(holder: Any) -> tuple[object, ...]:

@@ -93,8 +93,8 @@ class Guards:
         self._called: int | None = None
         """The number on the clock where the user's code is called first; None if it is never called."""
         self._marks: dict[Hashable, float] = {}
-        """By site, the number on the clock where a run may leave the graph; infinity in loops and branches, where reads come before and
-        after.
+        """For each site (the key of one call of hooks): the number of reads made before it, where a run may leave the graph; infinity in
+        loops and branches, where reads come before and after.
         """
         self._holders: tuple[Callable[[], Any], ...] = ()
         """References to the objects that a run keeps alive if the user's code is called in the middle of it."""
@@ -157,7 +157,7 @@ class Guards:
         self._seen[pattern.address()] = value, True
 
     def of_slots(self, cell: Cell) -> None:
-        """Record which kinds of hooks a cell has; call it before the hooks are read."""
+        """Record which kinds of hooks a cell has, as a condition of the graph.  Call it before the hooks are read."""
         self._record(HookSlots(reference(cell), f"hooks of {named(cell)}"))
 
     def of_object(self, holder: object) -> None:
@@ -208,7 +208,7 @@ class Guards:
         self._looked[id(container)] = container, self.clock
 
     def count(self) -> int:
-        """Return the number of places (variables, attributes, objects) that have been recorded."""
+        """Return how many places (variables, attributes, objects) have been recorded so far; `forget` takes such numbers."""
         return len(self._recorded)
 
     def called(self, after: int) -> None:

@@ -20,7 +20,9 @@ __all__ = ["names_read"]
 
 _LIBRARY = __name__.partition(".")[0]
 _OF_ALL_CELLS = f"{_LIBRARY}.runtime.cells."
-"""Prefix of the modules of the base class of cells; names that they compute are names of parameters, cells, buffers and flags."""
+"""The prefix of the modules that define the base class of cells.  Names that they compute are those of parameters, cells, buffers and
+flags.
+"""
 
 
 def names_read(kind: type) -> frozenset[str]:

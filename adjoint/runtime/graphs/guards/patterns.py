@@ -17,7 +17,9 @@ from adjoint.runtime.graphs.guards.references import Watched
 __all__ = ["NumberPattern", "Pattern", "PatternKey"]
 
 PatternKey = Callable[[Any, Callable[[object], None]], Hashable]
-"""Returns a key that is equal for values of one pattern; calls its second argument with each object that the key identifies by its id."""
+"""A function `f(value, hold)` that returns a key, equal for values of one pattern; it calls `hold` with each object that the key identifies
+by its id.
+"""
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,13 @@ __all__ = ["ABSENT", "GONE", "Attribute", "ClosureVariable", "Global", "Held", "
            "named", "watch_cell", "words"]
 
 Watch = Literal["epoch", "identity", "value"]
-"""When and how a place is compared: by its key when the epoch has moved, by identity at each call, or by its key at each call."""
+"""How a place (a variable or attribute) is compared: "epoch": by its key, but only when the epoch has moved, which any change of it does;
+"identity": as an object, at each call; "value": by its key, at each call.
+"""
 
 
 class Missing:
-    """Marks a value that does not exist, such as that of a deleted attribute.
+    """A marker in place of a value that does not exist, such as that of a deleted attribute.
 
     word  says why, for messages
     """
@@ -132,8 +134,9 @@ class Place:
         return words(value)
 
     def expression(self, conditions: GuardConditions) -> str:
-        """Return Python source text that reads the place (a variable, attribute or the like), and that may raise when it runs; only for
-        places whose `watch` is "identity".
+        """Return Python source text that reads the variable or attribute, and may raise an exception when it runs.
+
+        Only for places whose `watch` is "identity".
 
         conditions  gives the names of objects in the text
         """
@@ -280,7 +283,7 @@ class Held(Place):
 
 
 class _Named(Held):
-    """A named part of an object, such as an attribute."""
+    """Guards a part of an object that has a name, such as an attribute."""
 
     __slots__ = ("name",)
 
@@ -378,8 +381,8 @@ def _is_computed(static: Any, own: bool) -> bool:
 
 
 def watch_cell(cell: Cell, names: frozenset[str]) -> None:
-    """Make a cell move the epoch (report) from now on at each change of an attribute with one of these names, or of one that any call
-    reads.
+    """Let a cell report, by moving the epoch (a number that graphs compare), each later change of an attribute with one of these names, or
+    of one that every call reads.
     """
     own: Any = cell.__dict__
     own.watch(names | names_read(Cell))

@@ -9,11 +9,12 @@ from typing import Any
 __all__ = ["Life", "Reference", "Strong", "Watched", "address_of", "reference"]
 
 Reference = Callable[[], Any]
-"""Returns an object, or None once it has been freed."""
+"""A function without arguments that returns an object, or None once the object has been freed; a weak reference, for example."""
 
 
 class Strong:
-    """Refers to an object whose class does not support weak references; called like a weak reference, it returns the object."""
+    """A strong reference that is called like a weak one and returns the object, for a class whose objects do not support weak references.
+    """
 
     __slots__ = ("value",)
 

@@ -72,7 +72,9 @@ class ChangingState:
 
 
 def _key(value: Any) -> Hashable:
-    """Return a key that differs for two different values; None for a value that always stays a constant, such as a string."""
+    """Return a key for the present value of an attribute or variable, different for different values; None for a value that always stays a
+    constant of graphs, such as a string.
+    """
     if type(value) is float or (type(value) is int and abs(value) <= BOUND):
         return key(value, ignore)
     return id(value) if type(value) is Tensor else None

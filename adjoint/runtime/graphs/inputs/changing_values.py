@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["Changing"]
 
 _VALUES = 3
-"""A value becomes an input after this many different values."""
+"""How many different values a number or tensor has had when it becomes an input of graphs instead of a constant."""
 
 
 class Changing:
@@ -29,7 +29,10 @@ class Changing:
         self.refused: frozenset[Hashable] = frozenset()
 
     def saw(self, thing: Hashable, value: Hashable) -> None:
-        """Note a value that a thing had when a graph was made."""
+        """Note that a thing (a number among the arguments, or an attribute) had this value when a graph was made.
+
+        thing, value  hashable keys
+        """
         values = self.values.setdefault(thing, set())
         if len(values) < _VALUES:
             values.add(value)

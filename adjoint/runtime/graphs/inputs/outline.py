@@ -39,7 +39,7 @@ class OutlineSlot:
 
 @dataclass(eq=False)
 class Remade:
-    """Makes an object of a graph's result anew in each run, such as an iterator: one object, wherever it occurs in the result.
+    """Describes an object of a graph's result that each run makes, such as an iterator: one object for all its occurrences in the result.
 
     parts  its contents, a structure with slots
     begin  makes the object without its parts, if these may refer to it; otherwise returns None
@@ -144,7 +144,7 @@ def _expression(outline: Any, numbers: Iterator[int], converts: bool, objects: d
 
 
 _WRITTEN = frozenset({bool, str, type(None)})
-"""Types of constants whose `repr` is an expression of them."""
+"""Types of constants that `repr` turns into Python expressions for them."""
 
 
 def slots_of(outline: Any) -> list[OutlineSlot]:
@@ -153,8 +153,8 @@ def slots_of(outline: Any) -> list[OutlineSlot]:
 
 
 class _SlotKey(tuple[str]):
-    """Stands for a slot within the key of an outline (a structure with slots for tensors); a class of its own, so that no value of the
-    user's equals it.
+    """The key of a slot within the key of an outline (a structure with slots for tensors).  It is a class, so that no value of the user's
+    equals it.
     """
 
 

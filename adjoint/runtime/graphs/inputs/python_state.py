@@ -82,7 +82,7 @@ def _slot(leaf: Any) -> OutlineSlot | None:
 
 
 class _SlotKey(tuple[Hashable, ...]):
-    """Stands for a slot within the key of a pattern; a class of its own, so that no value of the user's equals it."""
+    """The key of a slot within the key of a pattern (a structure with slots).  It is a class, so that no value of the user's equals it."""
 
 
 def pattern_key(value: Any, hold: Callable[[object], None]) -> Hashable:
@@ -182,7 +182,7 @@ def _as_number(x: Tensor, category: str) -> Any:
 
 
 def stand_in(pattern: Any) -> Any:
-    """Return a value with the structure of a pattern, and with zeros in its slots."""
+    """Return a value with the structure of a pattern (a structure with slots for tensors and numbers), with zeros in the slots."""
     if isinstance(pattern, NumberSlot):
         return {"int": 0, "float": 0.0, "bool": False}[pattern.category]
     if isinstance(pattern, OutlineSlot):
@@ -227,7 +227,8 @@ def can_hold(place: OutsidePlace, value: Any) -> bool:
 
 
 def living_holder(held: Callable[[], Any]) -> Any:
-    """Return the object of a weak reference; RuntimeError if it has been freed."""
+    """Return the object that a weak reference refers to, whose attribute is about to be read or written; RuntimeError if it has been freed.
+    """
     holder = held()
     if holder is None:
         raise RuntimeError("this graph belongs to an object that is gone")

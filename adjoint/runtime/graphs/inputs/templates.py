@@ -28,7 +28,7 @@ BOUND = 2**31
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of the 0-d tensor for a number that is an input."""
 _FREQUENT = frozenset({int, float, bool, str, type(None)})
-"""Fast path: the commonest leaves."""
+"""The commonest classes of values that are not containers, tried first for speed."""
 _WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
 """Containers that the frontend takes apart, besides named tuples: tensors in them are inputs."""
 

@@ -18,7 +18,8 @@ Site = tuple[int, str]
 
 
 class Assumptions:
-    """Holds what is assumed while a graph is made, such as what forward hooks return; runs check it, and lead to other assumptions.
+    """What is assumed while a graph is made, such as what forward hooks return.  A run that finds an assumption wrong continues in another
+    graph.
 
     A site is the key of an assumption about hooks: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run
     there.

@@ -17,7 +17,9 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 __all__ = ["call_maker", "numbers", "result_maker"]
 
 _TAKEN_OUT = constant(0.0, F32)
-"""Placeholder for a value of the graph, so that the stored structure of a call does not refer to the graph that is being made."""
+"""A placeholder tensor in the stored structure of a call, in place of tensors of the graph, so that the structure does not keep that graph
+alive.
+"""
 
 
 def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],

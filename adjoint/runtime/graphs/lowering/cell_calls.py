@@ -76,7 +76,7 @@ class CellCalls:
 
 
 class LoweredCall:
-    """Adds the nodes for one call of a cell: its hooks, and construct as a region.
+    """Adds the nodes for one call of a cell to a graph: nodes for its hooks, and one with a region (a body of nodes) for construct.
 
     Its methods are those that `cells.calling.call` calls in turn (`Moves`).  Their `given` is (positional arguments, keyword arguments).
 
@@ -154,7 +154,8 @@ class LoweredCall:
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
     def _mark(self, kinds: Sequence[ForwardKind | GradientKind]) -> None:
-        """Record that hooks of these kinds may run here, for kinds of which the cell has none while the graph is made.
+        """Record that hooks of these kinds may be called at this point of a run, although the cell has none of them while the graph is
+        made.
 
         A run in which the cell has such hooks may leave the graph here.
         """
@@ -242,7 +243,7 @@ class LoweredCall:
 
 
 class _Inside(NamedTuple):
-    """The result of running a cell's construct in its region (a body of nodes), from which the cell's node is made.
+    """What running a cell's construct in a region (a body of nodes) has given; the cell's node is made from it.
 
     region   the region
     params   the arguments, as values of the region

@@ -19,9 +19,11 @@ class Cuts:
     def __init__(self, regions: Regions):
         self._regions = regions
         self._without_gradient: set[Value] = set()
-        """Values made inside of `_no_grad`."""
+        """The values that were computed inside of `_no_grad`, which therefore have no gradient."""
         self._cuts: dict[Value, tuple[Builder, Value]] = {}
-        """For a value from outside of `_no_grad`, the region in which it was replaced, and the value that replaces it there."""
+        """For each value from outside of `_no_grad` that is used inside: the region in which a node replaces it, and the value that
+        replaces it.
+        """
 
     def operand(self, atom: Atom) -> Atom:
         """Return what a node inside of `_no_grad` is to use in place of an operand: a value with the same numbers that stops gradients."""

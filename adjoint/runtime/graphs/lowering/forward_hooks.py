@@ -132,7 +132,9 @@ class ForwardHooks:
         raise Unreachable
 
     def _may_be(self, made: Any, given: Any) -> None:
-        """Note that each tensor which hooks return may be the same object as any tensor of the same type that they were called with."""
+        """Record that each tensor which hooks return may be the same object as any tensor of the same type among those they were called
+        with.
+        """
         tensors = leaves(given, Tensor)
         for x in leaves(made, Tensor):
             self._aliases.may_be(x, *(t for t in tensors if t.type is x.type))

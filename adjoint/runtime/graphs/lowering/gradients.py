@@ -161,7 +161,8 @@ class Gradients:
                                tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
-        """Add the node for a function that was called in its own region; return the function's result and the node's further results.
+        """Add a node for a function that was called in its own region; return the function's result, and the node's results after those of
+        the function.
 
         op     the op of the node: it takes a gradient or records
         inner  the result of that call

@@ -104,7 +104,7 @@ class Owner:
 
 
 def _is_over() -> CompileError:
-    """Return the error for using a value of a finished graph in another graph or in Python."""
+    """Return the error for using a value of a graph after that graph has been made.  The caller raises it."""
     return errors.NOT_IN_GRAPH.at(place_of_use(), "this value belongs to a graph that is made already",
                                   help="return it from the function that computes it")
 
@@ -342,10 +342,11 @@ class GraphNumber:
         return nearest_in(dtype, self)
 
     def beside(self, op: Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Return `compute(x, self)` for a tensor `x`, with the number converted to the dtype in which `op` is computed.
+        """Compute an elementwise op on a tensor `x` and this number, converted to the dtype in which eager mode would compute it; return
+        the result.
 
-        op       the elementwise op
-        compute  takes two tensors and computes the op on them
+        op       the op
+        compute  takes `x` and the number, as tensors, and computes the op on them
         """
         if not self.owner.is_traced:
             raise self.owner.unknown("the number is used")
@@ -598,15 +599,15 @@ class GraphNumber:
         return GraphNumber(self.owner, "bool", self.owner.node(LogicalNot(), self.owner.atom(self.converted("bool"))))
 
     def either(self, other: GraphNumber) -> GraphNumber:
-        """Return a run-time bool that is true if one of two numbers is true."""
+        """Return a run-time bool (known only when the graph runs) that is true if this number or `other` is true."""
         return self.converted("bool") | other.converted("bool")
 
     def both(self, other: GraphNumber) -> GraphNumber:
-        """Return a run-time bool that is true if both of two numbers are true."""
+        """Return a run-time bool (known only when the graph runs) that is true if this number and `other` are true."""
         return self.converted("bool") & other.converted("bool")
 
     def kept_if(self, condition: GraphNumber) -> GraphNumber:
-        """Return this int where the condition is true in a run, else 0."""
+        """Return an int that is this number where `condition` is true when the graph runs, otherwise 0."""
         atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
         return GraphNumber(self.owner, "int", self.owner.node(Mul(), *atoms), self.bound)
 

@@ -82,7 +82,7 @@ class Hosts:
 
     @property
     def raises_late(self) -> bool:
-        """True if an exception that Python raises while the graph is made must be raised by runs of the graph instead.
+        """True if an exception that Python raises now, while the graph is made, must instead be raised when the graph runs.
 
         That is so if the line may not be reached in a run, or if effects come before it or after it.
         """
@@ -109,11 +109,11 @@ class Hosts:
         return self._emit(name, on_tensors, leaves, results, text, writes=True)
 
     def written_out(self, symbol: str, values: Any, host: Callable[[Callable[..., Any], Callable[..., Any]], Any]) -> None:
-        """Replace the Python object that a node of `call` calls by one with more details, from which source text can be made.
+        """Replace the Python object that a node calls by one with more details, from which source text for the call can be made.
 
         Do nothing if gradients are off or the values cannot be written as an expression.
 
-        symbol  the symbol of the node
+        symbol  the symbol of the node, as `call` returned it
         values  the values of the call
         host    makes the new object from the old one, and from a function that makes the values from tensors
         """

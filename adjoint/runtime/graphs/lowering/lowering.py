@@ -53,7 +53,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Lowered", "Lowering", "Subject", "continued", "lowered", "lowered_for_any_size", "lowered_reading"]
 
 _TRIES = 3
-"""How often a graph is made again because other threads have changed what it was made from; after that it serves one call only."""
+"""How often at most a graph is made again because other threads have changed what it was made from; then it is used for one call only."""
 
 _DEPTH = 10_000
 """The recursion limit while a function is parsed: each nested call or `if` takes about 15 Python frames."""
@@ -341,7 +341,9 @@ class Lowering:
         return self.guards.is_disturbed or self.frontend.workspace.is_disturbed
 
     def may_be_disturbed(self, raised: Exception) -> bool:
-        """Return True if an exception may come from a change by another thread rather than from the user's code."""
+        """Return True if `raised`, an exception while the graph was made, may come from a change by another thread, not from the user's
+        code.
+        """
         if not self.frontend.workspace.is_shared or not isinstance(raised, CompileError):
             return False
         return self.is_disturbed or self.guards.others_changed or raised.diagnostic.code == errors.CHANGED_OUTSIDE.code

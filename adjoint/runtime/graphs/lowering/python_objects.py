@@ -20,7 +20,7 @@ from adjoint.runtime.tensor import random
 __all__ = ["PythonObjects"]
 
 _ONCE = (context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed)
-"""Library functions that are called for their effect on the process or its files."""
+"""Library functions that change the process or its files, which calls of a graph could not repeat: a graph cannot contain a call of one."""
 
 _PACKAGE = __name__.partition(".")[0]
 

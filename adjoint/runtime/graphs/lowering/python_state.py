@@ -80,12 +80,15 @@ class PythonState:
         self._read: set[tuple[Any, ...]] = set()
         """The keys of places that parsed code has read before writing them."""
         self._own: set[tuple[Any, ...]] = set()
-        """The keys of places that parsed code has written on every path."""
+        """The keys of attributes and variables that parsed code (the user's code of the graph) has written whichever branches a run takes.
+        """
         self._refused: set[tuple[Any, ...]] = set()
         self._before: dict[tuple[Any, ...], tuple[OutsidePlace, _Held]] = {}
         """The places, with their contents at the beginning of a run, by key."""
         self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
-        """By key, the value that a place is known to have in a run, with the number `Regions.user_code` when it was read or written."""
+        """For the key of each attribute or variable whose value in a run is known: that value, and the number `Regions.user_code` at the
+        time when it was read or written; if the number has grown, user code may have changed it.
+        """
 
     def begin(self) -> None:
         """Add nodes that read the places which the graph reads at its beginning."""
@@ -235,8 +238,8 @@ class PythonState:
 
     @property
     def found(self) -> list[OutsidePlace]:
-        """Return the places that parsed code (the user's code of the graph) read and wrote as constants, although they hold numbers or
-        tensors: the next attempt loads them.
+        """Return the attributes and variables that parsed code (the user's code of the graph) read and wrote as constants, although they
+        hold numbers or tensors.  The next attempt to make the graph reads them in each run.
         """
         return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
@@ -272,7 +275,7 @@ class _Held(NamedTuple):
     is_own: bool
 
     def as_pattern(self) -> _Held:
-        """Return the same with zeros in place of numbers and tensors, which differ from run to run."""
+        """Return a copy of this record with zeros in place of numbers and tensors, since these differ from run to run."""
         return self._replace(value=stand_in(pattern_of(self.value)[0]))
 
 
@@ -294,8 +297,8 @@ class Begun:
         return not self.held
 
     def addresses(self) -> set[Any]:
-        """Return the addresses by which guards (conditions for running a graph again) know these attributes and variables: what a run has
-        written there is no change by others.
+        """Return the addresses of these attributes and variables, by which guards (conditions for running a graph again) identify them; the
+        guards then ignore what a run itself has written.
         """
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 

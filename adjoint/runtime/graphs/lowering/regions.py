@@ -103,7 +103,7 @@ class Regions:
         return closed
 
     def at_boundary(self) -> None:
-        """Note that a cell is entered or left here: hooks may run here that user code has added in the run."""
+        """Record that a cell is entered or left at this point, where a run may call hooks that user code has added meanwhile."""
         self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:
@@ -129,8 +129,8 @@ class Regions:
         return len(self._open)
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
-        """Return new parameters for a region (a body of nodes) that takes these atoms (values or literals) as arguments, with their types
-        and names.
+        """Return new values with the types and names of these atoms (values or literals), to be the parameters of a region that takes them
+        as arguments.
         """
         params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
         self.named.update(params)

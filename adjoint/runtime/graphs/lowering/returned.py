@@ -47,7 +47,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Returned"]
 
 _MOST_ITEMS = 1_000_000
-"""Limit of the remaining items of a returned iterator."""
+"""How many items may remain in an iterator that the function returns."""
 
 _Item = TypeVar("_Item")
 
@@ -127,8 +127,8 @@ class Returned:
                 help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
 
     def taken(self, x: Any) -> Any:
-        """Return the pattern from which runs make a value: the value itself, a structure of patterns, or a `Remade` for an object made
-        anew.
+        """Return the pattern from which each run makes a value of the result: the value itself, a structure of patterns, or a `Remade` for
+        an object that each run creates.
 
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """
@@ -273,7 +273,7 @@ class Returned:
         return self._of_items(left, make)
 
     def _is_plain(self, x: Any) -> bool:
-        """Return True if a new object with the same attributes is as good as this one, so that calls can make it."""
+        """Return True if each call may make a new object with the same attributes instead of this one."""
         kind = type(x)
         if self._objects.is_cell(x) or self._objects.is_library(kind) or isinstance(x, BaseException):
             return False
@@ -331,8 +331,8 @@ class Returned:
 
     # -- errors --------------------------------------------------------------------------------------------------------
     def _holds_late(self, x: Any) -> bool:
-        """Return True if an object leads to a value that only a run knows, or to a function that parsed code (the user's code of the graph)
-        defines.
+        """Return True if the object `x` refers to a value that is known only when the graph runs, or to a function that parsed code (the
+        user's code of the graph) defines.
         """
         outside, pending, seen = self._on.outside, [x], set[int]()
         while pending:

@@ -88,7 +88,7 @@ class Symbols:
         return self.of(x)
 
     def rewritten(self) -> list[Tensor]:
-        """Return those tensors from outside that the graph writes."""
+        """Return the tensors from outside of the graph (such as Parameters) that the graph writes."""
         return [x for x in self.tensors.values() if self._is_written(x)]
 
     def _is_written(self, x: Tensor) -> bool:
@@ -113,8 +113,7 @@ class Symbols:
                 raise errors.written_under_two_names(loc, from_outside=True)
 
     def show_numbers(self, x: Tensor) -> None:
-        """Note that Python reads the numbers of a tensor from outside of the graph while parsing: they become a guard, as they are before a
-        run.
+        """Record that Python reads the numbers of a tensor from outside while parsing: the graph then depends on these numbers, by a guard.
 
         CompileError if the graph has written the tensor: then its numbers are known only when the graph runs.
         """

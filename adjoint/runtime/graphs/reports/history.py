@@ -24,10 +24,10 @@ from adjoint.runtime.graphs.reports.ways import NONE, Cause, Way, Why
 __all__ = ["CallCounts", "History", "MadeGraph", "is_logged"]
 
 _KEPT = 100
-"""Limit of the graphs of a function that are remembered."""
+"""How many graphs of a function its history remembers."""
 
 _MANY = 8
-"""A function may be parsed for this many graphs before a warning says why."""
+"""For how many graphs a function may be parsed before a warning is logged with the reason."""
 
 _NO_REASON = Why(NONE)
 
@@ -69,12 +69,12 @@ class CallCounts:
         self._last: dict[int, tuple[Way, Why]] = {}
         self._counting: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._counted: set[int] = set()
-        """The threads whose present call has been counted already."""
+        """The ids of threads whose present call has been counted already."""
         self._tapes: dict[int, Why] = {}
-        """The reason why the gradient that a thread is taking needs a tape, by thread."""
+        """For the id of each thread that is taking a gradient: why that gradient needs a tape (a recording of the call)."""
 
     def took(self, graph: MadeGraph | None, way: Way, why: Why = _NO_REASON) -> None:
-        """Count a call.
+        """Count one call, which has ended.
 
         graph  the record of the graph that ran; None for a call that has no graph of its own
         way    how the call ran

@@ -66,7 +66,9 @@ _Given = tuple[Sequence[Tensor], list[Any], Run]
 """The arguments of one call: the tensors that enter the cell's region, the list of the graph's values, and the run."""
 
 _Made = tuple[Sequence[Tensor], Run, bool]
-"""The result of one call: the tensors that leave the cell's region, the run, and True if the cell had hooks when the call began."""
+"""The result of one call of a cell: the tensors that leave its region, the state of the run, and True if the cell had hooks when the call
+began.
+"""
 
 
 class GraphCell:
@@ -90,7 +92,7 @@ class GraphCell:
         """The kinds of hooks that have no nodes of their own, and therefore run here."""
         first = next((i for i, kind in enumerate(AFTER_CONSTRUCT) if getattr(nodes, kind.slot)), len(AFTER_CONSTRUCT))
         self._beyond = frozenset(kind.slot for kind in AFTER_CONSTRUCT[first:])
-        """The kinds of hooks that run after others which have a node, and so cannot run here."""
+        """The kinds of hooks that come, in order, after hooks which have a node: they cannot run with this step."""
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         """Call the cell and return the results of its node: those of the cell, then values that only the graph uses (`residuals`).
@@ -252,7 +254,7 @@ class GraphCell:
 class CellAsItWas(GraphCell):
     """Runs a cell with the hooks and the `bprop` that it had when the graph was made; later changes are ignored.
 
-    A repetition of a run uses it (`repetition`), since the first run used these.
+    It is used when a run is computed a second time (`repetition`), since the first run used these.
     """
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:

@@ -46,8 +46,8 @@ def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
-    """Return functions that make the Python objects which the gradient of a node calls, by symbol (the name in the IR); each run calls
-    these functions anew.
+    """Return, by symbol (the name in the IR), a function for each Python object that the gradient of a node calls; each run calls the
+    function to make its own object.
     """
     op = node.op
     match op:
@@ -100,4 +100,4 @@ def _rule(site: CellSite, inputs: int, outputs: int) -> Rule:
 
 
 _TENSOR_OF_THE_RUN = constant(0.0, F32)
-"""Placeholder in the structure of a call."""
+"""A placeholder tensor in the structure of a call, in place of the tensors of a run."""

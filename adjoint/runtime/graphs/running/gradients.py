@@ -28,7 +28,7 @@ __all__ = ["RunsAdjoint", "gradient_makers"]
 
 
 RunsAdjoint = Callable[[Run, Tape, TrieStep, Sequence[int], Sequence[int], Sequence[Tensor]], list[Tensor]]
-"""Computes gradients like `adjoints.gradients`; the first argument is the run."""
+"""A function that computes gradients of what a tape has recorded, with the arguments of `adjoints.gradients` after the run."""
 
 
 def _of_the_path(run: Run, *given: Any) -> list[Tensor]:

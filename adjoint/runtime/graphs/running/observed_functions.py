@@ -43,7 +43,7 @@ __all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching
 
 @dataclass(frozen=True)
 class Argument:
-    """Stands for a tensor object of a run: the argument of the graph at a position.
+    """Represents a tensor object that a run has or will have: the argument of the graph at a position.
 
     position  the index among the graph's arguments
     """
@@ -53,7 +53,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class State:
-    """Stands for a tensor object of a run: a Parameter, or another tensor of the program that the graph uses.
+    """Represents a tensor object that a run has or will have: a Parameter, or another tensor of the program that the graph uses.
 
     symbol  its name in the IR
     """
@@ -284,8 +284,8 @@ def _in_cells(region: Region, symbols: set[str]) -> list[Node]:
 
 
 def _returns_the_last(node: Node) -> bool:
-    """Return True if hooks are assumed to return values of the same types as the last values that they get: they may then have changed
-    nothing.
+    """Return True if the hooks of a node are assumed to return values of the types of the last values that they get: then they may have
+    changed nothing.
     """
     count = len(node.results)
     given = node.operands[len(node.operands) - count :]
@@ -319,7 +319,7 @@ class _Observing(Rewriter):
 
 
 _OTHER: Final = object()
-"""Represents an object that may be one or another."""
+"""A marker in place of a tensor object that may be one of several."""
 
 
 class _Tape:

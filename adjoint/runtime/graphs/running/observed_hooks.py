@@ -29,8 +29,8 @@ __all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
 
 
 _DEPARTURES, _RUNS = 3, 64
-"""So many runs may leave the graph because a hook changed something, and one more for each `_RUNS` runs; after that, runs go node by node
-from their beginning.
+"""How many runs may leave the graph because a hook changed something: `_DEPARTURES`, and one more for each `_RUNS` runs.  After that, runs
+go node by node from their beginning.
 """
 
 
@@ -63,7 +63,7 @@ class Beginning:
         return True
 
     def has_departed(self) -> None:
-        """Count a run that has left the graph because a hook changed something; the next run is checked anew."""
+        """Count a run that has left the graph because a hook changed something; from then on `allows` decides again for the next run."""
         self.departures, self.seen = self.departures + 1, None
 
     def any_always(self) -> bool:

@@ -45,8 +45,8 @@ _CallerOf = Callable[[], Caller | None]
 
 
 class _Departed(Exception):
-    """Raised to end a run of an optimised graph early, when a hook has changed something and the log (the results of nodes so far) is ready
-    to be replayed.
+    """Raised to end the run of an optimised graph after a hook has changed something; the log of results is then ready to be replayed by
+    another run.
     """
 
 
@@ -125,9 +125,9 @@ class Observed:
         return self._plan.run_fitting(run.arguments, run)
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
-        """Run the graph once more, on a tape (the recording for a gradient), with the hooks' answers of the first run.
+        """Run the graph a second time, on a tape (the recording for a gradient), with the answers that hooks gave in the first run.
 
-        Deviation (not an error, the end) at the hook where the repetition is to stop.
+        A Deviation is raised at the hook where the repetition is to stop: that is its normal end.
 
         run  the repetition; its log and tape are filled
         """
@@ -211,7 +211,7 @@ class ObservedRun(Run):
         raise _Departed
 
     def failed(self) -> None:
-        """Clean up after a hook has raised: end the calls of cells that are running."""
+        """End the calls of cells that are still running, after a hook has raised an exception."""
         raise NotImplementedError
 
     def _left(self) -> Deviation:

@@ -159,8 +159,8 @@ def _nodes(graph: Graph) -> list[Node]:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Return True for a node that calls Python and that has no step in optimised code: it only runs where a gradient is taken on a tape
-    (the recording for a gradient).
+    """Return True for a node that calls Python and cannot be in optimised code: it runs only where a gradient is taken on a tape (the
+    recording for a gradient).
     """
     return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
 

@@ -32,7 +32,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["HeadAndTail", "head_and_tail"]
 
 _WORTH_IT: Final = 8
-"""The least number of nodes for which a tail becomes a graph of its own."""
+"""The least number of nodes after the user's code for which they become a graph of their own."""
 
 
 class HeadAndTail:
