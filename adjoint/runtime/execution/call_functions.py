@@ -41,7 +41,7 @@ class RunConditions(Protocol):
 
 @dataclass(frozen=True)
 class CallText:
-    """The source text around the run of a graph, from the caller's arguments to the caller's result; `function` makes a function of it.
+    """The source text of a function that does a whole call: what comes before and after running the graph.  `function` makes the function.
 
     header      the name and parameters of the function: `function(args, kwargs)`, or `function(a0, a1)` for arguments one by one
     given       an expression for all arguments, as `(args, kwargs)`
@@ -49,7 +49,7 @@ class CallText:
     tensors     the variables that then hold the arguments of the graph
     result      an expression for the caller's result, in which the results of the graph are `leaf0`, `leaf1`, ...
     objects     the values of other variables in these texts
-    conditions  further conditions for a run
+    conditions  further conditions under which the function may run
     """
 
     header: str
@@ -88,10 +88,10 @@ def call_function(
     run      runs the graph
     takes    the indices of arguments that the graph takes as tensors, the others as memory; None if all are tensors
     results  the number of tensors that the graph returns
-    call     the text around the run of the graph
+    call     the text before and after running the graph
     fits     returns True if the graph may run on these tensors now; None if it always may
-    hosts    makes, for each run, the Python functions that the graph's host calls call; None if there are none
-    recorded True: the run is recorded on the tape of the thread
+    hosts    called once for each call, makes the Python functions that nodes of the graph call; None if there are none
+    recorded True: the operations are recorded on the tape of the thread
     """
     given = ", ".join(name if takes is None or i in takes else f"{name}.memory" for i, name in enumerate(call.tensors))
     leaves = "".join(f"leaf{i}, " for i in range(results))

@@ -172,9 +172,10 @@ def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> 
 
 # -- on tensors, recorded --------------------------------------------------------------------------------------------------
 def recorded_launch(node: Node, operands: Sequence[int], results: range, site: Node | None) -> Step:
-    """Return a step that runs the kernels of one node on tensors, and records the op on the run's tape if there is one.
+    """Return a step (a function that does the work of a node) that runs the kernels of one node on tensors, and records the op if there is
+    a tape.
 
-    operands  the positions of its operands in the run's list of values
+    operands  the positions of its operands (indices in the list of values)
     results   the positions of its results
     site      the node whose location is recorded; None for the line of the program that runs the step
     """

@@ -52,7 +52,7 @@ from adjoint.runtime.execution.nesting import Candidate, by_kernels, candidate, 
 __all__ = ["planned"]
 
 _KEPT = 4096
-"""A buffer of at most this many bytes is not freed before the run ends."""
+"""A buffer of at most this many bytes is kept until the plan has run to its end, although nothing reads it any more."""
 
 
 def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:

@@ -48,7 +48,8 @@ class Recording:
         self.kept: frozenset[int] = frozenset()
 
     def compute(self, given: Sequence[Memory]) -> list[Memory]:
-        """Compute all values again, and return their memory by number.  The ops are pure, so the numbers are those of the run.
+        """Compute all values of these ops again, and return the memory of each by its number.  The ops are pure, so the numbers are the
+        same again.
 
         given  the memory of the operands from outside
         """

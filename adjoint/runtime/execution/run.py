@@ -28,8 +28,8 @@ class Deviation(Exception):
         `(args, kwargs)` or the output that its hooks returned
     slot      for a cell the kind of its hooks, such as "forward"
 
-    Who catches it can continue the run in another graph, made for this type.  So cells that were entered are still open on the tape (this
-    thread's recording).  A caller that does not continue calls `abandon`.
+    Code that catches it can continue the call in another graph, made for this type.  So cells that were entered are still open on the tape
+    (the recording for a gradient).  A caller that does not continue calls `abandon`.
     """
 
     def __init__(self, node: Node, observed: Any, slot: str = ""):
@@ -38,7 +38,8 @@ class Deviation(Exception):
         self.unwind: list[Callable[[], None]] = []
 
     def abandon(self) -> None:
-        """Close the cells that are still open on the tape, innermost first, as any exception does.  Call this if the run is not continued.
+        """Close the cells that are still open on the tape, innermost first, as any exception does.  Call this if the graph's call is not
+        continued.
         """
         while self.unwind:
             self.unwind.pop(0)()
@@ -79,8 +80,8 @@ class Run:
         return None
 
     def note(self, raised: BaseException, node: Node) -> None:
-        """Add a note with the line of a node to an exception that the node raised, unless the exception is a Deviation or the run has added
-        one.
+        """Add a note with the line of a node to an exception that the node raised.  Do nothing for a Deviation, or if there is a note
+        already.
         """
         if not self.noted and not isinstance(raised, Deviation):
             self.noted = True
@@ -291,7 +292,7 @@ class LoggingBlock(Block):
 
 
 def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> None:
-    """Run the steps of a block with the indices `begin`, ..., `end - 1`, and append their results to the run's log."""
+    """Run the steps of a block with the indices `begin`, ..., `end - 1`, and append their results to the log."""
     step = None
     try:
         for step, made in zip(block.steps[begin:end], block.made[begin:end], strict=True):

@@ -58,14 +58,16 @@ def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
     state: Mapping[str, Tensor], explanations: Explanations, run: Run,
 ) -> Step | None:
-    """Return the step that runs a straight piece by one C call; None if one of its ops has no kernel on this machine.
+    """Return the step that runs a straight piece (consecutive nodes with no Python between them) by one C call; None if an op has no
+    kernel.
 
-    operands  for each entry of the piece the positions of its operands in the run's list of values
+    piece     the piece
+    operands  for each entry of the piece the positions of its operands (indices in the list of values)
     slots     the slots of the plan
     tensors   the positions that hold tensors; the others hold memory
     state     the tensors that the piece reads and writes, by symbol
     explanations  the functions that raise the exceptions of its checks, by symbol
-    run       the run that reached the piece: it adds a note, with the line of the launch, to the exception if a kernel cannot be made
+    run       the present execution: it adds a note, with the line of the node, to the exception if a kernel cannot be made
     """
     prepare((kernel_op(launch.node), [tensor_type(x) for x in launch.node.operands]) for launch in piece.launches)
     table = PieceTable(piece, slots, tensors, state, explanations).filled(operands, run)
@@ -552,7 +554,9 @@ class PieceTable:
         ]
 
     def statements(self) -> list[str]:
-        """Return the statements of a run: the preparation and the C call, then the writes of state, then what passes results on."""
+        """Return all Python statements for the table, in order: the preparation and the C call, the writes of state, then those that pass
+        results on.
+        """
         return [*self.before, *(statement for _, statement in self.done), *self.after]
 
     def packed(self) -> list[TableStep]:

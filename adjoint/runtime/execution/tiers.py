@@ -63,7 +63,10 @@ class Tiered(Protocol):
     """The methods of a bound plan that a FirstForm uses: make a form (a plan ready to run) of another plan, and replace the form in use."""
 
     def bound(self, plan: Plan) -> Runnable:
-        """Make a form that runs a plan and records nothing."""
+        """Make a form (a plan made ready for one way of running) that records nothing.
+
+        plan  the plan
+        """
         ...
 
     def use(self, name: str, form: Runnable) -> None:
@@ -94,9 +97,10 @@ class FirstForm:
         self.takes = form.takes
 
     def run(self, arguments: Sequence[Any], run: Run) -> list[Tensor]:
-        """Run the plan and return its results; count the run.
+        """Run the plan on these arguments, and return its results; count the executions, so that kernels are fused after some of them.
 
         arguments  tensors or memory, as `takes` says
+        run        the state of this execution
         """
         form, self._runs = self._form, self._runs + 1
         chosen = background_compile()
@@ -119,7 +123,7 @@ class FirstForm:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
 
     def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
-        """Begin to fuse, as the setting `background_compile` says, and return the form for the present run.
+        """Begin to fuse, as the setting `background_compile` says, and return the form (the plan made ready) to use now.
 
         of      the bound plan
         chosen  the value of the setting

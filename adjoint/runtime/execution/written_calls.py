@@ -52,7 +52,8 @@ class StraightPart(NamedTuple):
 
 
 class WrittenStep:
-    """A step that calls Python, for a host such as a hook; besides being called, it can write itself as statements of a call function.
+    """A step (a function that does the work of a node) that calls Python, such as a hook; it can also write itself as statements, for a
+    function that does a whole call.
 
     node  the node that it runs
     run_of_its_own  True if it can be called only with a subclass of `Run`, so that Form.run cannot run it
@@ -109,12 +110,12 @@ def written_call(
 ) -> Callable[..., Any] | None:
     """Make a function that does a whole call, with its C calls in its own text.
 
-    Return None if one of its ops has no kernel, or if it has too many launches for the text to matter.
+    Return None if one of its ops has no kernel, or if it has too many kernels for the text to matter.
 
     parts     the parts of the function, in order
     template  the constants, at their positions (indices in the list of values), None elsewhere
     results   the positions of the results
-    call      the text around the run: how arguments are taken apart and the result is put together
+    call      the text before and after: how arguments are taken apart and the result is put together
     fits      returns True if the function may run on these arguments now; None if it always may
     """
     pieces = [part.of.piece for part in parts if isinstance(part.of, StraightPart)]

@@ -128,11 +128,11 @@ class Program:
 
 # -- hosts -----------------------------------------------------------------------------------------------------------------
 def adjoint_makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
-    """Return, for each op by which an adjoint calls hooks and bprops, the function that makes its step.
+    """Return, for each op by which an adjoint calls hooks and bprops, the function that makes its step (which does the work of a node).
 
-    A step takes the Python function to call from the run's hosts each time, so that one adjoint serves many runs.
+    The step looks up the Python function to call each time, so that one adjoint serves all executions.
 
-    hosts  the index of each host among the run's hosts, by symbol
+    hosts  for the symbol of each hook or bprop, its index in `Run.hosts`
     """
     make = functools.partial(_step, hosts)
     return {Callback: make, CellCallback: make, Bprop: make}

@@ -36,7 +36,7 @@ __all__ = ["Traced", "host_text", "trace"]
 
 @dataclass(frozen=True)
 class Traced:
-    """What `trace` returns: one run of a function as IR, with the Parameters that it read.
+    """The result of `trace`: what a function did when it was called once, as IR, with the Parameters that it read.
 
     module      the IR: one function, with the parameters that it reads and the hosts (Python functions) that it names
     symbol      the function's symbol

@@ -22,9 +22,10 @@ __all__ = [
 
 
 class Unfitting(tuple[Tensor, ...]):
-    """What hooks returned in a run, where its structure differs from the one that the graph was made for: the tensors, and the structure.
+    """The result of hooks whose structure differs from the one that the graph was made for: the tensors in it, and the structure.
 
-    An `apply!` node (a call of Python) returns this to make the run leave the graph, since the tensors alone may have the right types.
+    A node `apply!` (a call of Python) returns it, so that the call is continued in another graph; the tensors alone may have the right
+    types.
 
     outline  the structure of the result, with slots in place of the tensors
     """
@@ -216,7 +217,7 @@ class CellSite:
 
 @dataclass(eq=False)
 class Graph:
-    """A function made into IR, with all that a run needs besides its arguments; `running.binding.bind` makes it ready to run.
+    """A function made into IR, with everything that is needed to run it on arguments; `running.binding.bind` makes it ready to run.
 
     module  the IR, which declares the symbols of `state` and `hosts`
     symbol  the name of the function that is run; its parameters are the tensor arguments
@@ -241,7 +242,7 @@ class Graph:
 
     @property
     def function(self) -> Function:
-        """Return the function of the IR that a run of the graph executes."""
+        """Return the function of the IR that this graph runs: the one in `module` with the name `symbol`."""
         return self.module.functions[self.symbol]
 
     def site(self, node: Node) -> CellSite | None:

@@ -10,10 +10,10 @@ __all__ = ["lowering_lock"]
 
 
 class _Lock:
-    """The lock that is held while a function is made into a graph, and a note whether values of that graph are in the user's objects.
+    """The lock that is held while a function is made into a graph; it also knows whether values of that graph are in the user's objects.
 
-    While they are, other threads must not see them: a run that reads or writes Python state then takes the lock, too.  A forked child
-    starts with an unheld lock.
+    While they are, other threads must not see them: a graph that reads or writes Python state when it runs then takes the lock, too.  A
+    forked child starts with an unheld lock.
 
     current  the lock of this process
     exposed, hidden  counters: while they are equal, no Python object of the user's holds a value of a graph that is being made

@@ -217,7 +217,7 @@ class Machine:
     def allocator(self, size: int) -> tuple[Any, Any]:
         """Return a function and its argument; each call of the function with that argument allocates `size` bytes.
 
-        It is the fast path for code that allocates the same size at each run.
+        It is the fast path for code that allocates the same size again and again.
         """
         if self._parts is None:
             self._opened()

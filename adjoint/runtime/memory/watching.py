@@ -151,7 +151,9 @@ def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results:
 
 @contextmanager
 def observed(observer: _Observer) -> Iterator[None]:
-    """Within a `with` statement, call `observer` after each op that this thread computes.  An exception from the observer stops the run."""
+    """Within a `with` statement, call `observer` after each op that this thread computes.  An exception from the observer stops the program
+    there.
+    """
     before = _thread.observers
     with _launches_observed():
         _thread.observers = (*before, observer)

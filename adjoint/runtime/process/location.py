@@ -22,9 +22,9 @@ _Result = TypeVar("_Result")
 
 
 class _Running(threading.local):
-    """Remembers, for this thread, which node of a graph is calling Python.
+    """The node of a graph that is calling Python in this thread, for finding the line of the program that runs.
 
-    mark  the calling frame, the location of its node, and the mark of the enclosing call; None outside of graphs
+    mark  (the calling frame, the location of its node, the mark of the call around this one); None outside of graphs
     """
 
     mark: tuple[FrameType, Loc, Any] | None = None

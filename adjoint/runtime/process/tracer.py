@@ -107,7 +107,7 @@ class Computing(Protocol):
 
 
 class _State(threading.local):
-    """Holds the state of a thread, which ops read before they compute.
+    """The state of a thread, which ops read before they compute.
 
     tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
     eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too

@@ -85,7 +85,7 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 def next_generator() -> np.random.Generator:
     """Return a NumPy generator for the next draw of random numbers.
 
-    While a graph is made, drawing from it raises an error, since each run of the graph has to draw again.
+    While a graph is made, drawing from it raises an error, since the numbers have to be drawn each time the graph runs.
     """
     graph = emitter()
     if graph is not None:

@@ -20,7 +20,7 @@ def next_key(seed: int | None = None) -> Tensor:
 
     seed  a seed for this draw only; None or 0: the global seed
 
-    In a graph each run draws a new key.
+    In a graph, a new key is drawn each time it runs.
     """
     graph = emitter()
     if graph is not None:

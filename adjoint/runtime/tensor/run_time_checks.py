@@ -67,7 +67,7 @@ def checked_on_host(
 ) -> None:
     """Call `check(*tensors)`, which raises an exception if the numbers in the tensors do not fit.
 
-    That happens now or, while a graph is made, at this point of each run of the graph.
+    That happens now or, while a graph is made, at this point each time the graph runs.
 
     conditions  returns pairs of a tensor computed by ops and a range; the check fails exactly if a number is outside of its range.
         A graph computes the pairs in order, and makes the check by kernels.  A RangeCheck does not need them
@@ -80,7 +80,7 @@ def checked_on_host(
 
 
 def effect(name: str, function: Callable[..., None], values: Sequence[Any]) -> None:
-    """Call `function(*values)` for what it does, such as a print: now or, while a graph is made, at this point of each run of the graph.
+    """Call `function(*values)` for what it does, such as a print: now or, while a graph is made, at this point each time the graph runs.
 
     name  the name of the effect in the graph
     """

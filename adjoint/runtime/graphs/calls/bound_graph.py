@@ -130,9 +130,9 @@ class BoundGraph:
         return any(cell is None or cell._hooks for cell in [reference() for reference in self.around])
 
     def alive(self) -> list[Any]:
-        """Return the objects that a run must keep alive until it ends.
+        """Return the objects that must be kept alive while the graph runs, since the user's hooks may replace them in the middle.
 
-        Hooks may replace what the graph has read; in eager mode the running functions keep the old objects alive.
+        In eager mode the running functions keep the old objects alive.
         """
         return self.lowered.guards.alive()
 
@@ -153,7 +153,7 @@ class BoundGraph:
         return filled(lowered.outline, leaves)
 
     def changed_by(self, symbol: str) -> Why:
-        """Return the reason, for reports, why a run left the graph: it names the hooks that changed something.
+        """Return the reason, for reports, why a call could not be finished in this graph: the text names the hooks that changed something.
 
         symbol  the symbol of the node that calls these hooks
         """

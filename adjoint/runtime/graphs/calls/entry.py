@@ -201,8 +201,7 @@ def shown(template: Template, tensors: Sequence[Tensor]) -> str:
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
-    """Return the object that would run calls of a graph without a tape (the recording for a gradient), and the graph bound for that; no
-    call runs.
+    """Return the object that would run calls of a graph while no gradient is recorded, and the graph made ready for that.  No call is made.
 
     lowered  the function, lowered to a graph
     """
@@ -325,7 +324,9 @@ class Looking:
 
     @property
     def is_possible(self) -> bool:
-        """True if a run of the graph can be continued after a hook that changes something; otherwise this class cannot be used for it."""
+        """True if a call can be continued, outside of the graph, after a hook that changes something; otherwise this class cannot run the
+        graph.
+        """
         return self._observed is not None
 
     def run(self, call: Call) -> Any:
@@ -465,14 +466,15 @@ def _begun(graph: BoundGraph, call: Call, way: Way, why: _WhyNot) -> Any:
 
 def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | None = None, deviation: Deviation | None = None,
               left: Why | None = None) -> Any:
-    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for that.
+    """Run a graph with forward hooks node by node, or in two parts; if a hook returns something the graph was not made for, make another
+    graph and continue there.
 
     Return the result of the call.
 
     why        returns the reason why the graph does not run as a whole
-    begun      the log of a run that left the graph (the results of its nodes so far); None if the call has not begun
-    deviation  raised by that run, if a hook returned values of other types than the graph was made for
-    left       the reason why that run left the graph; None if the call has not begun
+    begun      the log of a call that another form of the graph has begun (the results of its nodes so far); None if it has not begun
+    deviation  raised there, if a hook returned values of other types than the graph was made for
+    left       the reason why that form could not finish the call; None if it has not begun
     """
     known, tensors = call.known, call.tensors
     log: list[Any] = begun if begun is not None and deviation is not None else []
@@ -515,12 +517,12 @@ def _followed(graph: BoundGraph, call: Call, why: _WhyNot, begun: list[Any] | No
 
 
 def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
-    """Return what hooks are to be assumed to return in the next graph, and the site at which the run left this graph.
+    """Return what the next graph is to assume that hooks return, and the site where the call cannot go on in this graph.
 
-    A site is the id of one call of hooks in the graph.  The first result maps sites to the structures that hooks return: the assumptions of
-    this graph, corrected by what the run has seen.
+    A site is the key of one call of hooks in the graph.  The first result maps sites to the structures that hooks return: the assumptions
+    of this graph, corrected by what was seen.
 
-    deviation  raised where the run left the graph
+    deviation  the exception raised there
     """
     lowered = graph.lowered
     decisions = dict(lowered.decisions)

@@ -110,7 +110,7 @@ def _attempted(
 ) -> tuple[Lowered, Alone | None] | None:
     """Try to make a graph in which numbers are inputs; return None if that fails, or if the graph runs code of the user's.
 
-    Such code could make a run continue in another graph, in which Python might need to know the numbers.
+    Because of such code a call may have to be continued in another graph, in which Python might need to know the numbers.
 
     known     the cache of the function's graphs
     named     the function or Cell

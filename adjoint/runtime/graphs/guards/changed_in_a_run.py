@@ -23,10 +23,10 @@ __all__ = ["ReadPlace", "difference", "difference_before", "is_held", "last_look
 
 
 def may_be_changed(place: Place) -> bool:
-    """Return True if runs have to check whether hooks change what a place (a variable, an attribute) contains.
+    """Return True if, while a graph runs, it must be checked whether hooks change what a place (a variable, an attribute) contains.
 
     False for what is read when the graph runs; for hook slots, since hooks that are added run when their turn comes; and for a user's cell
-    as a whole, since hooks keep things in its attributes and the run itself may write them.
+    as a whole, since hooks keep things in its attributes and the graph itself may write them.
     """
     if isinstance(place, CellState):
         return not place.covers_every_name()
@@ -34,9 +34,9 @@ def may_be_changed(place: Place) -> bool:
 
 
 def is_held(holder: Any) -> bool:
-    """Return True if runs must keep alive an object in which they read variables or attributes.
+    """Return True if an object, in which variables or attributes were read, must be kept alive while a graph runs.
 
-    Classes, modules and functions need not be kept alive: the program that calls them does so.
+    Classes, modules and functions need not be: the program that calls them keeps them alive.
 
     holder  the object
     """
@@ -100,7 +100,7 @@ _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, t
 
 
 def _is_of_program(place: Place) -> bool:
-    """Return True for a name that hooks are trusted not to change, so that runs need not compare it.
+    """Return True for a name that hooks are trusted not to change, so that it is not compared while a graph runs.
 
     Such names are attributes of functions, names of modules and built-in functions, and names of functions and
     classes in installed packages.

@@ -61,12 +61,12 @@ class Guards:
     `of_...` record what the graph depends on, `freeze` takes the snapshot of it, `holds` and `broken` compare with the snapshot.
 
     holds  returns True if every place contains what it contained when the snapshot was taken; returns False before there is a snapshot
-    unchanged  the same check for the places that are read after code of the user's has been called, to be asked within a run
+    unchanged  the same check, made in the middle of a call, for the places that are read after code of the user's has been called
     clock  the number of reads so far
     is_disturbed  True after `freeze` if another thread has changed something while it was read
 
     is_shared  True if other threads may change what is read before `freeze`
-    where      returns the line of the user's program that is being lowered
+    where      returns the line of the user's program that is being turned into the graph
 
     In the methods below `label` is the text by which the user's code refers to what was read, such as `self.rate`.
     """
@@ -89,7 +89,7 @@ class Guards:
         self._looked: dict[int, tuple[object, int]] = {}
         """Containers whose items were looked at, by id, with the number on the clock of the last look."""
         self._reads: list[ReadPlace] = []
-        """The places that the user's code might change in the middle of a run."""
+        """The places (variables, attributes) that the user's code, called in the middle of the graph, might change."""
         self._called: int | None = None
         """The number on the clock where the user's code is called first; None if it is never called."""
         self._marks: dict[Hashable, float] = {}
@@ -97,7 +97,7 @@ class Guards:
         loops and branches, where reads come before and after.
         """
         self._holders: tuple[Callable[[], Any], ...] = ()
-        """References to the objects that a run keeps alive if the user's code is called in the middle of it."""
+        """References to the objects that are kept alive while the graph runs, since user's code is called in the middle of it."""
         self._places: list[Place] = []
         """The places of the snapshot."""
         self._conditions = GuardConditions()
@@ -146,7 +146,8 @@ class Guards:
         self._record(CellState(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
-        """Record a place whose value each run reads again, so that the graph depends only on the value's structure and types (its pattern).
+        """Record a place whose value is read again each time the graph runs, so that the graph depends only on the value's structure and
+        types (its pattern).
 
         place        the variable or attribute
         pattern_key  returns the key of the pattern of a value
@@ -212,15 +213,14 @@ class Guards:
         return len(self._recorded)
 
     def called(self, after: int) -> None:
-        """Record that the user's code is called in the middle of a run, and may change what was read.
+        """Record that the graph calls the user's code, which may change what was read before.
 
-        after  the number of reads, on the clock, that come before it
+        after  the number of reads, on the clock, that come before this call
         """
         self._called = after if self._called is None else min(self._called, after)
 
     def mark(self, site: Hashable, repeated: bool) -> None:
-        """Record how far the reads have come at a site (the id of one call of hooks), where a run may leave this graph and continue in
-        another.
+        """Record how many reads come before a site (the key of one call of hooks), where a call may have to be continued in another graph.
 
         repeated  True in a loop or in a branch that a tensor decides
         """
@@ -402,16 +402,16 @@ class Guards:
         return difference(self._reads, before, after)
 
     def changed_before(self, site: Hashable, written: Collection[Hashable]) -> str:
-        """Describe something that has changed and that the graph reads before a site; "" if there is nothing.
+        """Describe something that has changed since the graph read it, where it was read before a site; "" if there is nothing.
 
-        site     the id of the call of hooks at which a run left the graph
-        written  the addresses of the places that the run itself writes: these are left out
+        site     the key of the call of hooks after which the call is continued in another graph
+        written  the addresses of the places that the graph itself writes: these are left out
         """
         reads = [each for each in self._reads if each.place.address() not in written]
         return difference_before(reads, self._marks.get(site, math.inf))
 
     def alive(self) -> list[Any]:
-        """Return the objects that a run must keep alive until its end, because the user's code may replace them in the middle of it.
+        """Return the objects that must be kept alive while the graph runs, because the user's code may replace them in the middle of it.
 
         In eager mode the running functions keep such objects alive.
         """
@@ -422,7 +422,8 @@ class Guards:
         return self.broken_at()[0]
 
     def broken_at(self) -> tuple[str, Loc]:
-        """Return the text of `broken`, with the line of the program that reads the changed place."""
+        """Return what `broken` returns (a text about the first place that has changed), and the line of the program that reads this place.
+        """
         for place in self._places:
             if found := place.difference():
                 return found, self._read_at.get(place.address(), UNKNOWN)

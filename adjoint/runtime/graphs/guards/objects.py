@@ -153,9 +153,10 @@ _DEEPEST = 4
 
 
 class CellState(_Whole):
-    """Guards a cell of the library as a whole: its class and those attributes that its code may read.
+    """Guards a cell of the library as a whole: the graph may be used again only if its class, and the attributes that its code may read,
+    are unchanged.
 
-    texts  the values of its attributes, described for messages
+    texts  descriptions of the attributes' values, for messages
     """
 
     __slots__ = ("texts",)

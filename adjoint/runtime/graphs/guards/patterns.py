@@ -24,7 +24,7 @@ by its id.
 
 @dataclass(frozen=True)
 class NumberPattern:
-    """Says which numbers may replace a Python number that a graph reads at each run: those of one type, and for ints up to a bound.
+    """Says which numbers may stand where a graph reads a Python number each time it runs: those of one type, and for ints up to a bound.
 
     kind   int or float
     bound  the largest absolute value of an int

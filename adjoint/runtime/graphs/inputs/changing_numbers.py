@@ -45,7 +45,7 @@ class ChangingNumbers(dict[Template, Changing]):
               make: Callable[[Template], Any]) -> tuple[Any, Template, Sequence[Tensor]] | None:
         """Make a graph that takes numbers as inputs, and return it with its template and tensors; None if all numbers are constants.
 
-        The caller holds the lock of lowering.
+        The caller holds `lowering_lock`.
 
         template, tensors  the structure of the call's arguments, and the tensors among them
         make  returns the graph for a template, or None if that graph cannot be made

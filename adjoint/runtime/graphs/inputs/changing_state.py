@@ -27,7 +27,8 @@ __all__ = ["ChangingState"]
 
 
 class ChangingState:
-    """Decides which attributes and variables of the program the graphs of one function read in each run: those that keep changing.
+    """Decides which attributes and variables of the program the graphs of one function read each time they run, not as constants: those
+    that keep changing.
 
     It remembers those that held a number or a tensor when a graph was made.
     """
@@ -39,9 +40,10 @@ class ChangingState:
         self._changing = Changing()
 
     def tried(self, make: Callable[[Sequence[OutsidePlace]], Any]) -> Any:
-        """Make a graph that reads some of the changing attributes and variables in each run, and return it; None if all stay constants.
+        """Make a graph that reads some of the changing attributes and variables each time it runs, and return it; None if all stay
+        constants.
 
-        The caller holds the lock of lowering.
+        The caller holds `lowering_lock`.
 
         make  returns the graph that reads the given places, or None if it cannot be made
         """
@@ -81,7 +83,7 @@ def _key(value: Any) -> Hashable:
 
 
 def _mutable(place: Place) -> OutsidePlace | None:
-    """Return an attribute or variable, known from a guard, in the form in which a graph reads it in each run.
+    """Return an attribute or variable, known from a guard, as the object by which a graph reads it each time it runs.
 
     Return None if it now holds neither number nor tensor, or if reading it runs code.
     """

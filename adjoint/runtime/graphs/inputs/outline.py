@@ -27,7 +27,7 @@ __all__ = ["Remade", "OutlineSlot", "expression_of", "filled", "outline_key", "o
 
 @dataclass(frozen=True)
 class OutlineSlot:
-    """The slot in an outline (a structure without its tensors) where each run puts a tensor or a number.
+    """The slot in an outline (a structure without its tensors) that is filled, each time the graph runs, with a tensor or a number.
 
     category  "tensor", or the Python type of a number: "int", "float" or "bool"
     type      the type in the IR
@@ -39,7 +39,8 @@ class OutlineSlot:
 
 @dataclass(eq=False)
 class Remade:
-    """Describes an object of a graph's result that each run makes, such as an iterator: one object for all its occurrences in the result.
+    """Describes an object in the result of a graph that is created each time the graph runs, such as an iterator: one for all its
+    occurrences.
 
     parts  its contents, a structure with slots
     begin  makes the object without its parts, if these may refer to it; otherwise returns None
@@ -51,10 +52,10 @@ class Remade:
     end: Callable[[Any, Any], Any] = lambda made, parts: made
 
     def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
-        """Return the object of this run, made where it occurs first.
+        """Return the object for the present call of the graph; it is created at its first occurrence in the result.
 
         walked  fills the slots of the parts
-        made    the objects made so far in this run, by the id of their Remade
+        made    the objects created so far in this call, by the id of their Remade
         """
         if id(self) not in made:
             made[id(self)] = begun = self.begin()

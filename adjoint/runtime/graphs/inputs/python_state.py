@@ -45,7 +45,8 @@ _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
 
 @dataclass(frozen=True)
 class NumberSlot(OutlineSlot):
-    """The slot, in the pattern of a value, where each run takes or puts a Python number.
+    """The slot, in the pattern of a value (its structure), from which the graph reads or to which it writes a Python number each time it
+    runs.
 
     bound  the largest absolute value of an int; 0 for other numbers
     """
@@ -148,7 +149,8 @@ def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
 
 
 def writer(outline: Any, put: Callable[[Any], None]) -> Callable[..., None]:
-    """Return a function that takes the tensors a run has computed for a value, builds the value, and calls `put` with it.
+    """Return a function that takes the tensors which the graph has computed for a value, builds the value from them, and calls `put` with
+    it.
 
     outline  the structure of the value, with a slot for each tensor or number
     put      writes the value to its attribute or variable
@@ -197,7 +199,8 @@ _SETTERS = (*(kind.__setattr__ for kind in (object, type, types.ModuleType, type
 
 
 def is_plain(place: OutsidePlace) -> bool:
-    """Return True if a run can write an attribute or variable: that runs no code of the user's, and replaces no part of a cell.
+    """Return True if a graph can write an attribute or variable when it runs: that runs no code of the user's, and replaces no part of a
+    cell.
 
     A part of a cell is a sub-cell or a Parameter.
     """
@@ -236,9 +239,9 @@ def living_holder(held: Callable[[], Any]) -> Any:
 
 
 def get_of(place: OutsidePlace) -> Callable[[], Any]:
-    """Return the function with which runs read an attribute or variable; it does not keep a cell alive.
+    """Return the function by which a graph, when it runs, reads an attribute or variable for which `is_plain` is True.
 
-    The place must be one for which `is_plain` is True.
+    It does not keep a cell alive; it raises RuntimeError once the cell has been freed.
     """
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
@@ -261,7 +264,7 @@ def get_of(place: OutsidePlace) -> Callable[[], Any]:
 
 
 def put_of(place: OutsidePlace) -> Callable[[Any], None]:
-    """Return the function with which runs write an attribute or variable for which `is_plain` is True."""
+    """Return the function by which a graph, when it runs, writes an attribute or variable for which `is_plain` is True."""
     if isinstance(place, AttributePlace):
         held, name = reference(place.holder), place.name
 
@@ -291,7 +294,7 @@ def put_of(place: OutsidePlace) -> Callable[[Any], None]:
 # In eager mode Python only reads or writes the number. These functions take the lock of lowering only while a lowering has put values into
 # objects. CPython lets no other thread run between the comparison and the end of the write, since no Python function is called there.
 def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
-    """Return the function with which runs read a number from an attribute or variable; it avoids the lock where possible.
+    """Return the function by which a graph, when it runs, reads a number from an attribute or variable; it avoids the lock where possible.
 
     place    the attribute or variable
     pattern  the type and bound of the number
@@ -338,7 +341,7 @@ def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[],
 
 
 def number_putter(place: OutsidePlace, guards: Guards, slow: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the function with which runs write a number to an attribute or variable; it avoids the lock where possible.
+    """Return the function by which a graph, when it runs, writes a number to an attribute or variable; it avoids the lock where possible.
 
     place   the attribute or variable
     guards  the guards of the graph: they still hold after a number of the same type and bound is written

@@ -18,20 +18,20 @@ Site = tuple[int, str]
 
 
 class Assumptions:
-    """What is assumed while a graph is made, such as what forward hooks return.  A run that finds an assumption wrong continues in another
-    graph.
+    """What is assumed while a graph is made, such as what forward hooks return.  If the graph runs and an assumption is wrong, the call
+    continues in another graph.
 
     A site is the key of an assumption about hooks: the index of a cell's call in the graph, with "slots" or the slot of the hooks that run
     there.
 
-    known    what earlier runs have shown, by site: the structure of what the hooks return, or the kinds of hooks that the cell has
+    known    what earlier calls have shown, by site: the structure of what the hooks return, or the kinds of hooks that the cell has
     asks     True if nothing is assumed about other hooks: the graph ends at them, and their result decides how it continues
     taken    what this graph was made for, by site
     sites    for each node that calls such hooks, by symbol (the name in the IR), its site
-    guessed  True once a result of hooks was assumed that no run has shown
-    state    the attributes and variables whose numbers and tensors differ from run to run
-    begun    the values of such places at the beginning of a run, if they differ from the present ones
-    sizes    True if sizes of the arguments differ from run to run
+    guessed  True once a result of hooks was assumed that no call has shown
+    state    the attributes and variables whose numbers and tensors differ from call to call
+    begun    the values of such places at the beginning of a call, if they differ from the present ones
+    sizes    True if sizes of the arguments differ from call to call
     numbers  True for an attempt in which numbers among the arguments are inputs
     """
 

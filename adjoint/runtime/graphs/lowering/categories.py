@@ -30,7 +30,7 @@ def categories_of(values: Sequence[Any]) -> list[str]:
 
 
 def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
-    """Return the values that Python is to get for tensors of a run: the tensors themselves, or the numbers that they represent.
+    """Return the values that Python gets for tensors that a graph has computed: the tensors themselves, or the numbers that they represent.
 
     categories  for each tensor "tensor", or the Python type of the number: "int", "float" or "bool"
     """
@@ -38,10 +38,10 @@ def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]
 
 
 def value_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot that stands for a value of the graph in an outline (a structure with slots for tensors); None for other values, which
+    """Return the slot that represents a value of the graph in an outline (a structure with slots for tensors); None for other values, which
     are constants.
 
-    The user's own tensors are such constants: each run returns the same object.
+    The user's own tensors are such constants: each call of the graph returns the same object.
     """
     if isinstance(x, GraphTensor):
         return OutlineSlot("tensor", x.type)

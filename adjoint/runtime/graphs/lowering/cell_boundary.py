@@ -24,7 +24,8 @@ alive.
 
 def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],
                ruled: bool) -> Callable[[Sequence[Tensor]], CallArguments]:
-    """Return a function that takes a run's tensors and returns the arguments of a cell's call, as (positional, keyword).
+    """Return a function that rebuilds the arguments of a cell's call, as (positional, keyword), from tensors that the running graph has
+    computed.
 
     args, kwargs  the arguments while the graph is made
     given   the values among them that enter the cell; the function takes one tensor for each
@@ -36,7 +37,7 @@ def call_maker(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[An
 
 
 def result_maker(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
-    """Return a function that takes a run's tensors and returns the output of a cell.
+    """Return a function that rebuilds the output of a cell from tensors that the running graph has computed.
 
     output   the output while the graph is made
     results  the values in it that leave the cell; the function takes one tensor for each

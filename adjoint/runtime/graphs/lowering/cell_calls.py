@@ -103,7 +103,7 @@ class LoweredCall:
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
         """Do nothing after construct has raised.
 
-        A graph that cannot be made is not run, and a run of a graph calls the hooks with `always_call` itself.
+        If construct raises while the graph is made, there is no graph; when the graph runs, it calls the hooks with `always_call` itself.
         """
 
     def gradients(self, kind: GradientKind, cell: Cell, output: Any) -> Any:
@@ -154,10 +154,10 @@ class LoweredCall:
         return result_with(inside.output, outside[: len(inside.results)], ruled, DYNAMIC)
 
     def _mark(self, kinds: Sequence[ForwardKind | GradientKind]) -> None:
-        """Record that hooks of these kinds may be called at this point of a run, although the cell has none of them while the graph is
+        """Record that hooks of these kinds may be called at this point when the graph runs, although the cell has none of them while it is
         made.
 
-        A run in which the cell has such hooks may leave the graph here.
+        A call in which the cell has such hooks may have to be continued in another graph.
         """
         for kind in kinds:
             if not getattr(self._slots, kind.slot):
@@ -224,7 +224,7 @@ class LoweredCall:
         return self._calls.frontend.call(construct, args, kwargs)
 
     def _add_site(self, node: Node, given: CallArguments, entering: Sequence[Any], inside: _Inside, ruled: bool) -> None:
-        """Record the call, so that a run can rebuild its arguments and its result for hooks.
+        """Record this call of a cell, so that its arguments and its result can be rebuilt for hooks when the graph runs.
 
         node      the cell's node
         given     the arguments of the call, as (positional, keyword)

@@ -39,7 +39,7 @@ class ForwardHooks:
     ) -> Any:
         """Add a node that calls hooks of a cell when the graph runs, and return their result in values of the graph.
 
-        Unless earlier runs have shown otherwise, the result is assumed to have the structure and types of the last of the values.
+        Unless earlier calls have shown otherwise, the result is assumed to have the structure and types of the last of the values.
 
         site         the key of this assumption: the index of the cell's call in the graph, with the slot of the hooks, as "forward_pre"
         title, text  the cell and its hooks, as the text of the IR shows them
@@ -88,11 +88,11 @@ class ForwardHooks:
         return made
 
     def _changed(self, title: str, text: str) -> Callable[[], bool]:
-        """Return a function that a run calls after hooks: True if they have changed something that only the rest of the graph was made
-        from.
+        """Return a function to be called after hooks have run: it returns True if they have changed something on which only the rest of the
+        graph depends, so that another graph must be made for the rest.
 
-        The rest is then lowered again.  The function raises RuntimeError if the changed value was read before the hooks, too: Python values
-        computed from it in the meantime are not known any more.
+        The function raises RuntimeError if the changed value was read before the hooks, too: Python values computed from it in the meantime
+        are not known any more.
 
         title, text  the cell and its hooks, for the error
         """
@@ -116,7 +116,7 @@ class ForwardHooks:
     def _end(self, site: Site, title: str, cell: Callable[[], Cell | None], fire: Callable[..., Any], values: tuple[Any, ...]) -> NoReturn:
         """Add a node that calls hooks of whose result nothing is assumed, and end the graph there, by raising Unreachable.
 
-        In a run their result decides in which graph it continues.
+        When the graph runs, their result decides in which graph the call continues.
 
         site                the index of the cell's call in the graph, with the slot of the hooks
         title               the cell's name

@@ -200,7 +200,8 @@ _NOTHING = Literal(0.0, scalar(F32))
 
 
 class _Differentiated(NamedTuple):
-    """The result of calling a function in its own region, from which the node that differentiates it is made.
+    """What calling a function in a region of its own (a body of nodes) has given; the node that differentiates the function is made from
+    it.
 
     operands  the tensors to differentiate by; `region` is the function's body
     result    the function's result, in values of the region; `outputs` are the tensors in it that are differentiated

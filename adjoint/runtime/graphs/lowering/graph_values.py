@@ -157,9 +157,9 @@ class GraphTensor(Tensor):
         return size_of(self.type)
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return the numbers, if they are known, as a read-only array.
+        """Return the numbers of the tensor as a read-only array; CompileError unless they are known already.
 
-        A write to it while parsing would not reach the tensor of each run.
+        The array is read-only because a write to it now would not change the tensor each time the graph runs.
         """
         array = super().asnumpy()
         array.flags.writeable = False
@@ -250,8 +250,8 @@ GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
 
 
 class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompatibleVariableOverride] - as in Parameter
-    """A Parameter that parsed code (the user's code of the graph) makes as a copy of another one, while a graph is made; each run makes a
-    new Parameter.
+    """A Parameter that parsed code (the user's code of the graph) makes as a copy of another one; each time the graph runs it makes a new
+    Parameter.
     """
 
     __slots__ = ()
@@ -274,7 +274,7 @@ class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompati
         return GraphParameter(self.owner, atom, self.type, *options)
 
     def maker(self) -> Callable[[Tensor], Parameter]:
-        """Return the function that a run calls with a tensor of values to make the Parameter."""
+        """Return the function that is called each time the graph runs, with a tensor of values, to make the Parameter."""
         options = self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer
         return lambda values: Parameter(values, *options)
 
@@ -331,7 +331,7 @@ class GraphNumber:
         return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
 
     def always_fits(self, dtype: DType) -> bool:
-        """Return True if a tensor of this dtype can hold every value that the number can have in a run."""
+        """Return True if a tensor of this dtype can hold every value that the number can have when the graph runs."""
         if self.category == "float":
             return dtype is F64
         most = 2**63 if self.bound is None else self.bound

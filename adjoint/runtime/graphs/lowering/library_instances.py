@@ -89,7 +89,7 @@ class LibraryInstances:
     def new_parameter(
         self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
     ) -> Parameter:
-        """Return a Parameter of the graph that begins with the present values of `data`; each run makes a new Parameter.
+        """Return a Parameter of the graph that begins with the present values of `data`; each time the graph runs it makes a new Parameter.
 
         The other arguments are those of `Parameter`.
         """
@@ -99,8 +99,8 @@ class LibraryInstances:
         return made
 
     def drawn(self, init: Initializer, shape: tuple[int, ...], dtype: DType) -> Tensor:
-        """Return the random initial values of a tensor that parsed code (the user's code of the graph) makes: each run draws them, as eager
-        mode does in each call.
+        """Return the random initial values of a tensor that parsed code (the user's code of the graph) makes: they are drawn each time the
+        graph runs, as eager mode draws them in each call.
 
         init  the initialiser
         """
@@ -119,7 +119,8 @@ class LibraryInstances:
     def first_value(self, parameter: Parameter, source: Tensor) -> Tensor:
         """Return the tensor whose memory a Parameter that is being made begins with.
 
-        If each run draws the value of `source`, that is a tensor of zeros, and the Parameter stands for `source`; otherwise it is `source`.
+        If the values of `source` are drawn each time the graph runs, that is a tensor of zeros, and the Parameter represents `source`;
+        otherwise it is `source`.
 
         parameter  the Parameter
         source     its initial values
@@ -150,8 +151,8 @@ class LibraryInstances:
         return parameter
 
     def _constant(self, made: Tensor) -> Tensor:
-        """Return a value of the graph for a tensor of known numbers: each run gets a new tensor, which it may write in place, hook and
-        return.
+        """Return a value of the graph for a tensor of known numbers: each time the graph runs there is a new tensor, which may be written
+        in place, hooked and returned.
         """
         atom = self._values.atom(made)
         if not isinstance(atom, Literal):

@@ -69,7 +69,7 @@ class Lowered:
     decisions  what forward hooks are assumed to return, and which hooks cells are assumed to have.  The keys are sites: the index of a
                cell's call in the graph, with the kind of hooks
     sites      for each node that calls such hooks, by symbol (the name in the IR), its site
-    begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a run
+    begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a call
     rewritten  the tensors from outside of the graph that it writes
     """
 
@@ -106,9 +106,9 @@ class Subject:
 def lowered(subject: Subject) -> Lowered:
     """Make a function into a graph and return it.
 
-    Which attributes and variables differ from run to run is found by trying.  If the function writes one that it reads, the number or
-    tensor there becomes a value of the graph, which each run reads.  If Python then needs the number while parsing, the number is a
-    constant, and each number has its own graph.
+    Which attributes and variables differ from call to call is found by trying.  If the function writes one that it reads, the number or
+    tensor there becomes a value of the graph, which is read each time it runs.  If Python then needs the number while parsing, the number
+    is a constant, and each number has its own graph.
 
     subject  the function and its arguments
     """
@@ -129,8 +129,8 @@ def lowered(subject: Subject) -> Lowered:
 
 
 def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered | None:
-    """Return a graph that reads some attributes and variables in each run, besides those that the function writes; None if it cannot be
-    made.
+    """Return a graph that reads some attributes and variables each time it runs, besides those that the function writes; None if it cannot
+    be made.
 
     subject  the function and its arguments
     places   the attributes and variables
@@ -156,24 +156,24 @@ def lowered_for_any_size(subject: Subject) -> Lowered | None:
 
 @collector.paused(lasting=False)
 def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> Lowered:
-    """Return a graph in which a run can continue that has left another graph because of what forward hooks returned.
+    """Return a graph in which a call can be continued that could not be finished in another graph, because of what forward hooks returned.
 
     The caller holds `lowering_lock`.
 
     subject    the function and its arguments
-    before     the graph that the run has left
-    decisions  what forward hooks return, as runs have shown, by site: the index of a cell's call in the graph, with the kind of hooks
+    before     the graph in which the call began
+    decisions  what forward hooks return, as was seen, by site: the index of a cell's call in the graph, with the kind of hooks
     """
     return _Attempt(subject, decisions, [living() for living in before.begun.loaded], before.begun).result()
 
 
 class _Attempt:
-    """One attempt to make a graph, with some attributes and variables read in each run; `lowered` makes several with different ones.
+    """One attempt to make a graph, with some attributes and variables read each time it runs; `lowered` makes several with different ones.
 
     made     the graph; None if an exception was raised
     raised   the exception
-    found    attributes and variables that differ from run to run, but were taken for constants
-    numbers  the keys of those that were read in each run and hold numbers
+    found    attributes and variables that differ from call to call, but were taken for constants
+    numbers  the keys of those that are read each time and hold numbers
     """
 
     def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),

@@ -11,15 +11,16 @@ __all__ = ["Made"]
 
 
 class Made:
-    """Records the cells, Parameters and tensors that parsed code (the user's code of the graph) has made during one lowering, so that they
-    can be told from those outside.
+    """Records the cells, Parameters and tensors that parsed code (the user's code of the graph) has made while the graph is made, so that
+    they can be told from those outside.
 
     cells       cells, which the graph keeps alive
     parameters  the Parameters of these cells, by id
     tensors     tensors made from Python numbers, by their values in the graph: their numbers are known while parsing
-    unparsed    tensors that unparsed code (code of the library, which runs as it is) has made from numbers, by id: all runs share the
-                object
-    drawn       values that each run draws, by their ids and by those of the Parameters that begin with them, whose own numbers mean nothing
+    unparsed    tensors that unparsed code (code of the library, which runs as it is) has made from numbers, by id: all calls of the graph
+                share the object
+    drawn       values that are drawn each time the graph runs, by their ids and by those of the Parameters that begin with them, whose own
+                numbers mean nothing
     """
 
     def __init__(self) -> None:
@@ -37,18 +38,18 @@ class Made:
         self.unparsed[id(x)] = x
 
     def add_drawn(self, value: Tensor) -> None:
-        """Record a tensor of random initial values that each run draws: a Parameter may begin with it."""
+        """Record a tensor of random initial values that are drawn each time the graph runs; a Parameter may begin with it."""
         self.drawn[id(value)] = value
 
     def is_drawn(self, x: object) -> bool:
-        """Return True for a tensor of values that each run draws, and for a Parameter that begins with one."""
+        """Return True for a tensor whose values are drawn each time the graph runs, and for a Parameter that begins with one."""
         return id(x) in self.drawn
 
     def has_parameter(self, x: Tensor) -> bool:
         return id(x) in self.parameters
 
     def has_tensor(self, x: Tensor) -> bool:
-        """Return True for a tensor or Parameter that was made during this lowering, so that only the graph can change its numbers."""
+        """Return True for a tensor or Parameter that was made while this graph is made, so that only the graph can change its numbers."""
         return id(x) in self.unparsed or id(x) in self.parameters
 
     def holds(self, x: object) -> bool:

@@ -76,8 +76,9 @@ def divides(python: Callable[[Any, Any], Any], a: Any, b: Any, whole: bool) -> b
 
 
 def is_real(a: Any, b: Any) -> bool:
-    """Return True if a ** b cannot be a complex number, whatever values a and b have in a run if they are run-time numbers (known only when
-    the graph runs).
+    """Return True if a ** b cannot be a complex number, whatever values the operands have when the graph runs.
+
+    a, b  Python numbers, or run-time numbers (known only when the graph runs)
     """
     if not is_run_time_number(b):
         return not math.isfinite(b) or b == int(b)
@@ -86,7 +87,8 @@ def is_real(a: Any, b: Any) -> bool:
 
 # -- what Python computes ----------------------------------------------------------------------------------------------------
 def python_number(category: str, function: Callable[..., Any], loc: Loc) -> Callable[..., Any]:
-    """Return a function of numbers that a run calls: it calls `function` and checks that the graph can represent the result.
+    """Return a function of numbers for a graph to call when it runs: it calls `function`, and checks that the graph can represent the
+    result.
 
     It raises what Python raises; CompileError if the result is complex, or an int of more than 64 bits.
 

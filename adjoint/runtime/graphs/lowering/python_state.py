@@ -67,7 +67,7 @@ class PythonState:
     Such an attribute or variable is a *place*.
 
     loaded  the places whose numbers and tensors are values of the graph
-    begun   the contents of places at the beginning of a run, if these differ from the present ones
+    begun   the contents of places at the beginning of a call, if these differ from the present ones
     """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, workspace: Workspace,
@@ -80,14 +80,13 @@ class PythonState:
         self._read: set[tuple[Any, ...]] = set()
         """The keys of places that parsed code has read before writing them."""
         self._own: set[tuple[Any, ...]] = set()
-        """The keys of attributes and variables that parsed code (the user's code of the graph) has written whichever branches a run takes.
-        """
+        """The keys of attributes and variables that parsed code (the user's code of the graph) writes whichever branches are taken."""
         self._refused: set[tuple[Any, ...]] = set()
         self._before: dict[tuple[Any, ...], tuple[OutsidePlace, _Held]] = {}
-        """The places, with their contents at the beginning of a run, by key."""
+        """For the key of each attribute or variable: the place, and its contents at the beginning of a call."""
         self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
-        """For the key of each attribute or variable whose value in a run is known: that value, and the number `Regions.user_code` at the
-        time when it was read or written; if the number has grown, user code may have changed it.
+        """For the key of each attribute or variable whose value in the graph is known: that value, and the number `Regions.user_code` at
+        the time when it was read or written; if the number has grown, user code may have changed it.
         """
 
     def begin(self) -> None:
@@ -101,7 +100,9 @@ class PythonState:
 
     # -- writing ----------------------------------------------------------------------------------------------------------
     def can_write(self, value: Any) -> bool:
-        """Return True if a run can write this value to an attribute or variable: tensors, numbers and constants, alone or in tuples."""
+        """Return True if a graph can write this value to an attribute or variable when it runs: tensors, numbers and constants, alone or in
+        tuples.
+        """
         if isinstance(value, tuple):
             return all(map(self.can_write, value))
         if isinstance(value, (*DYNAMIC, RunTimeText)):
@@ -130,7 +131,7 @@ class PythonState:
     def write(self, place: OutsidePlace, value: Any) -> bool:
         """Add a node for a write to an attribute or variable, which parsed code (the user's code of the graph) is about to make.
 
-        Return False if a run cannot repeat this write.
+        Return False if the graph cannot make this write each time it runs.
         """
         if place.key in self._refused or place.workspace is None or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
@@ -152,11 +153,11 @@ class PythonState:
         return True
 
     def refuse(self, place: OutsidePlace) -> None:
-        """Note that parsed code (the user's code of the graph) changes an attribute or variable in a way that a run cannot repeat."""
+        """Record that parsed code (the user's code of the graph) changes an attribute or variable in a way that the graph cannot repeat."""
         self._refused.add(place.key)
 
     def is_written(self, place: OutsidePlace) -> bool:
-        """Return True if runs of the graph make all changes of an attribute or variable themselves."""
+        """Return True if the graph itself, each time it runs, makes all changes of an attribute or variable that its code makes."""
         return place.key in self._written and place.key not in self._refused
 
     # -- reading ----------------------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ class PythonState:
 
         pattern  the structure of its value, with slots for tensors and numbers
         put      writes the place for parsed code
-        again    True if the graph itself may have written the value: then a gradient may flow through it, along the tape of the run
+        again    True if the graph itself may have written the value: then a gradient may flow through it, if a tape records the call
         """
         slots = slots_of(pattern)
         if not slots:
@@ -224,7 +225,7 @@ class PythonState:
 
     # -- the end ----------------------------------------------------------------------------------------------------------
     def _remember(self, place: OutsidePlace) -> Any:
-        """Return what an attribute or variable contained at the beginning of a run, and remember it."""
+        """Return what an attribute or variable contained at the beginning of the call, and remember it."""
         known = self._before.get(place.key)
         if known is None:
             known = self._before[place.key] = place, _Held(place.get(), self._workspace.is_own(place))
@@ -239,7 +240,7 @@ class PythonState:
     @property
     def found(self) -> list[OutsidePlace]:
         """Return the attributes and variables that parsed code (the user's code of the graph) read and wrote as constants, although they
-        hold numbers or tensors.  The next attempt to make the graph reads them in each run.
+        hold numbers or tensors.  The next attempt to make the graph reads them each time it runs.
         """
         return [place.over(None) for key, place in self._written.items()
                 if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
@@ -259,13 +260,15 @@ class PythonState:
         return bool(self.loaded or self._written) and self._hosts.user_code_inside and not self._regions.restless
 
     def begun(self) -> Begun:
-        """Return what the attributes and variables contained at the beginning of a run, for a graph in which such a run continues."""
+        """Return what the attributes and variables contained at the beginning of the call, for another graph in which the call may be
+        continued.
+        """
         held = [(_lasting(place), before.as_pattern() if key in self.loaded else before) for key, (place, before) in self._before.items()]
         return Begun(held, [_lasting(place) for place in self.loaded.values()])
 
 
 class _Held(NamedTuple):
-    """What an attribute or variable contains at the beginning of a run.
+    """The contents of an attribute or variable at the beginning of a call.
 
     value   its value
     is_own  False for an attribute that the object has from its class
@@ -280,12 +283,13 @@ class _Held(NamedTuple):
 
 
 class Begun:
-    """What attributes and variables contain at the beginning of the runs of one graph.
+    """What attributes and variables contain at the beginning of calls of one graph.
 
-    A run may leave the graph and continue in another one, for which the function is parsed again from these values.
+    A call may have to be continued in another graph, for which the function is parsed again from these values.
 
     held    functions that return the places (attributes, variables) that the graph reads and writes, each with the place's contents
-    loaded  functions that return the places whose numbers and tensors each run reads; the graph was made for the values of the others
+    loaded  functions that return the places whose numbers and tensors are read in each call; the graph was made for the values of the
+        others
     """
 
     def __init__(self, held: Sequence[tuple[Callable[[], OutsidePlace], _Held]], loaded: Sequence[Callable[[], OutsidePlace]]):
@@ -298,7 +302,7 @@ class Begun:
 
     def addresses(self) -> set[Any]:
         """Return the addresses of these attributes and variables, by which guards (conditions for running a graph again) identify them; the
-        guards then ignore what a run itself has written.
+        guards then ignore what the graph itself has written.
         """
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 

@@ -103,7 +103,7 @@ class Regions:
         return closed
 
     def at_boundary(self) -> None:
-        """Record that a cell is entered or left at this point, where a run may call hooks that user code has added meanwhile."""
+        """Record that a cell is entered or left at this point, where hooks may be called that user code has added while the graph runs."""
         self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:
@@ -117,7 +117,7 @@ class Regions:
         return builder in self._of_cells
 
     def on_a_path(self) -> bool:
-        """Return True if nodes are being added to a branch or a loop, which a run may skip or repeat."""
+        """Return True if nodes are being added to a branch or a loop, which may be skipped or repeated when the graph runs."""
         return not self._of_paths.isdisjoint(self._open)
 
     def is_outermost(self) -> bool:

@@ -104,9 +104,9 @@ _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
 class Returned:
-    """Turns the result of a function that is made into a graph into a pattern, from which each run makes its own result.
+    """Turns the result of a function that is made into a graph into a pattern, from which the result of each call is made.
 
-    frontend, objects, made, reads  the parts of the lowering that it asks about objects
+    frontend, objects, made, reads  objects that do other parts of making the graph; they are asked about Python objects
     """
 
     def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
@@ -127,8 +127,8 @@ class Returned:
                 help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
 
     def taken(self, x: Any) -> Any:
-        """Return the pattern from which each run makes a value of the result: the value itself, a structure of patterns, or a `Remade` for
-        an object that each run creates.
+        """Return the pattern from which one value of the result is made in each call: the value itself, a structure of patterns, or a
+        `Remade` for an object that each call creates.
 
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """

@@ -49,8 +49,8 @@ class Symbols:
         """For each symbol the last read: `Regions.version` at that time, the region, and the value."""
 
     def read(self, x: Tensor) -> Atom:
-        """Return the value of a tensor from outside of the graph at this point of the run, as a literal or as the result of a node that
-        reads the tensor.
+        """Return the value that a tensor from outside of the graph has at this point of the graph: a literal, or the result of a node that
+        reads it.
         """
         literal = getattr(x, "literal", None)
         if literal is not None:
@@ -133,7 +133,7 @@ class Symbols:
                                       help="use operations on the tensor, `p.value()` for a copy of it, or read them outside of the graph")
 
     def host(self, name: str, host: Any, reference: str) -> str:
-        """Return a new symbol by which nodes call a Python object.
+        """Return a new symbol (a name in the IR) by which nodes call a Python object.
 
         name       a name, from which the symbol is made
         host       the object

@@ -74,7 +74,7 @@ class ValueHooks:
 
 
 class _LateHandle:
-    """The handle that parsed code (the user's code of the graph) gets for a hook; each run of the graph registers the hook."""
+    """The handle that parsed code (the user's code of the graph) gets for a hook, which is registered each time the graph runs."""
 
     __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
 

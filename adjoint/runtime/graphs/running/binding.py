@@ -21,12 +21,12 @@ __all__ = ["bind", "makers_of", "plan_of"]
 
 
 def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, alone: Alone | None = None) -> BoundPlan:
-    """Return the bound plan that runs a graph.  Kernels are compiled later, when a run first reaches their nodes.
+    """Return the bound plan that runs a graph.  Kernels are compiled later, when their nodes are first reached.
 
-    guarded  True if the caller checks before each run that the cells still have the hooks for which the graph was made; the plan then also
+    guarded  True if the caller checks before each call that the cells still have the hooks for which the graph was made; the plan then also
              has the optimised form
     call     the source text of a function that does a whole call (see `BoundPlan`); None for none
-    alone    the optimised form, if the graph was specialised from a graph for any size.  The graph's own IR is then built only if a run
+    alone    the optimised form, if the graph was specialised from a graph for any size.  The graph's own IR is then built only if a call
              cannot use that form
     """
     known = faster(graph, alone) if guarded else None
@@ -46,5 +46,5 @@ def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
 
 
 def plan_of(graph: Graph) -> Plan:
-    """Return the plan of a graph (its pieces in order, and where each value is kept) without optimisation."""
+    """Return the plan of a graph (its nodes in the order in which they run, and where each value is kept) without optimisation."""
     return planned(graph.function, identities=True, accesses=True)

@@ -63,19 +63,20 @@ def _step(bound: Bound, site: CellSite, cell: GraphCell) -> Step:
 
 
 _Given = tuple[Sequence[Tensor], list[Any], Run]
-"""The arguments of one call: the tensors that enter the cell's region, the list of the graph's values, and the run."""
+"""The arguments of one call of a cell: the tensors that enter its region, the list of the graph's values, and the state of the execution.
+"""
 
 _Made = tuple[Sequence[Tensor], Run, bool]
-"""The result of one call of a cell: the tensors that leave its region, the state of the run, and True if the cell had hooks when the call
-began.
+"""The result of one call of a cell: the tensors that leave its region, the state of the execution, and True if the cell had hooks when the
+call began.
 """
 
 
 class GraphCell:
     """Runs the call of a cell that one node of a graph represents: its hooks, entering it, the nodes of its construct, and leaving it.
 
-    It is made once for the node, and called in each run.  Its methods are those that `cells.calling.call` calls in turn (`Moves`); `given`
-    are the arguments of the call (`_Given`) and `output` its result (`_Made`).
+    It is made once for the node, and called each time the graph runs.  Its methods are those that `cells.calling.call` calls in turn
+    (`Moves`); `given` are the arguments of the call (`_Given`) and `output` its result (`_Made`).
     """
 
     def __init__(self, bound: Bound, site: CellSite):
@@ -98,8 +99,8 @@ class GraphCell:
         """Call the cell and return the results of its node: those of the cell, then values that only the graph uses (`residuals`).
 
         cell     the Cell
-        values   the values of all nodes of the graph in this run
-        run      the run
+        values   the list of the values of all nodes of the graph
+        run      the state of this execution of the graph
         tensors  the operands of the node: the tensors among the cell's arguments
         """
         given = tensors, values, run
@@ -112,7 +113,7 @@ class GraphCell:
 
         If a tape (the recording for a gradient) is there, arguments and results become tensor objects of their own at the cell's boundary.
 
-        given  the tensors that enter the cell, the values of the graph, and the run
+        given  the tensors that enter the cell, the values of the graph, and the state of the execution
         """
         tensors, values, run = given
         tape = run.tape if self.site.recorded else None
@@ -162,8 +163,8 @@ class GraphCell:
         return _together(outside, numbers)
 
     def _abandoned(self, cell: Cell, tape: Recorder | None, entered: Entered, tensors: Sequence[Tensor]) -> None:
-        """End the call of a cell on the tape (the recording for a gradient) after an unexpected hook result inside of it has ended the run,
-        and no other graph continues it.
+        """End the call of a cell on the tape (the recording for a gradient), after an unexpected hook result inside of it has ended the
+        graph's call and no other graph continues it.
 
         entered  the log entry of entering the cell
         tensors  the tensors that entered it
@@ -254,7 +255,7 @@ class GraphCell:
 class CellAsItWas(GraphCell):
     """Runs a cell with the hooks and the `bprop` that it had when the graph was made; later changes are ignored.
 
-    It is used when a run is computed a second time (`repetition`), since the first run used these.
+    It is used when a graph is executed a second time for the same call (`repetition`), since the first time used these.
     """
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:

@@ -32,7 +32,7 @@ def has_hosts(op: Any) -> bool:
 
 def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]] | None]:
     """Return the index of each host (a Python object that gradients call) by symbol (the name in the IR), and a function that makes the
-    hosts for one run.
+    hosts for one execution of the graph.
 
     The function returns them as a list, in the order of the indices.  It is None if the graph has no hosts.
     """
@@ -46,8 +46,8 @@ def hosts_of_runs(graph: Graph) -> tuple[dict[str, int], Callable[[], list[Any]]
 
 
 def _hosts(node: Node, graph: Graph) -> dict[str, Callable[[], Any]]:
-    """Return, by symbol (the name in the IR), a function for each Python object that the gradient of a node calls; each run calls the
-    function to make its own object.
+    """Return, by symbol (the name in the IR), a function for each Python object that the gradient of a node calls; the function is called
+    each time the graph runs, to make a new object.
     """
     op = node.op
     match op:
@@ -100,4 +100,4 @@ def _rule(site: CellSite, inputs: int, outputs: int) -> Rule:
 
 
 _TENSOR_OF_THE_RUN = constant(0.0, F32)
-"""A placeholder tensor in the structure of a call, in place of the tensors of a run."""
+"""A placeholder tensor in the stored structure of a call, in place of the tensors that the graph computes."""

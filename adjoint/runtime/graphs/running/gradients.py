@@ -28,7 +28,9 @@ __all__ = ["RunsAdjoint", "gradient_makers"]
 
 
 RunsAdjoint = Callable[[Run, Tape, TrieStep, Sequence[int], Sequence[int], Sequence[Tensor]], list[Tensor]]
-"""A function that computes gradients of what a tape has recorded, with the arguments of `adjoints.gradients` after the run."""
+"""A function that computes gradients of what a tape has recorded; its arguments are the state of the execution (`Run`), then those of
+`adjoints.gradients`.
+"""
 
 
 def _of_the_path(run: Run, *given: Any) -> list[Tensor]:
@@ -113,7 +115,7 @@ def _differentiated(
 
     symbols  the tensors of the graph, by symbol (the name in the IR)
     closed   is called after the region (a body of nodes) and returns the node's results.  It takes the log entry of the gradient, the
-             values of the graph, the run, and True if the tape was started for this region
+             values of the graph, the state of the execution, and True if the tape was started for this region
     """
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
     operands = bound.operands[: len(params)]

@@ -36,10 +36,10 @@ _MOST_BYTES = 2**24
 
 
 class _Step(NamedTuple):
-    """One node of an `InOrder`, with the positions of its values in the list that a run fills.
+    """One node of an `InOrder`, with the positions of its values in the list that is filled while the nodes run.
 
     operands, results  the positions of its operands and results
-    freed  positions of values that no later node reads: the run drops them after this node
+    freed  positions of values that no later node reads: they are dropped after this node
     """
 
     node: Node

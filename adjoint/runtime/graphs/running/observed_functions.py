@@ -43,7 +43,7 @@ __all__ = ["Argument", "ObservedForm", "Observing", "Places", "State", "Watching
 
 @dataclass(frozen=True)
 class Argument:
-    """Represents a tensor object that a run has or will have: the argument of the graph at a position.
+    """A key for one tensor object that Python gets when the graph runs: the argument of the graph at a position.
 
     position  the index among the graph's arguments
     """
@@ -53,7 +53,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class State:
-    """Represents a tensor object that a run has or will have: a Parameter, or another tensor of the program that the graph uses.
+    """A key for one tensor object that Python gets when the graph runs: a Parameter, or another tensor of the program that the graph uses.
 
     symbol  its name in the IR
     """
@@ -80,17 +80,17 @@ class Watching:
 
 @dataclass(frozen=True, eq=False)
 class Observing:
-    """A graph in which forward hooks only look at values, with all that a run needs to check this.
+    """A graph in which forward hooks only look at values, with all that is needed to check this when it runs.
 
     `observed_form` turns it into a form that runs.
 
     graph    the graph
     hooks    for each node that calls hooks, by symbol (the name in the IR), which tensor objects these get
-    results  stand for the tensor objects that the graph returns, as in `Watching.objects`
+    results  keys for the tensor objects that the graph returns, as in `Watching.objects`
     records  True if the hooks are inside of a gradient: in eager mode there is a tape while they run
     read     the symbols of the tensors from outside of the graph that may be read before the last hook
     pre      the symbols of those `outputs` nodes whose cells have backward pre hooks
-    again    True if all of the graph can be run again after a run
+    again    True if all of the graph can be executed a second time for the same call
     sites    the calls of cells that have hooks
     """
 
@@ -106,13 +106,13 @@ class Observing:
 
 @dataclass(frozen=True)
 class Places:
-    """Numbers the tensor objects of a run without gradients that hooks get, so that the run can keep them in one list.
+    """Numbers the tensor objects that hooks get when a graph without gradients runs, so that they can be kept in one list.
 
     The list begins with the arguments; the other objects are None until a hook first needs them.
 
     known    the index of each object in the list; the keys are those of `Watching.objects`
     made     the initial contents of the list behind the arguments: a None for each object
-    results  pairs (position in the graph's results, index in the list), for results that hooks get as well: the run returns these objects
+    results  pairs (position in the graph's results, index in the list), for results that hooks get as well: the graph returns these objects
     """
 
     known: Mapping[Hashable, int]
@@ -121,7 +121,7 @@ class Places:
 
 
 def places_of(found: Observing, arguments: int) -> Places:
-    """Return how a run of `found` numbers the tensor objects that its hooks get (see `Places`).
+    """Return the numbering of the tensor objects that the hooks of `found` get when it runs (see `Places`).
 
     arguments  how many arguments the graph has
     """
@@ -150,7 +150,7 @@ class ObservedForm(NamedTuple):
 def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
     """Return the form of a graph that runs as long as its forward hooks change nothing; None if there is no such form.
 
-    again  True if it must be possible to run the whole graph again after a run, see `observing`
+    again  True if it must be possible to execute the whole graph a second time for the same call, see `observing`
     """
     found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)
@@ -161,8 +161,8 @@ def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
 def _without_arrays(fits: Callable[[Sequence[Tensor]], bool] | None) -> Callable[[Sequence[Tensor]], bool]:
     """Return a function that tells whether a plan may run on given arguments.
 
-    It is False where `fits` is, and also if an argument shares its memory with a NumPy array: NumPy might write into it, so that the run
-    could not be repeated.
+    It is False where `fits` is, and also if an argument shares its memory with a NumPy array: NumPy might write into it, so that the graph
+    could not be executed a second time.
     """
     def fit(arguments: Sequence[Tensor]) -> bool:
         for x in arguments:
@@ -185,17 +185,17 @@ def observing(graph: Graph, *, again: bool = False) -> Observing | None:
     hooks.
 
     It is possible if the hooks are all inside of one gradient, or there is no gradient; if they are outside of branches and loops; and if
-    nothing before the last of them has an effect.  Then, should a hook change something, everything before it can be run again to fill the
-    log (the results of nodes so far) from which the run continues.
+    nothing before the last of them has an effect.  Then, should a hook change something, everything before it can be executed again to fill
+    the log (the results of nodes so far) from which the call continues.
 
-    again  True if it must be possible to run the whole graph again after a run; it then need not have forward hooks
+    again  True if it must be possible to execute the whole graph a second time for the same call; it then need not have forward hooks
     """
     found = _observing(graph, again)
     return None if isinstance(found, str) else found
 
 
 def _observing(graph: Graph, again: bool) -> Observing | str:
-    """Return the result of `observing`; where that is None, return the reason as text."""
+    """Do what `observing` does, but return the reason, as text, where `observing` returns None."""
     if any("_shared" in x.__dict__ for x in graph.state.values()):
         # The part before a hook could not be run again, since NumPy may write into the memory of such a tensor.
         return "a tensor that it uses shares its memory with a NumPy array"
@@ -325,11 +325,11 @@ _OTHER: Final = object()
 class _Tape:
     """Predicts which tensor objects Python sees when a graph runs on a tape (the recording for a gradient) and its hooks change nothing.
 
-    A *representative* is any hashable object that stands for one tensor object of a run.
+    A *representative* is a hashable key for one tensor object that exists while the graph runs.
 
     _objects    the representative of the tensor object of each value
     _known      representatives of objects that the tape knows; `_unsure` are those that it may know
-    _freezable  Parameters that no gradient is taken by: their `requires_grad` may change between runs
+    _freezable  Parameters that no gradient is taken by: their `requires_grad` may change between calls
     """
 
     def __init__(self, graph: Graph, symbols: set[str]):

@@ -29,20 +29,21 @@ __all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
 
 
 _DEPARTURES, _RUNS = 3, 64
-"""How many runs may leave the graph because a hook changed something: `_DEPARTURES`, and one more for each `_RUNS` runs.  After that, runs
-go node by node from their beginning.
+"""How many calls may begin in an optimised graph and not end there because a hook changed something: `_DEPARTURES`, and one more for each
+`_RUNS` calls.  After that, calls go node by node from their beginning.
 """
 
 
 class Beginning:
-    """Decides whether a run of an optimised graph may begin, or has to go node by node, along the path, from its beginning.
+    """Decides whether a call may begin in an optimised graph whose hooks are expected to change nothing, or must go node by node at once.
 
-    It has to if too many runs have departed, that is, have left the graph because a hook changed something.  It also has to if some forward
-    hook must be called even if a cell's construct raises, since the graph has no such call.  One object serves all runs of a graph.
+    The latter is so if too many calls have *departed*: they had to go on node by node since a hook changed something.  It is also so if
+    some forward hook must be called even if a cell's construct raises, since the graph has no such call.  There is one object for each
+    graph.
 
-    seen  the number of changes in the process (`epoch`), and the number of the last hook, for which a run was allowed
-    runs  how many runs have begun
-    departures  how many runs have departed
+    seen  the number of changes in the process (`epoch`), and the number of the last hook, for which a call was allowed
+    runs  how many calls have begun there
+    departures  how many of them have departed
     """
 
     def __init__(self, cells: Sequence[Callable[[], Cell | None]]):
@@ -51,7 +52,7 @@ class Beginning:
         self.runs = 0
 
     def allows(self, now: int, latest: int) -> bool:
-        """Return True if a run may begin now.
+        """Return True if a call may begin in the optimised graph now.
 
         now     the epoch: a number that rises when a cell, its hooks or the type of a tensor change
         latest  the number of the hook that was registered last
@@ -63,7 +64,7 @@ class Beginning:
         return True
 
     def has_departed(self) -> None:
-        """Count a run that has left the graph because a hook changed something; from then on `allows` decides again for the next run."""
+        """Count a call that had to go on outside of the optimised graph because a hook changed something; then `allows` decides again."""
         self.departures, self.seen = self.departures + 1, None
 
     def any_always(self) -> bool:
@@ -107,7 +108,7 @@ class LookConditions:
     If one fails, the function returns NOT_RUN, and the call takes a slower way.
 
     of         the conditions for any function of the graph
-    beginning  decides whether runs may begin
+    beginning  decides whether calls may begin in the optimised graph
     caller     returns the object that takes over if a hook changes something, or None if it has been freed
     """
 
@@ -133,7 +134,7 @@ class Look(WrittenStep):
 
     found  what is known about the graph's hooks
     graph  the graph
-    at     where a run keeps the tensor objects that hooks get
+    at     the numbering of the tensor objects that hooks get
     bound  the node, with the positions of its values
     """
 

@@ -45,8 +45,8 @@ _CallerOf = Callable[[], Caller | None]
 
 
 class _Departed(Exception):
-    """Raised to end the run of an optimised graph after a hook has changed something; the log of results is then ready to be replayed by
-    another run.
+    """Raised to end the execution of an optimised graph after a hook has changed something.  The log of results is then ready, and the call
+    continues node by node by replaying it.
     """
 
 
@@ -54,12 +54,12 @@ class Observed:
     """Runs a graph whose forward hooks are expected to change nothing; made once for a graph, by `observed`.
 
     watched  the tensors whose values hooks must not change
-    repeats  True if runs keep what is needed to run them again afterwards
-    kept     the tensors from outside of the graph that such a repetition needs
+    repeats  True if what is needed for a second execution is kept
+    kept     the tensors from outside of the graph that a second execution needs
     trained  the Parameters that gradients are taken by
-    places   the order in which a run without gradients keeps the tensors that hooks get
+    places   the order in which the tensors that hooks get are kept, if there is no gradient
     types    the types of these tensors, in that order
-    beginning  decides whether a run may begin
+    beginning  decides whether a call may begin in this graph
     """
 
     def __init__(self, graph: Graph, form: ObservedForm, again: bool, call: CallText | None, caller: _CallerOf):
@@ -100,36 +100,40 @@ class Observed:
         return self._plan.call_function
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if a run may begin now, on these arguments."""
+        """Return True if the graph may be executed on these arguments now."""
         return self.beginning.allows(epoch.now, ids.last) and self._plan.fits(arguments)
 
     def run(self, arguments: Sequence[Tensor], log: list[Any]) -> list[Tensor] | None:
-        """Run and return the results; None if a hook has changed something, so that the caller must continue the run by replaying the log.
+        """Execute the graph and return its results; None if a hook has changed something: the caller then continues node by node, replaying
+        the log.
 
         A Deviation is raised if a hook has returned values that do not fit the graph; the log then ends with these values.
 
-        log  gets the results of the nodes that have run, if the run does not end as expected
+        log  gets the results of the nodes that have run, if a hook has changed something
         """
         return self.begun(arguments, log).run()
 
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
-        """Return a run on these arguments that is ready to start.
+        """Return an object for one execution of the graph on these arguments, which its `run` starts.
 
-        log  gets the results of the nodes if the run does not end as expected
+        log  gets the results of the nodes if a hook changes something
         """
         self.beginning.runs += 1
         return RecordableRun(self, arguments, log) if self.found.records else UnrecordedRun(self, arguments, log)
 
     def run_plan(self, run: ObservedRun) -> list[Tensor]:
-        """Run the optimised plan for a run and return the results.  It may raise as `ObservedRun.depart` does."""
+        """Execute the optimised plan and return the results.  It may raise as `ObservedRun.depart` does.
+
+        run  the state of this execution
+        """
         return self._plan.run_fitting(run.arguments, run)
 
     def again(self, arguments: Sequence[Tensor], run: Repetition) -> None:
-        """Run the graph a second time, on a tape (the recording for a gradient), with the answers that hooks gave in the first run.
+        """Execute the graph a second time, on a tape (the recording for a gradient), with the answers that hooks gave the first time.
 
         A Deviation is raised at the hook where the repetition is to stop: that is its normal end.
 
-        run  the repetition; its log and tape are filled
+        run  the state of the second execution; its log and tape are filled
         """
         if self._again is None:
             # Two threads may both make it: they are equal.
@@ -142,7 +146,7 @@ def observed(
 ) -> Observed | None:
     """Return the object that runs a graph and checks that its forward hooks change nothing; None if that is not possible.
 
-    again   True if it must be possible to run the whole graph again after a run
+    again   True if it must be possible to execute the whole graph a second time for the same call
     call    the source text of a call: without gradients, `call_function` is then made of it
     caller  returns the object that takes over from this function if a hook changes something
     """
@@ -151,15 +155,15 @@ def observed(
 
 
 class ObservedRun(Run):
-    """One run of a graph whose forward hooks are expected to change nothing; it knows what to compare after each hook.
+    """One execution of a graph whose forward hooks are expected to change nothing; it knows what to compare after each hook.
 
-    of, arguments  the graph, and the arguments of the run
-    log      gets the results of the nodes if the run departs, for another graph to continue from
+    of, arguments  the graph, and the arguments
+    log      gets the results of the nodes if a hook changes something, for another graph to continue from
     called   the symbol of the hooks that were called last, or are running
     keys     the keys of the random numbers that were drawn
     answers  the answers of backward hooks
     watched  the tensors that hooks must not write; `memories` is the memory that they had
-    epoch    the number of changes to cells and hooks at the beginning of the run; `latest` is the number of the last hook registered then
+    epoch    the number of changes to cells and hooks at the beginning; `latest` is the number of the last hook registered then
     """
 
     __slots__ = ("answers", "arguments", "called", "epoch", "keys", "latest", "log", "memories", "of", "watched")
@@ -174,7 +178,9 @@ class ObservedRun(Run):
         self.epoch, self.latest = epoch.now, ids.last
 
     def run(self) -> list[Tensor] | None:
-        """Run the graph and return the results; None if a hook has changed something and the log is to be replayed."""
+        """Execute the graph and return the results; None if a hook has changed something: the caller then continues node by node, replaying
+        the log.
+        """
         try:
             return self.of.run_plan(self)
         except _Departed:
@@ -182,15 +188,15 @@ class ObservedRun(Run):
             return None
 
     def tensor(self, key: Hashable) -> Tensor | None:
-        """Return the tensor object of this run that `key` stands for (see `Watching.objects`); None if it has not been made."""
+        """Return the tensor object of this execution that `key` represents (see `Watching.objects`); None if it has not been made."""
         raise NotImplementedError
 
     def is_as_it_was(self) -> bool:
-        """Return True if, since the run began, no hook has changed anything that the run depends on: cells, hooks and values of tensors."""
+        """Return True if no hook has, so far, changed anything on which this execution depends: cells, hooks and values of tensors."""
         return epoch.now == self.epoch and ids.last == self.latest and [x.memory for x in self.watched] == self.memories
 
     def depart(self, returned: Any) -> None:
-        """Leave the run after a hook has changed something: fill the log so that another graph can continue, then raise.
+        """End this execution after a hook has changed something: fill the log, from which another graph can continue, then raise.
 
         _Departed is raised if what the hook returned fits the graph, else a Deviation.
 
@@ -221,13 +227,14 @@ class ObservedRun(Run):
         raise NotImplementedError
 
     def _until_here(self) -> Repetition:
-        """Return a new repetition (a second run with the first one's answers) of this run that ends at the hook that was called last."""
+        """Return a Repetition (a second execution with the first one's answers) that ends at the hook that was called last."""
         return Repetition(self.log, self.tensor, self.called, self.keys, self.answers)
 
     def repeat(self, run: Repetition, before: Sequence[tuple[Tensor, Any, Any]]) -> None:
-        """Repeat this run while tensors from outside of the graph have the values that they had; afterwards restore their present values.
+        """Execute the graph a second time, while tensors from outside of it have the values that they had; afterwards restore their present
+        values.
 
-        run     the repetition
+        run     the second execution
         before  the tensors that may have changed, with the types and memory that they had
         """
         now = [(x, x.type, x.memory) for x, _, _ in before]
@@ -252,11 +259,11 @@ class ObservedRun(Run):
 
 
 class RecordableRun(ObservedRun):
-    """One run of a graph whose forward hooks are inside of a gradient, where in eager mode a hook could use the tape.
+    """One execution of a graph whose forward hooks are inside of a gradient, where in eager mode a hook could use the tape.
 
-    If a hook asks for the tape (the recording for the gradient), one is made by running the graph up to this hook again.
+    If a hook asks for the tape (the recording for the gradient), one is made by executing the graph up to this hook again.
 
-    given    the tensors that hooks have got, by what stands for them in `Watching.objects`
+    given    the tensors that hooks have got, by their keys in `Watching.objects`
     before   the tensors that a repetition needs, with their types and memory
     awaited  the tape that is made on demand, as long as hooks of the gradient may run
     """
@@ -279,13 +286,13 @@ class RecordableRun(ObservedRun):
                 state.tracer = None
 
     def again(self) -> list[Any]:
-        """Run the graph again after a run, and return a log as if the first run had gone node by node."""
+        """Execute the graph a second time, after the first is done, and return a log as if the first had gone node by node."""
         log: list[Any] = []
         self.repeat(Repetition(log, None, None, self.keys, self.answers), self.before)
         return log
 
     def forget(self) -> None:
-        """Drop everything that is needed to run this again: no hook can make the run continue in another graph any more."""
+        """Drop everything that is needed to execute this again; call it once no hook can change anything for this call any more."""
         self.before = []
         self.answers.clear()
 
@@ -330,7 +337,7 @@ class RecordableRun(ObservedRun):
         """Return a tape that has recorded everything up to the hook that runs or ran last, and the exception that ended the recording
         there.
 
-        It is made on the first request, by repeating the run.
+        It is made at the first request, by executing the graph a second time.
         """
         if self._again is None:
             run = self._until_here()
@@ -350,7 +357,7 @@ class RecordableRun(ObservedRun):
 
 
 class UnrecordedRun(ObservedRun):
-    """One run of a graph with forward hooks and no gradients: there is no tape (the recording for a gradient) while hooks run.
+    """One execution of a graph with forward hooks and no gradients: there is no tape (the recording for a gradient) while hooks run.
 
     What a hook computes with its tensors is not part of the graph.  If a hook has got a tensor that the function also returns, it is the
     same object.
@@ -367,7 +374,7 @@ class UnrecordedRun(ObservedRun):
     @staticmethod
     def reached(of: Observed, called: str, now: int, latest: int, arguments: list[Tensor], objects: list[Tensor | None],
                 memories: list[Any]) -> UnrecordedRun:
-        """Return a run in the state that a compiled function for a whole call has reached, so that it can be continued.
+        """Return an object for an execution that a compiled function for a whole call has begun, so that it can be continued.
 
         of, arguments  the graph, and the arguments of the call
         called       the symbol of the hooks that were called last

@@ -45,7 +45,7 @@ __all__ = ["Alone", "faster", "optimised_alone", "optimised_for_any_size", "quie
 class Alone:
     """The optimised form of a graph that runs no code of the user's, except perhaps backward hooks of cells.
 
-    It is specialised from a graph for any size, so that a run does not need the IR of the graph itself.
+    It is specialised from a graph for any size, so that calls do not need the IR of the graph itself.
 
     function        the optimised function
     differentiates  True if the graph takes gradients

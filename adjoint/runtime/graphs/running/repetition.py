@@ -33,19 +33,20 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Answers", "Repetition", "answer_of", "answering", "drawing", "makers_of_repetition", "repeated"]
 
 Answers = dict[Hashable, list[list[Any]]]
-"""The answers of cells' hooks in the backward passes of a run, in order, by kind of hook and cell: the memory of the gradients."""
+"""The gradients that cells' hooks returned in the backward passes of a call, in order, for each kind of hook and cell: their memory."""
 
 
 class Repetition(LoggedRun):
-    """A run that computes another run again, without calling hooks or drawing random numbers a second time.
+    """A second execution of a graph for the same call, without calling hooks or drawing random numbers again; their first answers are used.
 
-    given    returns the tensor object that hooks got in the first run, by what stands for it in `Watching.objects`; None if the objects are
-             neither known nor needed any more
-    until    the symbol of the hooks at which the run ends with a Deviation; None if it runs to the end
-    keys     the keys of random numbers that the first run drew
-    answers  the answers of backward hooks in the first run
-    left     the tape (the recording for a gradient) at the point where the run ended
-    shown    without a tape: the tensors that hooks have got, by the ids of the tensors that correspond to them in this run
+    given    returns the tensor object that hooks got the first time, by its key in `Watching.objects`; None if the objects are neither
+        known
+             nor needed any more
+    until    the symbol of the hooks at which it ends with a Deviation; None if it goes to the end
+    keys     the keys of random numbers that were drawn the first time
+    answers  the answers that backward hooks gave the first time
+    left     the tape (the recording for a gradient) at the point where it ended
+    shown    without a tape: the tensors that hooks have got, by the ids of the tensors that correspond to them now
     """
 
     __slots__ = ("answers", "given", "keys", "left", "shown", "until")
@@ -59,7 +60,7 @@ class Repetition(LoggedRun):
         self.shown: dict[int, Tensor] = {}
 
     def shown_in(self, entry: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return a copy of a log entry in which the tensors that hooks have got in the first run replace those of this run."""
+        """Return a copy of a log entry in which the tensor objects that hooks got the first time replace those of this second execution."""
         made: Any = type(entry)(self.shown.get(id(x), x) for x in entry)
         if not isinstance(entry, Entered):
             return made
@@ -67,12 +68,12 @@ class Repetition(LoggedRun):
         return made
 
     def same(self, shown: Tensor, recorded: Tensor) -> None:
-        """Note that two tensor objects are the same tensor to the program.
+        """Record that two tensor objects are the same tensor to the program.
 
         On a tape, `shown` gets the place and the hooks of `recorded`.  Without a tape, `shown_in` later replaces `recorded`.
 
-        shown     the object that hooks got in the first run
-        recorded  the tensor with the same value in this run
+        shown     the object that hooks got the first time
+        recorded  the tensor with the same value in this second execution
         """
         tape = self.tape
         if tape is None:
@@ -91,7 +92,7 @@ class Repetition(LoggedRun):
 
 
 def repeated(graph: Graph, found: Observing) -> BoundPlan:
-    """Return the bound plan by which a `Repetition` of a graph runs: its steps use the answers of the first run.
+    """Return the bound plan by which a `Repetition` (a second execution) of a graph runs: its steps use the answers of the first execution.
 
     found  what is known about the graph's hooks
     """
@@ -100,8 +101,8 @@ def repeated(graph: Graph, found: Observing) -> BoundPlan:
 
 
 def makers_of_repetition(graph: Graph, found: Observing) -> dict[type[Op], Maker]:
-    """Return, for each op of a repetition that takes results from the first run instead of computing them, the function that makes its
-    step.
+    """Return, for each op whose results a second execution of the graph takes from the first instead of computing them, the function that
+    makes its step.
 
     found  what is known about the graph's hooks
     """
@@ -111,8 +112,8 @@ def makers_of_repetition(graph: Graph, found: Observing) -> dict[type[Op], Maker
 
 # -- forward hooks and random numbers ---------------------------------------------------------------------------------------
 def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step (the function that runs a node) for a node that calls forward hooks: it does not call them, and returns what the
-    hooks returned in the first run.
+    """Return the step (the function that runs a node) of a node for forward hooks, in a second execution: it does not call them, and
+    returns what they returned the first time.
 
     That is the last of the values that they got.  Where the repetition is to end, the step raises a Deviation.
 
@@ -141,9 +142,9 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step (the function that runs a node) for hooks on the gradients of a cell's result.
+    """Return the step (the function that runs a node) for hooks on the gradients of a cell's result, in a second execution.
 
-    It puts them on the tape (the recording for a gradient) if the cell had any in the first run, and else only passes values on.
+    It puts them on the tape (the recording for a gradient) if the cell had any the first time, and else only passes values on.
 
     found  what is known about the graph's hooks
     """
@@ -161,8 +162,8 @@ def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def drawing(bound: Bound) -> Step:
-    """Return the step (the function that runs a node) that draws the key for random numbers of a node, and keeps it in the run so that a
-    repetition (a second run with the first one's answers) uses the same key.
+    """Return the step (the function that runs a node) that draws the key for random numbers of a node, and keeps it so that a second
+    execution uses the same key.
     """
     op, out = bound.node.op, bound.results.start
     assert isinstance(op, Draw)
@@ -176,7 +177,7 @@ def drawing(bound: Bound) -> Step:
 
 
 def _drawn(bound: Bound) -> Step:
-    """Return the step (the function that runs a node) that, in a repetition, takes the next key that the first run drew."""
+    """Return the step (the function that runs a node) that, in a second execution, takes the next key that was drawn the first time."""
     out = bound.results.start
 
     def drawn(values: list[Any], run: Any) -> None:
@@ -196,7 +197,7 @@ def answer_of(op: Op, called: Any) -> Hashable:
 
 
 def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:
-    """Return makers of steps that call backward hooks and also keep their answers in the run, for a repetition.
+    """Return makers of steps that call backward hooks and also keep their answers, for a second execution.
 
     makers     the functions that make the steps without this, by op
     positions  the index of each Python object that gradients call, by symbol
@@ -220,7 +221,7 @@ def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) ->
 def _answered(
     run: Any, tape: Tape, start: TrieStep, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Return the gradients of some values, computed with the answers that hooks gave in the first run instead of calling hooks.
+    """Return the gradients of some values, computed with the answers that hooks gave in the first execution instead of calling hooks.
 
     start       the step of the tape at which the gradient began
     outputs     the tape's numbers of the values to differentiate
@@ -233,7 +234,7 @@ def _answered(
 
 
 class _Pulled(Run):
-    """The run of a gradient's code within a repetition; it holds the answers that hooks gave in the first run."""
+    """The state while the code of a gradient runs in a second execution; it holds the answers that hooks gave the first time."""
 
     __slots__ = ("answers",)
 
@@ -243,8 +244,8 @@ class _Pulled(Run):
 
 
 def _answer(positions: dict[str, int], bound: Bound) -> Step:
-    """Return the step (the function that runs a node) that replaces a call of backward hooks in a repetition: it returns the next answer of
-    the first run.
+    """Return the step (the function that runs a node) that replaces a call of backward hooks in a second execution: it returns their next
+    answer of the first.
 
     positions  the index of each Python object that gradients call, by symbol (the name in the IR)
     """

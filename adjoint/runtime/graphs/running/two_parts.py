@@ -69,11 +69,13 @@ class HeadAndTail:
         return self._first is not None and self._first.fits(arguments)
 
     def run_fitting(self, arguments: Sequence[Tensor], run: LoggedRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the results of the graph in a run without a tape (no gradient is recorded).
+        """Run both parts, while no tape records, and return the results of the graph.
 
-        Return None if a hook has changed something, so that the run must be continued: the caller then replays the log.
+        Return None if a hook has changed something: the caller then continues the call by replaying the log.
 
-        log  gets the results of the nodes that have run
+        arguments  the arguments of the graph
+        run        the state of this execution
+        log        gets the results of the nodes that have run
         """
         first, last = self._first, self._last
         if first is not None and not run.replaying and self.fits(arguments):
@@ -89,10 +91,10 @@ class HeadAndTail:
         return last.run_fitting(between, Run(None))
 
     def _run_observed(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
-        """Return the results of a run whose head runs as a whole; None if the caller must replay the log.
+        """Run both parts, the first as a whole, and return the results; None if the caller must continue by replaying the log.
 
-        begun  the run of the head, ready to start
-        log    gets the log of the head; it is made, by running the head again, only if it is needed
+        begun  the execution of the first part, ready to start
+        log    gets the log of the first part; it is made, by executing that part again, only if it is needed
         """
         between, last, rest = begun.run(), self._last, list[Any]()
         if between is None:

@@ -140,7 +140,7 @@ def returns_anything(graph: Graph) -> bool:
 
 
 def may_leave(graph: Graph, user: UserCode | None) -> bool:
-    """Return True if a run may have to leave the graph.
+    """Return True if a call of a graph may have to be continued elsewhere: node by node, or in another graph.
 
     That is so if the user's code may return a value the graph was not made for, or change what later nodes have to do.
 
