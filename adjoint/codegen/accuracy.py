@@ -72,4 +72,4 @@ ULP: Final[dict[tuple[str, str], float]] = {
     ("rsqrt", "f32"): 1.5,
     ("rsqrt", "f64"): 1.55,
 }
-"""Units in the last place, by function and dtype."""
+"""The largest error of each function of the kernels' headers, by its name and dtype, in units in the last place."""

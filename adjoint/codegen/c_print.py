@@ -53,13 +53,13 @@ from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 __all__ = ["WIDTH", "FunctionText", "Printer", "comment", "function_text", "string"]
 
 WIDTH: Final = 118
-"""The longest line, in columns."""
+"""The longest line of C that is printed, in columns."""
 
 BINARY: Final = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
     "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4,
 }  # fmt: skip
-"""How tightly an operator binds; all are left-associative."""
+"""For each binary operator of C its precedence: a higher number binds more tightly.  All are left-associative."""
 PRIMARY: Final = 16
 POSTFIX: Final = 15
 PREFIX: Final = 14
@@ -74,7 +74,7 @@ COMPOUND: Final = frozenset({"*", "/", "+", "-", "&", "|", "^"})
 
 
 def _operands_in_parentheses(operator: str) -> frozenset[int]:
-    """For each operator, precedences of operands that bind more tightly but are parenthesised all the same."""
+    """Return the precedences of operands that need no parentheses next to this operator, but get them, since compilers warn otherwise."""
     if operator in ("<<", ">>"):
         return frozenset({12, 13})
     if operator in BITWISE:
@@ -121,7 +121,11 @@ def string(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _real(value: float, sign: float, single: bool) -> str:
-    """Return the shortest decimal that reads back as `value`; `sign` tells 0.0 from -0.0 in the cache."""
+    """Return a C literal for a number: the shortest decimal that reads back as `value`.
+
+    sign    the sign of the number, which tells 0.0 from -0.0 as keys of the cache
+    single  True for a float, False for a double
+    """
     if isnan(value):
         return "NAN"
     if single:
@@ -152,7 +156,7 @@ def _integer(value: int, dtype: DType) -> str:
 
 
 def _sized(value: int, dtype: DType) -> str:
-    """Return an integer literal whose C type is exactly that of the dtype, where that matters: left of a shift, beyond `int`."""
+    """Return a C literal for an integer whose C type is exactly that of `dtype`, where that matters: left of a shift, beyond `int`."""
     if dtype is I64 or dtype is U32 or dtype is U64:
         sign = "-" if value < 0 else ""
         return f"{sign}{dtype.c_name.removesuffix('_t').upper()}_C({abs(value)})"
@@ -168,10 +172,10 @@ def value_type(dtype: DType) -> str:
 
 
 class Printer:
-    """Prints statements into `lines`.
+    """Prints statements of C into `lines`.
 
-    names   every name and every function that was printed
-    places  for each statement that is in `steps` the index of its line, and its step
+    names   every name and every function that was printed so far
+    places  for each printed statement that computes a step of a fused kernel: the index of its line, and the step
     """
 
     def __init__(self, steps: Mapping[Statement, int] = MappingProxyType({})) -> None:
@@ -211,7 +215,7 @@ class Printer:
         return e.operator + text, PREFIX
 
     def _sides(self, e: Binary) -> tuple[str, str]:
-        """Both operands, in parentheses where needed."""
+        """Return both operands of a binary expression as text, in parentheses where needed."""
         operator, precedence = e.operator, BINARY[e.operator]
         left, left_precedence = self.expression(e.left)
         right, right_precedence = self.expression(e.right)
@@ -247,7 +251,12 @@ class Printer:
     # Expressions that are too long for one line.
 
     def _broken(self, e: Expr, column: int, tail: int) -> str:
-        """Print `e` from `column` on, followed by `tail` more columns, over several lines if needed."""
+        """Return an expression as text, broken over several lines if needed.
+
+        e       the expression
+        column  the column in which it begins
+        tail    how many more columns follow it on its last line
+        """
         flat, _ = self.expression(e)
         if column + len(flat) + tail <= WIDTH:
             return flat
@@ -295,7 +304,10 @@ class Printer:
         return self._broken(e, column, 1)
 
     def _arguments(self, arguments: Iterable[Expr], inner: int) -> str:
-        """Print arguments over as few lines as possible."""
+        """Return the arguments of a call as text, over as few lines as possible.
+
+        inner  the column in which further lines begin
+        """
         text, line = "", ""
         for argument in arguments:
             part = self._broken(argument, inner, 2)
@@ -312,7 +324,7 @@ class Printer:
         self.lines.append(" " * self.indent + text)
 
     def _value(self, start: str, e: Expr, end: str) -> None:
-        """Print a line made of `start`, an expression and `end`."""
+        """Append a line made of `start`, an expression and `end`; it is broken into several if it is too long."""
         text, _ = self.expression(e)
         if self.indent + len(start) + len(text) + len(end) > WIDTH:
             text = self._broken(e, self.indent + len(start), len(end))
@@ -427,15 +439,15 @@ _STATEMENTS: Final[dict[type, Callable[[Printer, Any], None]]] = {
 
 
 def pointer_type(s: DeclarePointer) -> str:
-    """Return the type of a pointer, up to where its name begins."""
+    """Return the C text of a pointer's declaration up to where its name begins, such as `const float *restrict `."""
     return f"{'const ' if s.constant else ''}{s.dtype.c_name} *{'restrict ' if s.alone else ''}"
 
 
 class FunctionText(NamedTuple):
-    """A function as text.
+    """A C function as text, with what it contains.
 
     names   the names that it uses, functions included
-    places  for each statement of a fused kernel's step the number of its line, from 0, and the step
+    places  for each statement that computes a step of a fused kernel: the number of its line, from 0, and the step
     """
 
     text: str
@@ -444,7 +456,10 @@ class FunctionText(NamedTuple):
 
 
 def function_text(function: Function, *, private: bool = False, steps: Mapping[Statement, int] = MappingProxyType({})) -> FunctionText:
-    """Return the text of a function, `private` to its file or not.
+    """Return the C text of a function.
+
+    private  True if it is visible in its file only (`static`)
+    steps    for each statement that computes a step of a fused kernel: the step
 
     The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
     The pointers of the prologue become parameters of an inner function, because gcc believes `restrict` of parameters only
@@ -484,7 +499,10 @@ def function_text(function: Function, *, private: bool = False, steps: Mapping[S
 
 
 def _places(before: Sequence[str], body: Printer) -> list[tuple[int, int]]:
-    """Return the places of a function's body after these lines, of which each may be several of the text."""
+    """Return the places (number of the line, step) of a body that is printed after other lines, each of which may hold line breaks.
+
+    before  the lines before the body
+    """
     starts = [*accumulate((line.count("\n") + 1 for line in (*before, *body.lines)), initial=0)]
     return [(starts[len(before) + index], step) for index, step in body.places]
 
@@ -494,7 +512,10 @@ INNER: Final = "_units"
 
 
 def _heading(start: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """Print `start` with parameters, over as few lines as possible."""
+    """Return `start` followed by parameters in parentheses, over as few lines as possible.
+
+    parameters  pairs (type, name)
+    """
     parts = [f"{declaration}{'' if declaration.endswith(('*', ' ')) else ' '}{name}" for declaration, name in parameters]
     flat = f"{start}({', '.join(parts)})"
     if len(flat) + 2 <= WIDTH:

@@ -45,16 +45,16 @@ __all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 
 FOLDERS: Final = ("library", "kernel", "toolchain", "report")
 SIZE_LIMIT: Final = 500_000_000
-"""Bytes that a cache may hold, unless ADJOINT_CACHE_BYTES says otherwise."""
+"""How many bytes a cache on disk may hold, unless ADJOINT_CACHE_BYTES says otherwise."""
 KEPT_AFTER_TRIMMING: Final = 0.8
-"""Share of the limit that trimming keeps, so that trimming is rare."""
+"""The share of that limit which is left after files were evicted, so that this is rare."""
 HOUR: Final = 3600.0
 EARLIER: Final = {"kernel": re.compile(rb"[^\n/]+\.so\n(\w+\n)*"), "toolchain": re.compile(rb"works\n(-[^\n]*\n)*")}
 """For each folder, the pattern of entries that earlier versions wrote without key and checksum."""
 ROOM: Final = 2**22
-"""Bytes that a directory must have room for before a failure in it is blamed on the compiler."""
+"""How many bytes must fit into a directory for a failure of the compiler there not to be blamed on the directory."""
 FILES: Final = 8
-"""Number of files that must fit as well: those that a compiler and its linker have open at once."""
+"""How many files must fit into it as well: those that a compiler and its linker have open at once."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Usage:
 
 
 class Store:
-    """One private directory of libraries.
+    """One private directory of compiled libraries: a cache on disk that processes share.
 
     folder      the directory, open
     scratch     its temporary files
-    temporary   it goes when the process ends
-    executable  libraries can be loaded from it; otherwise they are loaded from memory
+    temporary   True if it is removed when the process ends
+    executable  True if libraries can be loaded from it; otherwise they are loaded from memory
     """
 
     def __init__(self, folder: PrivateFolder, *, temporary: bool = False):
@@ -85,12 +85,15 @@ class Store:
 
     @property
     def root(self) -> Path:
-        """Path of the directory."""
+        """Return the path of the directory."""
         return self.folder.path
 
     @classmethod
     def candidates(cls, refused: list[str] | None = None) -> Iterator[Store]:
-        """Return the usable directories, best first; append the others to `refused`, with the reason."""
+        """Yield the usable directories, the best first.
+
+        refused  gets a text with the reason for each directory that cannot be used
+        """
         refused = [] if refused is None else refused
         for opened in (_kept(refused), _temporary(refused)):
             not_executable: list[Store] = []
@@ -105,7 +108,7 @@ class Store:
     # Entries.
 
     def entry(self, key: str) -> str | None:
-        """Return the name of the library that holds the kernel with this key, or None."""
+        """Return the file name of the library that holds the kernel with this key; None if there is none."""
         lines = self._lines("kernel", key)
         return lines[0] if lines is not None and len(lines) == 1 and _is_plain(lines[0]) else None
 
@@ -114,16 +117,23 @@ class Store:
         self._write_lines("kernel", key, (library,))
 
     def accepted_flags(self, key: str) -> tuple[str, ...] | None:
-        """Return the -m flags that a toolchain is known to accept here, or None if it was not tried."""
+        """Return the -m flags (features of the processor) that a compiler is known to accept here; None if it was not tried yet.
+
+        key  identifies the compiler
+        """
         lines = self._lines("toolchain", key)
         return None if lines is None else tuple(lines)
 
     def accept_flags(self, key: str, flags: Sequence[str]) -> None:
-        """Record that a toolchain makes libraries that can be loaded from here, with these -m flags."""
+        """Record that a compiler with these -m flags makes libraries that can be loaded from this directory.
+
+        key  identifies the compiler
+        """
         self._write_lines("toolchain", key, flags)
 
     def _lines(self, folder: str, key: str) -> list[str] | None:
-        """Return the record under a key; None unless it is complete and was written under this key."""
+        """Return the lines that were recorded in a folder under a key; None unless the record is complete and was written under this key.
+        """
         content = self.folder.read(f"{folder}/{key}")
         if content is None:
             return None
@@ -145,7 +155,11 @@ class Store:
         return content
 
     def add_library(self, unit: str, made: str) -> str:
-        """Move a compiled file for `unit` into the cache; return the library's name."""
+        """Move a compiled file into the cache, and return its name there.
+
+        unit  the name of the unit (a C file) that it was compiled from
+        made  the path of the compiled file
+        """
         content = self.folder.read(made)
         if content is None:
             raise OSError(f"the compiler has not written {made}")
@@ -154,7 +168,7 @@ class Store:
         return name
 
     def used(self, name: str) -> None:
-        """Mark a library as used, to the hour, for eviction by last use."""
+        """Mark a library as used in the present hour, since those used longest ago are evicted first."""
         status = self.folder.status(f"library/{name}")
         if status is not None and status.st_mtime < time.time() - HOUR:
             self.folder.touch(f"library/{name}")
@@ -175,7 +189,7 @@ class Store:
                 self.folder.create(f"{work}/room{number}", os.urandom(ROOM // FILES))
 
     def clear(self) -> None:
-        """Remove all kept files, and leftovers of killed processes.  What is loaded stays loaded."""
+        """Remove all kept files, and temporary files of processes that were killed.  Libraries that are loaded stay loaded."""
         for folder in FOLDERS:
             for name in self.folder.names(folder):
                 self.folder.remove(f"{folder}/{name}")
@@ -193,12 +207,12 @@ class Store:
         )
 
     def _statuses(self) -> dict[str, os.stat_result]:
-        """Iterate over all kept files; skip one that another process has just removed."""
+        """Return the status of each kept file, by name; a file that another process has just removed is skipped."""
         names = [f"{folder}/{name}" for folder in FOLDERS for name in self.folder.names(folder)]
         return {name: status for name in names if (status := self.folder.status(name)) is not None}
 
     def tidy(self, limit: int) -> None:
-        """Remove leftovers of killed processes; if more than `limit` bytes are kept, evict what was not used for longest."""
+        """Remove temporary files of processes that were killed; if more than `limit` bytes are kept, evict the files used longest ago."""
         self.scratch.sweep()
         files = self._statuses()
         total = sum(status.st_size for status in files.values())
@@ -217,7 +231,7 @@ class Store:
                 total -= files[name].st_size
 
     def _unit(self, name: str) -> str:
-        """Return the name under which a file is kept or removed: the unit of a library, of its text, or of an entry that names the library.
+        """Return the name of the unit (a C file and its library) to which a file belongs; files of one unit are kept or removed together.
         """
         folder, _, file = name.partition("/")
         library = (self.entry(file) or "") if folder == "kernel" else file
@@ -241,9 +255,10 @@ class Store:
 
 
 class Stores:
-    """The usable directories, opened on demand; the others are appended to `refused`, with the reason.
+    """The usable cache directories, each opened when it is first needed.
 
-    chosen  the directory that the user chose when they were first looked for, whatever the variable says by now; None if there is none
+    chosen   the directory that the user chose when they were first looked for, whatever the variable says by now; None if there is none
+    refused  gets a text with the reason for each directory that cannot be used
     """
 
     def __init__(self, refused: list[str]):
@@ -252,7 +267,7 @@ class Stores:
         self._more = Store.candidates(refused)
 
     def after(self, store: Store | None) -> Store | None:
-        """Return the next directory (the first after None), or None at the end."""
+        """Return the directory to try after `store` (None: the first one); None if there are no more."""
         position = 0 if store is None else self._found.index(store) + 1
         if position == len(self._found):
             self._found += [following] if (following := next(self._more, None)) is not None else []
@@ -265,7 +280,7 @@ def _chosen() -> Path | None:
 
 
 def _bases() -> Iterator[Path]:
-    """Return the candidates for cache directories, in order."""
+    """Yield the paths that may be cache directories, in the order in which they are tried."""
     if (chosen := _chosen()) is not None:
         yield chosen
     common = os.environ.get("XDG_CACHE_HOME", "")
@@ -287,7 +302,9 @@ def size_limit() -> int:
 
 
 def existing(refused: list[str]) -> Store | None:
-    """Return the persistent directory in use, or None if there is none yet; nothing is created.  Append to `refused` as `candidates` does.
+    """Return the persistent cache directory in use, or None if there is none yet; nothing is created.
+
+    refused  gets a text with the reason for each directory that cannot be used
     """
     for base in _bases():
         try:
@@ -310,7 +327,7 @@ def _kept(refused: list[str]) -> Iterator[Store]:
 
 
 def _temporary(refused: list[str]) -> Iterator[Store]:
-    """Iterate over temporary directories, removed when the process ends: where Python puts them, or in memory."""
+    """Yield temporary cache directories, which are removed when the process ends: where Python puts them, or in memory."""
     named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP", "XDG_RUNTIME_DIR")]
     for parent in dict.fromkeys([*named, "/tmp", "/var/tmp", "/dev/shm"]):
         if not os.path.isabs(parent) or not os.path.isdir(parent):
@@ -352,5 +369,5 @@ def _checksum(content: bytes) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a word from an entry is a plain name, not a path."""
+    """Return True if a word that was read from a cache entry is a plain file name, not a path."""
     return bool(name) and "/" not in name and "\\" not in name and "\0" not in name and not name.startswith(".")

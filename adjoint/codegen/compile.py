@@ -38,26 +38,27 @@ from adjoint.ir.types import DType
 __all__ = ["KernelCache", "stop_compiling"]
 
 UNIT_SIZE: Final = 6000
-"""Characters of kernels in one unit, about twelve simple ones: larger units spread the compiler's start-up time, smaller units are ready
-sooner."""
+"""How many characters of kernels are compiled as one unit (one C file), about twelve simple ones: larger units spread the compiler's
+start-up time, smaller units are ready sooner.
+"""
 
 SMALL_UNIT_SIZE: Final = 2000
-"""The same for units that nobody waits for: what takes long to compile is alone."""
+"""The same for units that nobody waits for, so that a kernel which takes long to compile is in a unit of its own."""
 
 PLAIN_UNIT_SIZE: Final = 8000
-"""Characters of plain kernels that take as long to compile as the compiler takes to start."""
+"""How many characters of plain kernels take as long to compile as the compiler takes to start."""
 HEADER_WORK: Final = 4000
-"""Characters of a kernel that take as long to compile as the functions of a header that it uses."""
+"""How many characters of a kernel take as long to compile as the functions of a header that it uses."""
 
 BACKGROUND: Final = replace(LIMIT, niceness=10)
-"""For compilers that nobody waits for."""
+"""The limits of time, and the low priority, for compilers that nobody waits for."""
 
 UNFINISHED: Final = 2
-"""Processes that ended before all was compiled that they wanted, after which the next ones hurry."""
+"""After how many processes that ended before their background compilation did, the next ones hurry (see `KernelCache`)."""
 LINGERING: Final = 10.0
-"""Seconds that a process in a hurry waits at its end for a unit."""
+"""How many seconds a process in a hurry waits at its end for a unit to be compiled."""
 STOPPED: Final = 0.2
-"""Seconds after which a thread that waits for a unit looks whether compilers were stopped."""
+"""How often, in seconds, a thread that waits for a unit looks whether compilers were stopped."""
 
 
 # ---- units ---------------------------------------------------------------------------------------------------------------
@@ -65,12 +66,14 @@ STOPPED: Final = 0.2
 
 @dataclass(eq=False)
 class _Unit:
-    """Kernels that are compiled together.
+    """Kernels that are compiled together: one C file, one library.
 
-    extra     flags for them
-    done      set when compiled or failed
-    problem   why it failed
-    awaited   True if somebody waits for it, so that it waits for no other unit
+    name     a name for the file's title
+    kernels  the kernels by key
+    extra    compiler flags for them
+    done     set when it is compiled or has failed
+    problem  the exception if it has failed, otherwise None
+    awaited  True if somebody waits for it, so that it waits for no other unit
     """
 
     name: str
@@ -106,12 +109,15 @@ class _Unit:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """Return the headers that its kernels use, in order."""
+        """Return the headers that its kernels use, in the order in which they are copied into the file."""
         return headers.in_order({header for kernel in self.kernels.values() for header in kernel.headers})
 
 
 def _units(name: str, kernels: dict[str, KernelText], size: int = UNIT_SIZE) -> list[_Unit]:
-    """Return kernels in units of about `size` characters; those that use the same headers together, in the order of the first of them."""
+    """Distribute kernels over units (C files) of about `size` characters; kernels that use the same headers are together.
+
+    name  the name of the units
+    """
     groups: dict[tuple[str, ...], dict[str, KernelText]] = {}
     for key, kernel in kernels.items():
         groups.setdefault(kernel.headers, {})[key] = kernel
@@ -130,7 +136,9 @@ def _units(name: str, kernels: dict[str, KernelText], size: int = UNIT_SIZE) -> 
 
 
 def _plain_units(kernels: dict[str, KernelText], most: int) -> list[_Unit]:
-    """Return plain kernels in at most so many units, each of about the same work."""
+    """Distribute plain kernels (those that are quick to compile) over at most `most` units (C files), which take about the same time to
+    compile.
+    """
     work = {key: len(kernel.text) + HEADER_WORK * len(kernel.headers) for key, kernel in kernels.items()}
     units = [_Unit("plain", {}, PLAIN) for _ in range(max(1, min(most, sum(work.values()) // PLAIN_UNIT_SIZE)))]
     given = dict.fromkeys(units, 0)
@@ -142,9 +150,10 @@ def _plain_units(kernels: dict[str, KernelText], most: int) -> list[_Unit]:
 
 
 class _Crew:
-    """Threads that compile; they end when there is nothing to do.
+    """A queue of tasks, with threads that do them; the threads end when the queue is empty.
 
-    most  how many there are at most; by default as many as processors
+    work  the function that does a task
+    most  how many threads there are at most; 0: as many as processors
     """
 
     def __init__(self, work: Callable[[Any], None], most: int = 0):
@@ -157,7 +166,10 @@ class _Crew:
         self.most = most or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
     def add(self, tasks: Iterable[Any], *, first: bool) -> None:
-        """Queue tasks: before all others, or after them."""
+        """Queue tasks, and start threads for them.
+
+        first  True: before all tasks that wait; False: after them
+        """
         with self._lock:
             if first:
                 self._waiting.extendleft(reversed(list(tasks)))
@@ -171,7 +183,7 @@ class _Crew:
                 thread.start()
 
     def hurry(self, task: Any) -> None:
-        """Move a waiting task to the front."""
+        """Move a task to the front of the queue; do nothing if it does not wait there any more."""
         with self._lock, suppress(ValueError):
             self._waiting.remove(task)
             self._waiting.appendleft(task)
@@ -184,7 +196,7 @@ class _Crew:
         return dropped
 
     def wait(self, seconds: float = 5.0) -> None:
-        """Return when no thread is running a task, or each has been waited for so long."""
+        """Return when no thread runs a task any more, or after waiting `seconds` for each thread."""
         for thread in list(self._alive):
             thread.join(seconds)
 
@@ -202,13 +214,14 @@ class _Crew:
 
 
 class KernelCache:
-    """Finds the functions of kernels, and compiles those that are missing.  Threads may share it.
+    """Finds the C functions of kernels, and compiles those that are missing.  Threads may share it.
 
     ffi         the functions are returned as its `adjoint_kernel`
-    background  whether packs that programs often need are compiled in advance
+    workshop    the compiler and the cache on disk; by default those of the process
+    background  True if packs (groups of kernels) that programs often need are compiled in advance
 
-    Processes that end soon may never get to the end of a large unit that nobody waits for.  So when several have ended before all was
-    compiled that they wanted, the next ones hurry: they begin at once, and compile at least one unit to its end before they end.
+    Processes that end soon may never get to the end of a large unit (C file) that nobody waits for.  So when several have ended before all
+    was compiled that they wanted, the next ones hurry: they begin at once, and compile at least one unit to its end before they end.
     """
 
     def __init__(self, ffi: Any, workshop: Workshop | None = None, *, background: bool = True):
@@ -224,7 +237,9 @@ class KernelCache:
         _caches.add(self)
 
     def _forget_threads(self) -> None:
-        """Begin without locks held and units under way: at first, and in a forked child, which has none of the threads."""
+        """Set the locks, the threads and the units under way to their initial state: at first, and in a forked child, which has none of the
+        threads.
+        """
         self._lock = Lock()
         self.workshop.forget_threads()
         self._pending: dict[str, _Unit] = {}
@@ -236,14 +251,16 @@ class KernelCache:
         self._last_awaited = time.monotonic()
 
     def get(self, kernel: KernelText) -> tuple[Any, ...]:
-        """Return one function for each stage of the kernel.  Raise CompilerFailure if the compiler rejects it."""
+        """Return the C functions of a kernel, one for each of its stages; it is compiled if it is missing.  CompilerFailure if the compiler
+        rejects it.
+        """
         functions = self.found(kernel)
         if functions is None:
             functions = self._functions.setdefault((kernel.text, kernel.plain), self._made(kernel, self._key(kernel)))
         return functions
 
     def found(self, kernel: KernelText) -> tuple[Any, ...] | None:
-        """Return one function for each stage of the kernel, or None if it has to be compiled."""
+        """Return the C functions of a kernel, one for each of its stages; None if it has to be compiled."""
         functions = self._functions.get((kernel.text, kernel.plain))
         if functions is None:
             functions = self._found(kernel, self._key(kernel))
@@ -266,7 +283,7 @@ class KernelCache:
         self._later.add([task], first=False)
 
     def prepare(self, kernels: Iterable[KernelText], *, waited_for: bool, made: Callable[[], None] = lambda: None) -> None:
-        """Compile those kernels that are missing; raises nothing: `get` does.
+        """Compile those of these kernels that are missing.  It raises nothing: errors are left to `get`.
 
         waited_for  True: by all processors; False: by one compiler at a low priority, one at a time of all processes that share the cache,
                     in small units of which the quickest come first: a process that ends soon leaves some for the next one
@@ -298,7 +315,9 @@ class KernelCache:
 
     @property
     def _goes_on(self) -> bool:
-        """Return True if a unit may be begun behind the scenes: at the end of the process only the first one, in a hurry."""
+        """Return True if another unit (C file) may be compiled in the background: always until the process ends; then only the first one,
+        and only in a hurry (see the class).
+        """
         return not self.ended or (self._hurries is True and not self._begun and not compiler_process.stopping.is_set())
 
     def wait_until_quiet(self, seconds: float) -> bool:
@@ -325,7 +344,7 @@ class KernelCache:
             self._last_awaited = time.monotonic()
 
     def _missing(self, kernels: Iterable[KernelText], size: int) -> list[_Unit]:
-        """Return units, of about `size`, of those kernels that are neither in the cache nor being compiled."""
+        """Return units (C files), of about `size` characters, of those kernels that are neither in the cache nor being compiled."""
         missing = {self._key(kernel): kernel for kernel in kernels if self.found(kernel) is None}
         units = _plain_units({key: kernel for key, kernel in missing.items() if kernel.plain}, self._crew.most)
         units += _units("kernels", {key: kernel for key, kernel in missing.items() if not kernel.plain}, size)
@@ -340,7 +359,9 @@ class KernelCache:
         return None if addresses is None else tuple(self._ffi.cast(self._type, address) for address in addresses)
 
     def _made(self, kernel: KernelText, key: str) -> tuple[Any, ...]:
-        """Compile a kernel with its pack, or alone if it has no pack or that failed."""
+        """Compile a kernel, with its pack (the kernels that are mostly needed together) if it has one, otherwise or if that failed alone;
+        return its functions.
+        """
         unit = self._unit_with(kernel, key)
         self._await(unit)
         functions = self._found(kernel, key)
@@ -369,7 +390,7 @@ class KernelCache:
                 return CompilerFailure(f"The C of {unit.name} could not be compiled: {problem}.")
 
     def _unit_with(self, kernel: KernelText, key: str) -> _Unit:
-        """Return the unit that is or will be compiling this kernel, ahead of all that nobody waits for."""
+        """Return the unit (C file) that contains this kernel and is or will be compiled, ahead of all units that nobody waits for."""
         with self._lock:
             if key in self._failures:
                 raise self._failures[key]
@@ -392,13 +413,17 @@ class KernelCache:
             return self._pending.get(key) or self._submitted(kernel, key)
 
     def _submitted(self, kernel: KernelText, key: str) -> _Unit:
-        """Return a unit of one kernel, queued first.  Call with the lock held."""
+        """Queue a unit (C file) of this one kernel before all others, and return it.  Call it with the lock held."""
         unit = self._pending[key] = _Unit(kernel.name, {key: kernel}, PLAIN if kernel.plain else ())
         self._crew.add([unit], first=True)
         return unit
 
     def _plan(self, pack: str, dtype: DType, wanted: dict[str, KernelText]) -> list[_Unit]:
-        """Return units for the missing kernels of a pack, those `wanted` in the first.  Call with the lock held."""
+        """Return units (C files) for the missing kernels of a pack (kernels that are mostly needed together).  Call it with the lock held.
+
+        dtype   the dtype of the kernels
+        wanted  kernels that somebody waits for, by key: they are in the first unit
+        """
         self._planned.add((pack, dtype))
         missing = dict(wanted)
         whole: dict[str | None, bool] = {None: False}
@@ -416,7 +441,7 @@ class KernelCache:
         return units
 
     def _perform(self, task: _Unit | tuple[str, DType]) -> None:
-        """Run a task of the thread pool: plan a pack, or compile a unit.  Never raises."""
+        """Do a task of the queue: compile a unit (C file), or find the units of a pack, given as (pack, dtype).  Never raises."""
         if isinstance(task, tuple):
             with self._lock:
                 units = [] if task in self._planned else self._plan(*task, {})
@@ -425,7 +450,10 @@ class KernelCache:
         self._compile(task, LIMIT)
 
     def _compile(self, task: _Unit, limit: Limit) -> None:
-        """Compile a unit.  Never raises."""
+        """Compile a unit (C file), and record the result or the failure in it.  Never raises.
+
+        limit  the limits on the compiler's time
+        """
         try:
             count("kernels")
             source, named = task.source()
@@ -442,7 +470,8 @@ class KernelCache:
         task.done.set()
 
     def _linger(self) -> None:
-        """Begin nothing more behind the scenes; in a hurry, wait for the unit that is being compiled, or for the first one.
+        """Prepare for the end of the process: begin no more units in the background; in a hurry (see the class), wait for the unit that is
+        being compiled, or for the first one.
 
         A process that an exception ends, such as Ctrl-C, waits for nothing.
         """
@@ -456,7 +485,8 @@ class KernelCache:
         self._cut_off |= self._later.stop()
 
     def _wait(self) -> None:
-        """Return when no thread is compiling; record whether anything is left that was to be compiled behind the scenes."""
+        """Return when no thread is compiling any more; record on disk whether anything was left that was to be compiled in the background.
+        """
         self._crew.wait()
         self._later.wait()
         if self._cut_off:
@@ -469,7 +499,7 @@ _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
 
 
 def stop_compiling() -> None:
-    """End compilers whose work nobody waits for any more; called at the end of the process."""
+    """Stop the compilers whose work nobody waits for any more; called at the end of the process."""
     for cache in list(_caches):
         cache._linger()
     for cache in list(_caches):

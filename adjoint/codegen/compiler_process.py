@@ -23,12 +23,14 @@ __all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_
 NEEDED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "CCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR",
 )
-"""Variables that a compiler needs to work, and that do not change its output."""
+"""Names of environment variables that a compiler needs to work, and that do not change its output."""
 READ_BY_COMPILERS: Final = ("LD_LIBRARY_PATH", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET")
-"""Variables that some compilers need and that may change their output: part of the compiler's identity."""
+"""Names of environment variables that some compilers need and that may change their output, so that they are part of the compiler's
+identity.
+"""
 
 SLICE: Final = 0.5
-"""Seconds between two checks of the time."""
+"""How often, in seconds, it is checked whether a compiler has exceeded its time."""
 
 _GUARD: Final = """
 exec 3<&0 </dev/null
@@ -49,7 +51,7 @@ _OUT_OF_TIME: Final = 128 + signal.SIGXCPU
 
 @dataclass(frozen=True)
 class Limit:
-    """Limits in seconds for a run of the compiler.
+    """Limits on the time of one process that compiles, in seconds.
 
     processor  processor time of each of its processes
     waiting    time spent waiting: all of the time in which the compiler sleeps; of the time in which it wants a processor or a disk, the
@@ -73,20 +75,24 @@ class CompilerError(Exception):
 
 
 class CompilerHangs(CompilerError):
-    """The compiler took too long."""
+    """Raised if the compiler took too long and was ended."""
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment of a compiler: nothing that could change what it reads, except for what its identity contains."""
+    """Return the environment variables for a compiler: those that cannot change its output, and those that its identity contains.
+
+    variables  the variables of this process
+    """
     seen = {name: variables[name] for name in (*NEEDED, *READ_BY_COMPILERS) if name in variables}
     return {**seen, "LC_ALL": "C", "TMPDIR": "."}
 
 
 @dataclass(eq=False)
 class _Run:
-    """A compiler at work.
+    """A compiler that is running, as a process.
 
-    pipe  the end of a pipe that is open as long as this process wants it to go on
+    process  the shell in which it runs
+    pipe     the end of a pipe that is open as long as this process wants it to go on
     """
 
     process: subprocess.Popen[bytes]
@@ -146,7 +152,7 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
 
 
 def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Limit) -> bytes:
-    """Return the compiler's output once it ends; raise CompilerHangs if it waits too long for something.
+    """Return the compiler's output once it ends; CompilerHangs if it exceeds the limit on waiting.
 
     Time in which this process was stopped or the machine slept does not count.
     """
@@ -161,7 +167,7 @@ def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Lim
 
 
 def _sleeps(process: int) -> bool:
-    """Return whether all threads of a process and of its children sleep; false where the system does not tell."""
+    """Return True if all threads of a process and of its children sleep; False also where the system does not tell."""
     try:
         for thread in os.listdir(f"/proc/{process}/task"):
             folder = f"/proc/{process}/task/{thread}"
@@ -181,7 +187,7 @@ def _content(name: str) -> bytes:
 
 
 def _load() -> float:
-    """Return how many processes want each processor, at least 1."""
+    """Return how many processes compete for each processor of the machine, at least 1."""
     try:
         return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     except OSError:

@@ -31,16 +31,16 @@ __all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "plain_form", "show
 
 
 PLAIN_WORK: Final = 2**27
-"""Multiply-adds that a plain kernel does in less time than it takes to compile a tuned one."""
+"""The number of multiply-adds up to which a plain kernel, compiled quickly, is ready and done before a tuned one would be compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelStage:
-    """One C function, and the sizes that it is launched with.
+    """One C function of a kernel, and the sizes with which it is launched.  A kernel has several if they must run one after the other.
 
     function       its name in the text
     sizes          its size array: units, units per thread below which threads do not pay, then the kernel's sizes
-    reads_scratch  whether it reads the pointer of a scratch buffer, even of 0 bytes
+    reads_scratch  True if it reads the pointer of a scratch buffer, even of 0 bytes
     """
 
     function: str
@@ -49,26 +49,26 @@ class KernelStage:
 
     @property
     def units(self) -> int:
-        """Return the amount of work; a stage without units is not run."""
+        """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelText:
-    """A kernel as text, and how to launch it for the given types.
+    """The C text of a kernel, and how to launch it on operands of the given types.
 
     Equal kernels may serve different nodes; `places` says which line of the text computes which step of a fused kernel.
 
     name     for messages: op and dtypes
     text     its functions; with the headers this is what identifies it
     headers  files of `codegen/c/` that it needs, in order
-    stages   to be run in order on the same operands: inputs, outputs, scratch
+    stages   its functions, to be run in order on the same operands: inputs, outputs, scratch
     scratch  bytes of each scratch buffer
-    pack     the pack it is compiled with, or empty
+    pack     the pack (group of kernels) with which it is compiled, or ""
     dtype    the dtype that it belongs to in its pack
     places   for each line of a fused kernel's text that computes a step, its number, from 1, and the step
-    plain    whether it is to be compiled soon rather than well
-    two_forms  whether the plain kernel of the same op and types has another text
+    plain    True for a kernel that is to be compiled soon rather than well
+    two_forms  True if the plain kernel of the same op and types has another text
     """
 
     name: str
@@ -85,7 +85,9 @@ class KernelText:
 
 @cache
 def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
-    """Return the parameter names of `lower` for its buffers, and the name of the variadic one, if any."""
+    """Return the names of the parameters of an op's method `lower` that receive its buffers, and the name of the `*` parameter; "" if there
+    is none.
+    """
     function = cls.lower
     if not isinstance(function, FunctionType):
         raise TypeError(f"{cls.__name__}.lower must be a plain method")
@@ -117,10 +119,12 @@ def lower(
 ) -> KernelText:
     """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
-    `specialized` writes the sizes into the text, for a kernel of these shapes only.  `name` replaces the name made of op and dtypes;
-    a `private` kernel is visible in its file only, and has only the stages that these types need.  With `plain_work` it is plain,
-    that is quick to compile, unless the op has a tuned form and does more multiply-adds than that.  `values` are names for the values
-    of a fused kernel: see `shown`.
+    specialized  True: the sizes are written into the text, for a kernel of these shapes only
+    name         the name of the C function; "" for one made of op and dtypes
+    private      True: the kernel is visible in its file only, and has only the stages that these types need
+    plain_work   0 for a tuned kernel; otherwise the kernel is plain (quick to compile), unless the op has a tuned form and does more
+                 multiply-adds than this
+    values       names for the values of a fused kernel, see `shown`
     """
     kernel = Kernel(specialized=specialized, plain_work=plain_work, values=values)
     names = op.buffer_names(values) if values and isinstance(op, FusedKernel) else _names(op, len(operands), len(results))
@@ -173,10 +177,10 @@ def lower(
 
 
 def shown(node: Node) -> KernelText:
-    """Return the kernel of a node as people are shown it: that of a fused node with the names that its values have in the program.
+    """Return the kernel of a node for people to read: in a fused kernel the values have the names that they have in the program.
 
-    What is compiled has general names, `x_0`, `mul_3`: its text is its identity, and programs that differ in names share kernels.  Nothing
-    but names differs.
+    The compiled kernel has general names, `x_0`, `mul_3`: its text is its identity, and programs that differ in names share kernels.
+    Nothing but names differs.
     """
     operands, results = [x.type for x in node.operands], [x.type for x in node.results]
     op = kernel_op(node)
@@ -202,7 +206,13 @@ INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\
 
 
 def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes: str = INCLUDES) -> str:
-    """Return a C file: the text of the needed headers, then kernels."""
+    """Return the text of one C file: a title, the headers, then the kernels.
+
+    title     the first comment
+    needed    the names of the headers that are copied into it
+    texts     the kernels
+    includes  the `#include` lines
+    """
     texts = [*texts]
     if any(INDEPENDENT in text for text in texts):
         includes += _INDEPENDENT

@@ -33,7 +33,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "convolution.h": ("vectors.h",),
     "plain_products.h": (),
 }
-"""Each file, with the files that it needs; in the order in which they are copied."""
+"""For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 
 FILES: Final = tuple(INCLUDES)
 ELEMENTS: Final = {"f32": "float", "f64": "double"}
@@ -42,7 +42,7 @@ _DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:
 
 
 def header_of(function: str) -> str:
-    """Return the header that defines one of our functions; raise LookupError if none does."""
+    """Return the header that defines a C function of this package; LookupError if none does."""
     header = _definitions().get(function)
     if header is None:
         raise LookupError(f"no header in {DIRECTORY.name}/ defines {function}")
@@ -79,7 +79,7 @@ def text(header: str) -> str:
 
 @cache
 def digest(header: str) -> bytes:
-    """Return the sha256 of its text."""
+    """Return the sha256 of a header's text, for keys of the cache."""
     return sha256(text(header).encode()).digest()
 
 
@@ -99,7 +99,7 @@ def defined(file: str) -> dict[str, str]:
 
 @cache
 def _definitions() -> dict[str, str]:
-    """For each function of ours the header that defines it: the first, if several files share it under a guard."""
+    """Return, for each C function of this package, the header that defines it: the first, if several files share it under a guard."""
     found: dict[str, str] = {}
     for file in FILES:
         if (DIRECTORY / file).is_file():

@@ -29,11 +29,11 @@ _memory_files = count()
 
 
 class LoadError(Exception):
-    """A library that the system refuses to load, or that lacks a function."""
+    """Raised for a library that the system refuses to load, or that lacks a function."""
 
 
 class Library:
-    """A loaded library.
+    """A compiled library that is loaded into this process.
 
     handle   the system's handle
     table    for each kernel its key, and the names of its functions
@@ -59,7 +59,10 @@ class Library:
 
 
 def table_text(kernels: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """Return the C code of the table for kernels, (key, functions) each."""
+    """Return the C code of the table by which a library says which kernels it holds.
+
+    kernels  pairs (key of a kernel, names of its functions)
+    """
     lines = "".join(f'\n    "{" ".join((key, *functions))}\\n"' for key, functions in kernels) or ' ""'
     return f"\n/* What this library holds: keys of kernels, each with its functions. */\nconst char {TABLE}[] ={lines};\n"
 

@@ -26,9 +26,9 @@ _guard = Lock()
 
 
 def lock(folder: PrivateFolder, name: str) -> tuple[int, int]:
-    """Lock a file, created if it is missing, and return what `unlock` needs.
+    """Lock a file, which is created if it is missing; return the device and inode number that `unlock` needs.
 
-    Raise BlockingIOError if it is locked already, here or by another process; OSError if files cannot be created or locked here.
+    BlockingIOError if it is locked already, here or by another process; OSError if files cannot be created or locked here.
     """
     if fcntl is None:
         raise OSError("this system has no locks")

@@ -21,12 +21,16 @@ FAMILIES: Final = (
     "matmul", "convolution", "arithmetic", "activation", "pool", "loss", "reduce", "shape", "optimizer", "softmax", "norm", "compare",
     "exponential", "roots", "cast",
 )
-"""Packs that most programs need: compiled for a dtype as soon as one pack of that dtype is needed, in this order, which begins with those
-that take longest to compile."""
+"""The packs (groups of kernels that are compiled together) that most programs need: compiled for a dtype as soon as one pack of that dtype
+is needed, in this order, which begins with those that take longest to compile.
+"""
 
 
 def followers(pack: str, dtype: DType) -> tuple[str, ...]:
-    """Return the packs to compile in the background once `pack` was needed: none for integers, of which programs need few kernels."""
+    """Return the packs (groups of kernels) to compile in the background once `pack` was needed.
+
+    None follow for an integer dtype, since programs need few such kernels.
+    """
     if not dtype.is_float:
         return ()
     named = {op.pack for op in registry().values()}
@@ -34,9 +38,9 @@ def followers(pack: str, dtype: DType) -> tuple[str, ...]:
 
 
 def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[KernelText]:
-    """Return the kernels of a pack for `dtype`, each once.
+    """Return the kernels of a pack (a group that is compiled together) for `dtype`, each once.
 
-    A sample that cannot be lowered is skipped, so that the others are compiled; `strict` raises instead.
+    strict  True: raise if a sample of operand types cannot be turned into a kernel; False: skip it, so that the others are compiled
     """
     kernels: dict[str, KernelText] = {}
     for op, operands in _samples(pack, dtype):

@@ -21,11 +21,11 @@ from typing import Final
 __all__ = ["PrivateFolder", "UntrustedError"]
 
 DESCRIPTORS: Final = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else ""
-"""The directory in which this process's descriptors have names; empty where there is none."""
+"""The directory in which this process's open files have names, "/proc/self/fd"; "" where the system has none."""
 
 
 class UntrustedError(Exception):
-    """A directory that does not belong to this user alone, and the reason."""
+    """Raised for a directory that other users can access, with the reason."""
 
     def __init__(self, path: Path, reason: str):
         super().__init__(f"{path}: {reason}")
@@ -33,7 +33,7 @@ class UntrustedError(Exception):
 
 
 class PrivateFolder:
-    """An open directory that only this user can access.  Names are relative to it.
+    """An open directory that only this user can access.  File names in its methods are relative to it.
 
     path  where it was found: for messages, and to open it again
     """
@@ -47,7 +47,7 @@ class PrivateFolder:
 
     @classmethod
     def make(cls, path: Path) -> PrivateFolder:
-        """Open a directory, made now if it is missing, as are those above it."""
+        """Open a directory; it and those above it are created if they are missing.  UntrustedError if others can access it."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
@@ -68,7 +68,7 @@ class PrivateFolder:
         self._opened = os.fstat(descriptor)
 
     def descriptor(self) -> int:
-        """Return the open directory.
+        """Return the descriptor of the open directory.
 
         A program that becomes a daemon closes all descriptors, and the number may now denote another file: then the directory is opened,
         and checked, again.
@@ -89,13 +89,15 @@ class PrivateFolder:
                 os.close(self._descriptor)
 
     def place(self, name: str = "") -> str:
-        """Return a path to `name` for compilers and the loader: through the descriptor if the system supports that."""
+        """Return a path to the file `name` for compilers and the loader, which take paths only: by way of the descriptor if the system
+        supports that.
+        """
         return f"{DESCRIPTORS}/{self.descriptor()}/{name}" if DESCRIPTORS else os.path.join(self.path, name)
 
     # Files.
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file of ours; None unless it is a real file that can be read."""
+        """Return the content of a file of this user's; None unless it is a real file, not a link, that can be read."""
         try:
             descriptor = self.open(name, os.O_RDONLY | os.O_NONBLOCK)
         except (OSError, UntrustedError):
@@ -117,7 +119,10 @@ class PrivateFolder:
             file.write(content)
 
     def open(self, name: str, flags: int) -> int:
-        """Return a descriptor of a file; links are not followed."""
+        """Open a file and return its descriptor; links are not followed.
+
+        flags  those of `os.open`
+        """
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.descriptor())
 
     def rename(self, old: str, new: str) -> None:
@@ -126,19 +131,19 @@ class PrivateFolder:
         os.replace(old, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if that is possible."""
+        """Remove a file; do nothing if that is not possible."""
         with suppress(OSError, UntrustedError):
             os.unlink(name, dir_fd=self.descriptor())
 
     def status(self, name: str) -> os.stat_result | None:
-        """Size, times and kind of a file; None if there is none."""
+        """Return the size, times and kind of a file; None if there is none."""
         try:
             return os.stat(name, dir_fd=self.descriptor(), follow_symlinks=False)
         except (OSError, UntrustedError):
             return None
 
     def touch(self, name: str) -> None:
-        """Set the time of a file to now, if that is possible."""
+        """Set the time of a file to now; do nothing if that is not possible."""
         with suppress(OSError, UntrustedError):
             os.utime(name, dir_fd=self.descriptor(), follow_symlinks=False)
 
@@ -154,7 +159,7 @@ class PrivateFolder:
             raise UntrustedError(self.path / name, kind)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, in order; none if it is missing."""
+        """Return the names of the files in a folder, sorted; an empty list if the folder is missing."""
         try:
             descriptor = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except (OSError, UntrustedError):
@@ -171,7 +176,10 @@ class PrivateFolder:
 
 
 def _check(path: Path, status: os.stat_result) -> None:
-    """Raise UntrustedError unless this is the status of a directory that nobody else can use."""
+    """Raise UntrustedError unless a directory with this status belongs to this user, and others have no access.
+
+    path  the directory, for the message
+    """
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid != os.geteuid():
         raise UntrustedError(path, "belongs to another user")

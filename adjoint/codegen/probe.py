@@ -16,7 +16,11 @@ ARGUMENTS: Final = (1.0, 3.0, 1e-20, 1 + 2.0**-30, 1 - 2.0**-30, math.inf, 2.0**
 
 
 def check_arithmetic(library: Library, command: list[str]) -> None:
-    """Raise CompilerError unless the probe computes the same as Python."""
+    """Check the compiler that has made `library` from probe.c: CompilerError unless its functions compute, to the bit, what Python
+    computes.
+
+    command  the compiler, for the message
+    """
     out = ffi.new("double[]", len(EXPECTED))
     ffi.cast("void (*)(double *, double *)", library.address("adjoint_probe"))(ffi.new("double[]", ARGUMENTS), out)
     computed = list(out)
@@ -27,12 +31,12 @@ def check_arithmetic(library: Library, command: list[str]) -> None:
 
 
 def _bits(values: list[float]) -> bytes:
-    """Return a value to compare by, where subnormal numbers may count as 0."""
+    """Return the numbers as bytes, for comparison: compared as numbers, subnormal ones would count as 0 in some modes of the processor."""
     return struct.pack(f"{len(values)}d", *values)
 
 
 def _computed(one: float, three: float, tiny: float, more: float, less: float, infinity: float, smallest: float) -> list[float]:
-    """Return the values of the expressions in probe.c."""
+    """Return, computed by Python, the values of the expressions in probe.c for these arguments."""
     nan = infinity - infinity
     return [
         float(nan != nan),
@@ -48,8 +52,10 @@ def _computed(one: float, three: float, tiny: float, more: float, less: float, i
 
 
 def _single(value: float) -> float:
-    """Return the nearest single-precision number; right for a quotient or product of two such numbers too, since doubles are twice as
-    precise."""
+    """Return the nearest single-precision number.
+
+    It is right for a quotient or product of two such numbers, too, since doubles are twice as precise.
+    """
     return struct.unpack("f", struct.pack("f", value))[0]
 
 

@@ -24,17 +24,17 @@ from adjoint.ir.types import TensorType, Type, tensor
 __all__ = ["Recipe", "families", "form_of", "kernel_of", "plain_kernel_of", "recorded", "resized"]
 
 MOST: Final = 16
-"""Recipes that are kept for a form, the last used first."""
+"""How many recipes are kept for a form (an op with all but its sizes), the last used first."""
 
 PATIENCE: Final = 8
-"""Recipes that are made for a form without one of them being used: what `lower` does with its sizes is then not recorded any more."""
+"""How many recipes may be made for a form without one of them being used; then no more are made for it."""
 
 
 class Recipe:
-    """A kernel for some sizes, and how to make it for others.
+    """A kernel for some sizes, and how to compute it for others without emitting C again.
 
-    kernel  the kernel, with the sizes of the launch that it was lowered for
-    sizing  from the sizes of a form to those of the launches, stage by stage, and the bytes of the scratch buffers
+    kernel  the kernel, with the sizes of the launches for which it was made
+    sizing  computes, from the sizes of an op and its types, those of the launches, stage by stage, and the bytes of the scratch buffers
     """
 
     __slots__ = ("kernel", "sizing")
@@ -63,7 +63,10 @@ def _with_numbers(kernel: KernelText, numbers: Iterator[int]) -> KernelText:
 
 
 def recorded(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> Recipe:
-    """Lower an op with recorded sizes.
+    """Emit the kernel of an op, and record how its text and launches depend on the sizes; return both as a recipe.
+
+    op, operands, results  the op, and the types of its operands and results
+    plain_work             as for `emit.lower`
 
     TypeError if `lower` uses a size where only a number can be, such as the key of a dictionary; whatever `lower` raises if it needs more
     of the op than its attributes.
@@ -82,13 +85,16 @@ def recorded(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_wo
 
 # -- forms -----------------------------------------------------------------------------------------------------------------
 def form_of(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> tuple[Hashable, list[int]]:
-    """Return the form of an op, and its sizes: the integers in its attributes, and the lengths of operands and results."""
+    """Split an op and its types into the form, which has no sizes and is the same for all of them, and a list of the sizes.
+
+    The sizes are the integers in the op's attributes, and the lengths of the axes of operands and results.
+    """
     sizes: list[int] = []
     return (_form(op, sizes), *[_form(type_, sizes) for type_ in operands], None, *[_form(type_, sizes) for type_ in results]), sizes
 
 
 def _form(value: Any, sizes: list[int]) -> Hashable:
-    """Return a value without its sizes, and add these to a list."""
+    """Return an attribute or type without its sizes, and append the sizes to the list `sizes`."""
     match value:
         case TensorType():
             sizes += value.sizes
@@ -107,7 +113,7 @@ def _form(value: Any, sizes: list[int]) -> Hashable:
 
 
 def resized(value: Any, sizes: Iterator[Any]) -> Any:
-    """Return a value with other sizes, taken in the order of `_form`."""
+    """Return an attribute or type with other sizes; these are taken from `sizes` in the order of `_form`."""
     match value:
         case TensorType():
             return tensor(value.dtype, [*islice(sizes, value.rank)])
@@ -126,9 +132,9 @@ def resized(value: Any, sizes: Iterator[Any]) -> Any:
 
 # -- the recipes of this process -------------------------------------------------------------------------------------------
 class _Family:
-    """The recipes of a form.
+    """The recipes of one form (an op with all but its sizes), as an entry of a cache.
 
-    left  how many may be made before one is used
+    left  how many may still be made before one is used
     used  the period of the budget in which it was last looked up
     """
 
@@ -145,7 +151,7 @@ class _Family:
         budget.charge(recipe.nbytes)
 
     def find(self, sizes: Sequence[int]) -> KernelText | None:
-        """Return the kernel for these sizes by a recipe, if there is one."""
+        """Return the kernel for these sizes, computed by one of the recipes; None if no recipe covers them."""
         known = self.recipes
         for recipe in known:
             kernel = recipe.for_sizes(sizes)
@@ -162,7 +168,7 @@ families: Table[Hashable, _Family] = Table("recipes")
 
 
 def kernel_of(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> KernelText:
-    """Return what `emit.lower` returns, by a recipe if there is one."""
+    """Return the kernel of an op as `emit.lower` does, without emitting it again if a recipe covers the sizes."""
     form, sizes = form_of(op, operands, results)
     key = form, plain_work
     family = families.find(key)
@@ -185,5 +191,5 @@ def kernel_of(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_w
 
 
 def plain_kernel_of(tuned: KernelText, op: Op, operands: Sequence[Type], results: Sequence[Type]) -> KernelText:
-    """Return what `emit.plain_form` returns, by a recipe if there is one."""
+    """Return the plain kernel as `emit.plain_form` does, without emitting it again if a recipe covers the sizes."""
     return kernel_of(op, operands, results, PLAIN_WORK) if tuned.two_forms else replace(tuned, plain=True)

@@ -28,11 +28,11 @@ UNFINISHED: Final = f"{WORK}/unfinished"
 STALE: Final = 3600.0
 """Age in seconds at which a temporary file counts as abandoned, where files cannot be locked."""
 PATIENCE: Final = 60.0
-"""Seconds that a process waits for another one that compiles the same unit."""
+"""How many seconds a process waits for another one that compiles the same unit (C file)."""
 
 
 class Scratch:
-    """The temporary files in one private folder."""
+    """The temporary files in the private folder of a cache, which several processes share."""
 
     def __init__(self, folder: PrivateFolder):
         self._folder = folder
@@ -40,7 +40,9 @@ class Scratch:
 
     @contextmanager
     def new_folder(self) -> Iterator[str]:
-        """The name of an empty folder that nobody else uses; it is removed at the end with everything in it."""
+        """Within a `with` statement, create an empty folder that nobody else uses, and give its name; it is removed at the end with
+        everything in it.
+        """
         name, file = self._owned()
         try:
             self._folder.make_folder(name)
@@ -53,7 +55,9 @@ class Scratch:
                 self._folder.remove(f"{name}.owner")
 
     def _owned(self) -> tuple[str, tuple[int, int] | None]:
-        """Return a new name and its lock, if files can be locked."""
+        """Return a new name for a folder, and the lock that shows that this process owns it; None for the lock where files cannot be
+        locked.
+        """
         while True:
             name = f"{WORK}/{os.urandom(8).hex()}"
             try:
@@ -65,9 +69,10 @@ class Scratch:
 
     @contextmanager
     def turn(self, unit: str, given_up: Callable[[], bool], *, patient: bool = False) -> Iterator[bool]:
-        """Hold the lock of a unit, one thread of one process at a time; go on without it, and with False, once `given_up` is true.
+        """Within a `with` statement, hold the lock of a unit (C file), which one thread of one process has at a time; it gives True.
 
-        patient  False: go on without it also after PATIENCE seconds
+        given_up  called while the lock is taken elsewhere; once it returns True, go on without the lock, and give False
+        patient   False: go on without it also after PATIENCE seconds
         """
         name = f"{WORK}/{unit}.turn"
         end = math.inf if patient else time.monotonic() + PATIENCE
@@ -91,19 +96,19 @@ class Scratch:
                 unlock(self._folder, name, file)
 
     def unfinished(self) -> int:
-        """Return how many processes have ended, one after the other, before all was compiled that they wanted behind the scenes."""
+        """Return how many processes have ended, one after the other, before everything was compiled that they wanted in the background."""
         status = self._folder.status(UNFINISHED)
         return 0 if status is None else status.st_size
 
     def leave_unfinished(self) -> None:
-        """Count this process among them, if that is possible."""
+        """Add this process to the number that `unfinished` returns, if the file can be written."""
         with suppress(OSError, UntrustedError):
             descriptor = self._folder.open(UNFINISHED, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             with open(descriptor, "ab") as file:
                 file.write(b".")
 
     def all_finished(self) -> None:
-        """Begin to count anew."""
+        """Set the number that `unfinished` returns to 0."""
         self._folder.remove(UNFINISHED)
 
     def sweep(self) -> None:

@@ -40,7 +40,7 @@ __all__ = ["ExportedFunction", "standalone_text"]
 
 @dataclass(frozen=True)
 class ExportedFunction:
-    """A function of the file: its plan, the parameters of its module, and the names of its results."""
+    """A function that becomes part of a standalone C file: its plan, the parameters of its module, and the names of its results."""
 
     plan: Plan
     state: Mapping[str, TensorType]
@@ -53,7 +53,10 @@ class ExportedFunction:
 
 
 def standalone_text(entries: Sequence[ExportedFunction], *, plain: bool = False) -> str:
-    """Return the file with these functions, by tuned or plain kernels; raise CompileError for what is not straight-line code."""
+    """Return the text of a C file with these functions; CompileError for code that is not straight-line.
+
+    plain  True: the kernels are simple loops; False: those that are tuned for speed
+    """
     kernels = _Kernels([entry.name for entry in entries], math.inf if plain else 0)
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
@@ -71,19 +74,19 @@ _HEAD: Final = f"""{INCLUDES}#include <string.h>
 
 @dataclass
 class _Kernels:
-    """The kernels of a file: each text once, each name once."""
+    """The kernels of a standalone C file: each text occurs once, under a name that no other has."""
 
     functions: Sequence[str]
     """The names of the file's functions."""
     plain_work: float
-    """As in `lower`."""
+    """The number of multiply-adds up to which kernels are plain, as for `emit.lower`; 0 for tuned kernels."""
     names: dict[tuple[str, tuple[bool, ...]], str] = field(default_factory=dict)
-    """The name here of each kernel, by its text under its own name and the stages that are needed."""
+    """For each kernel, given by its text and by which of its stages are needed: its name in this file."""
     texts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
     def lowered(self, node: Node) -> KernelText:
-        """Return the kernel of a node, under a name that no other text has."""
+        """Return the kernel of a node, with a name that no other kernel of the file has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
         own = lower(node.op, operands, results, plain_work=self.plain_work)
         key = own.text, tuple(stage.units > 0 for stage in own.stages)
@@ -96,7 +99,7 @@ class _Kernels:
         return own if name == own.name else lower(node.op, operands, results, name=name, plain_work=self.plain_work)
 
     def _free(self, own: str) -> str:
-        """Return a name for a kernel; the names of its parts begin with it."""
+        """Return a name for a kernel that is not used in the file, similar to `own`; the names of the kernel's functions begin with it."""
         for name in chain([own], (f"{own}_v{variant}" for variant in count(2))):
             if name not in self.names.values() and not any(f"{function}_".startswith(f"{name}_") for function in self.functions):
                 return name
@@ -107,7 +110,10 @@ class _Kernels:
 
 
 class _FunctionText:
-    """One function of the file; `names` are those of its slots."""
+    """Writes one C function of a standalone file, which runs the plan of a function.
+
+    names  the C name of the value in each slot of the plan
+    """
 
     def __init__(self, entry: ExportedFunction, kernels: _Kernels):
         self.plan, self.state, self.wished, self.name = entry.plan, entry.state, entry.results, entry.name
@@ -154,7 +160,11 @@ class _FunctionText:
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
-        """Return the signature in types: the contents of each argument's array."""
+        """Return the lines of a comment with the types of the C function's arguments.
+
+        state    the module's parameters that it reads, with their types
+        results  the names of its results
+        """
         operands = [f"{self.names[p]}: {self._type(p)}" for p in self.plan.params] + [f"{name}: {type_}" for name, type_ in state.items()]
         given = [f"{place}: {self._type(slot)}" for place, slot in zip(results, self.plan.body.yields, strict=True)]
         signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
@@ -169,7 +179,8 @@ class _FunctionText:
         return [f"    (void){self.names[p]};" for p in self.plan.params if p not in seen]
 
     def _name(self, slots: Sequence[int], line: int) -> None:
-        """Names as the text has them: a line of it begins with what it defines."""
+        """Give the values in these slots the names that they have in the plan's text, where line number `line` begins with what it defines.
+        """
         shown = [token.text for token in self.listing.lines[line] if token.kind == "value"]
         for slot, name in zip(slots, shown):
             self.names[slot] = self._free(identifier(name))
@@ -208,7 +219,10 @@ class _FunctionText:
 
 
 def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
-    """Yield what a plan runs, in order: launches, and reads of state; raise CompileError for what a C file cannot contain."""
+    """Yield the nodes of a plan in the order in which they run: those that kernels compute, and reads of state.
+
+    CompileError for a node that a C file cannot contain, such as a branch or a call of Python.
+    """
     for piece in plan.body.pieces:
         for each in piece.entries if isinstance(piece, Straight) else (piece,):
             node = each.node
@@ -222,7 +236,7 @@ def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
 
 
 def _plain(shown: Listing, node: Node) -> str:
-    """Return a node's line of the text, without the spaces that align it."""
+    """Return the line of a plan's text that shows a node, without the spaces that align it."""
     return " ".join("".join(token.text for token in shown.lines[shown.line_of[node]]).split())
 
 

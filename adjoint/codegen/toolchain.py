@@ -54,7 +54,7 @@ PLAIN: Final = ("-O1",)
 """Flags of plain kernels, which are to be ready soon: they come after FLAGS, and of several -O the last one counts."""
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)
-"""Limits on the compiler's time for one unit."""
+"""The limits on the compiler's time for one unit (C file)."""
 
 PROBE_LIMIT: Final = Limit(processor=15, waiting=15.0)
 """Limits for the few lines of the probe; a compiler that takes longer hangs."""
@@ -63,9 +63,9 @@ _HARMLESS: Final = re.compile(
     r"-pthread|-pipe|-m64|-mcpu=baseline|-g\w*|-O[0-3sz]|-std=.*|-W(?![alp],).*|-fPIC|-fpic|-fuse-ld=.*|-f(no-)?diagnostics-.*|-f(no-)?color-.*"
     r"|-f(no-)?sanitize.*|-fno-omit-frame-pointer|-f(no-)?stack-protector.*|-static-lib\w+|-shared-lib\w+|--target=.*|--sysroot=.*"
 )
-"""Flags that $CC may contain: they do not change results, and those that affect what is read are part of the key."""
+"""A pattern for the flags that $CC may contain: they do not change results, and those that affect what is read are part of the key."""
 _WITH_A_WORD: Final = ("-target", "-arch", "-isysroot", "--sysroot")
-"""Flags that $CC may contain together with the word after them."""
+"""Flags that $CC may contain and that take the next word as their argument."""
 
 _FEATURES: Final = {
     "sse4_2": "-msse4.2",
@@ -82,11 +82,11 @@ _FEATURES: Final = {
     "avx512bw": "-mavx512bw",
     "avx512vl": "-mavx512vl",
 }
-"""Processor features that kernels profit from, as /proc/cpuinfo names them."""
+"""For each processor feature that kernels profit from, as /proc/cpuinfo names it: the compiler flag for it."""
 
 
 class NoCompiler(Exception):
-    """Nothing can be compiled: no working C compiler, or no directory for its output.
+    """Raised if nothing can be compiled: there is no working C compiler, or no directory for its output.
 
     tried    compilers, and why they cannot be used
     refused  directories, and why they cannot be used
@@ -130,11 +130,11 @@ def flags_for(features: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C compiler.
+    """A C compiler with its flags.
 
     command   its program and the arguments that belong to it, `("/usr/bin/ccache", "gcc")`
-    identity  changes when the program does
-    machine   -m flags
+    identity  a text that changes when the program does
+    machine   -m flags, for features of the processor
     left_out  flags of $CC that are not used
     """
 
@@ -154,7 +154,10 @@ class Toolchain:
 
     @classmethod
     def candidates(cls, tried: list[str] | None = None) -> Iterator[Toolchain]:
-        """Return the compilers of this system, in order; append to `tried` those that are missing."""
+        """Yield the compilers of this system, in the order in which they are tried.
+
+        tried  gets a text for each one that is missing
+        """
         tried = [] if tried is None else tried
         seen: set[tuple[str, ...]] = set()
         for label, words in _places():
@@ -175,11 +178,14 @@ class Toolchain:
 
     @classmethod
     def find(cls, tried: list[str] | None = None) -> Toolchain | None:
-        """Return the first compiler that exists; None if there is none, with the candidates appended to `tried`."""
+        """Return the first compiler that exists; None if there is none.
+
+        tried  gets a text for each one that is missing
+        """
         return next(cls.candidates(tried), None)
 
     def without_machine(self) -> Toolchain:
-        """Return the same compiler, for any processor of this family."""
+        """Return the same compiler without -m flags, so that its output runs on any processor of this family."""
         return replace(self, machine=())
 
     def version(self) -> str:
@@ -191,7 +197,11 @@ class Toolchain:
         return (said.stdout or said.stderr).strip().partition("\n")[0]
 
     def arguments(self, source: str, library: str, extra: Sequence[str] = ()) -> list[str]:
-        """Return the command line that makes a shared library of one C file."""
+        """Return the command line that compiles one C file to a shared library.
+
+        source, library  the paths of the two files
+        extra            further flags
+        """
         return [*self.command, *self.flags, *extra, "-o", library, "-x", "c", source, "-x", "none", "-lm"]
 
     def compile(
@@ -205,7 +215,7 @@ class Toolchain:
 
 
 def _kept_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the flags in $CC that are kept, and those that are dropped.
+    """Split the words of $CC into those that are used and the flags that are dropped, since they could change results.
 
     Words before the first flag are kept: `ccache gcc`, `zig cc`.
     """
@@ -222,7 +232,7 @@ def _kept_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _places() -> Iterator[tuple[str, list[str]]]:
-    """Yield candidates for a compiler: a label, and the words of its command."""
+    """Yield the commands that may be a C compiler, each as a label for messages and the words of the command."""
     chosen = os.environ.get("CC", "").strip()
     if chosen:
         if shutil.which(chosen):  # a path with a space in it
@@ -241,7 +251,7 @@ def _places() -> Iterator[tuple[str, list[str]]]:
 
 
 def _identity(command: tuple[str, ...]) -> str | None:
-    """Return what identifies this compiler on this kind of system."""
+    """Return a text that identifies this version of a compiler (path, time and size of its program); None if there is no such program."""
     parts = [sys.platform, os.uname().machine]
     with suppress(AttributeError, ValueError, OSError):  # where there is no glibc
         parts.append(os.confstr("CS_GNU_LIBC_VERSION") or "")

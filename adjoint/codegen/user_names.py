@@ -29,19 +29,19 @@ _DECLARED: Final = re.compile(
 
 
 def free(name: str, taken: Container[str] = TAKEN) -> str:
-    """Return a similar name that is not taken."""
+    """Return a name that is not taken: `name` itself, or `name` followed by `_`s."""
     while name in taken or _MACROS.fullmatch(name):
         name += "_"
     return name
 
 
 def function_name(name: str) -> str:
-    """Return the name of a function of the user's that other files may call."""
+    """Return a C name for a function of the user's that other files may call: its own name, changed if C gives it another meaning."""
     made = free(identifier(name))
     return made + "_" if _DECLARED.fullmatch(made) else made
 
 
 def local_name(name: str) -> str:
-    """Return the name of a value of the user's within a function."""
+    """Return a C name for a value of the user's within a function: its own name, changed if C gives it another meaning."""
     made = free(identifier(name))
     return f"v{made}" if made.startswith("adjoint_") else made

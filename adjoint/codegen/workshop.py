@@ -44,7 +44,7 @@ RUNTIME: Final = (
 
 @printed_as(InternalError)
 class CompilerFailure(InternalError):
-    """C code that we emitted could not be compiled; `report` is the file with all details, if it could be written."""
+    """Raised if C code that this package emitted could not be compiled; `report` is the file with all details, if it could be written."""
 
     def __init__(self, message: str, report: Path | None = None):
         Exception.__init__(self, message)
@@ -52,10 +52,13 @@ class CompilerFailure(InternalError):
 
 
 class Workshop:
-    """A working compiler, and a cache that its libraries can be loaded from; when that is full another one replaces it.
+    """A working compiler, together with a cache directory from which its libraries can be loaded; a full directory is replaced by the next
+    one.
 
-    tried    compilers that are missing or did not work, with the reason
-    refused  directories that could not be used, with the reason
+    toolchain  the compiler
+    store      the cache directory
+    tried      compilers that are missing or did not work, with the reason
+    refused    directories that could not be used, with the reason
     """
 
     def __init__(self, toolchain: Toolchain, store: Store, tried: list[str], refused: list[str], stores: Stores):
@@ -76,7 +79,10 @@ class Workshop:
 
     @classmethod
     def candidates(cls, tried: list[str], refused: list[str]) -> Iterator[Workshop]:
-        """Yield each compiler that compiles the probe, with the first directory that works with it."""
+        """Yield a workshop for each compiler that compiles the probe (a test program), with the first directory that works with it.
+
+        tried, refused  get texts for the compilers and directories that do not work
+        """
         stores = Stores(refused)
         for candidate in Toolchain.candidates(tried):
             compiler = " ".join(candidate.command)
@@ -105,10 +111,11 @@ class Workshop:
 
     @classmethod
     def open(cls, *, with_runtime: bool = False, telling: bool = True, trying: Callable[[Workshop], None] = lambda _: None) -> Workshop:
-        """Return the first pair that works, also for the run-time library if requested; raise NoCompiler if there is none.
+        """Return the first pair of compiler and directory that works; NoCompiler if there is none.
 
-        telling  False: deviations from the user's choice are told later, by `tell`
-        trying   is called with each pair that compiles the probe, before the run-time library is compiled
+        with_runtime  True: it must compile the run-time library, too
+        telling       False: warnings that it is not the user's choice are left to `tell`
+        trying        is called with each pair that compiles the probe (a test program), before the run-time library is compiled
         """
         tried: list[str] = []
         refused: list[str] = []
@@ -129,13 +136,15 @@ class Workshop:
         raise NoCompiler(tried, refused)
 
     def tell(self) -> None:
-        """Warn, once, of deviations from the user's choice; called by the user's thread, whose line is shown."""
+        """Warn, once, if compiler or directory are not those that the user chose.  Call it in the user's thread, whose line the warning
+        shows.
+        """
         said, self._untold = self._untold, ""
         if said:
             warn(said)
 
     def _deviations(self) -> str:
-        """Return what the user should know of the compiler and the directory in use; empty if they are the chosen ones."""
+        """Return the text of the warning that compiler or directory are not those that the user chose; "" if they are."""
         self._moved = False
         said: list[str] = []
         chosen = os.environ.get("CC", "").strip()
@@ -148,18 +157,22 @@ class Workshop:
         return " ".join([*said, *([problem] if (problem := _problem_of(self.store, self.refused, self._stores.chosen)) else [])])
 
     def tell_of_moves(self) -> None:
-        """Warn if the directory has changed since the last call; called by the user's thread, whose line is shown."""
+        """Warn if another directory is used than at the last call.  Call it in the user's thread, whose line the warning shows."""
         if self._moved:
             self._moved = False
             if problem := _problem_of(self.store, self.refused, self._stores.chosen):
                 warn(problem)
 
     def forget_threads(self) -> None:
-        """Begins without locks held."""
+        """Replace the lock; a forked child calls it, where another thread's lock would stay taken."""
         self._lock = Lock()
 
     def key(self, text: str, needed: Iterable[str] = (), extra: tuple[str, ...] = ()) -> str:
-        """Return the identity of a text with these headers and extra flags, for this compiler."""
+        """Return the key of a kernel in the cache: a sha256 of its text, these headers, the compiler and its flags.
+
+        needed  the names of the headers
+        extra   further compiler flags
+        """
         digest = sha256(self._base)
         for flag in extra:
             digest.update(f"{flag}\0".encode())
@@ -169,12 +182,12 @@ class Workshop:
         return digest.hexdigest()
 
     def has(self, key: str) -> bool:
-        """Return whether the cache has the kernel `key`, in an intact library."""
+        """Return True if the cache on disk has the kernel with this key, in a library that is intact."""
         library = self.store.entry(key)
         return library is not None and self.store.library(library) is not None
 
     def library(self, key: str) -> Library | None:
-        """Return the loaded library with the kernel `key`; None if it is missing, cannot be loaded, or is another one."""
+        """Return the loaded library with the kernel of this key; None if it is missing, cannot be loaded, or does not hold the kernel."""
         store = self.store
         name = store.entry(key)
         if name is None:
@@ -204,7 +217,13 @@ class Workshop:
 
     def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = (),
              limit: Limit = LIMIT) -> None:
-        """Compile a unit and record its kernels, (key, functions) each; raise CompilerError if the compiler rejects it.
+        """Compile a unit (a C file) and record its kernels in the cache; CompilerError if the compiler rejects it.
+
+        name     a name for the unit
+        source   the text of the file
+        kernels  pairs (key of a kernel, names of its functions)
+        extra    further compiler flags
+        limit    limits on the compiler's time
 
         If a directory turns out to be full or read-only, the next one is used.
         """
@@ -250,10 +269,13 @@ class Workshop:
             self._moved = True
 
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
-        """Return the exception for rejected C code; write the report.
+        """Return the exception for C code that the compiler rejected, and write a report to a file.
 
-        If the compiler now rejects the probe as well, the compiler is at fault, and it is not tried again.  This is checked
-        at the first failure, and when the compiler hangs.
+        If the compiler now rejects the probe (a test program) as well, the compiler is at fault, and it is not tried again.  This is
+        checked at the first failure, and when the compiler hangs.
+
+        name, source  the unit (C file) and its text
+        problem       the compiler's error
         """
         if not self._doubted or isinstance(problem, CompilerHangs):
             self._doubted = True
@@ -283,7 +305,7 @@ class Workshop:
     # The run-time library.
 
     def runtime(self) -> Library:
-        """Return the run-time library, compiled if need be; raise CompilerError, CompilerFailure."""
+        """Return the loaded run-time library, compiled if need be; CompilerError or CompilerFailure if it cannot be compiled."""
         source = runtime_text()
         key = self.key(source)
         library = self.library(key)
@@ -299,7 +321,13 @@ class Workshop:
 def _compiled(
     toolchain: Toolchain, store: Store, unit: str, text: str, extra: tuple[str, ...] = (), limit: Limit = LIMIT
 ) -> str:
-    """Compile a unit, and put text and library into the cache; return the library's name."""
+    """Compile a unit (C file), put its text and its library into the cache, and return the library's name there.
+
+    unit   the name of the unit
+    text   its text
+    extra  further compiler flags
+    limit  limits on the compiler's time
+    """
     folder = store.folder
     _compiles_or_done.set()
     with store.scratch.new_folder() as work:
@@ -313,7 +341,10 @@ def _compiled(
 
 
 def _try_out(toolchain: Toolchain, store: Store) -> None:
-    """Compile the probe, load it, and check its results; raise CompilerError, LoadError, OSError."""
+    """Compile the probe (a test program), load it, and check its results.
+
+    CompilerError if the compiler fails or computes wrongly, LoadError if the library cannot be loaded, OSError if it cannot be written.
+    """
     library = _compiled(toolchain, store, "probe", headers.text(PROBE) + table_text(()), limit=toolchain.probe_limit)
     loaded = load(store, library)
     if loaded is None:
@@ -322,9 +353,9 @@ def _try_out(toolchain: Toolchain, store: Store) -> None:
 
 
 def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
-    """Return the toolchain with the -m flags that it understands.
+    """Return the compiler with those -m flags (features of the processor) that it understands.
 
-    Tried once for each compiler and directory.  Raise CompilerError if it does not compile or computes wrongly, LoadError
+    It is tried once for each compiler and directory.  CompilerError if it does not compile or computes wrongly, LoadError
     if libraries cannot be loaded, OSError if they cannot be written.
     """
     key = sha256("\0".join((candidate.identity, *candidate.flags, headers.text(PROBE))).encode()).hexdigest()
@@ -352,7 +383,7 @@ def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
 
 
 def _disk_problem(store: Store) -> str | None:
-    """Return why the directory is at fault for the compiler's failure; None if it is not."""
+    """Return the reason why a failure of the compiler is the fault of the cache directory, such as a full disk; None if it is not."""
     try:
         store.check_room()
     except OSError as refusal:
@@ -363,13 +394,18 @@ def _disk_problem(store: Store) -> str | None:
 
 
 def _refuse(refused: list[str], store: Store, reason: str) -> None:
-    """Record why a directory cannot be used, once."""
+    """Append a text with the reason why a directory cannot be used to `refused`, unless it is there."""
     if (said := f"{store.root}: {reason}") not in refused:
         refused.append(said)
 
 
 def _problem_of(store: Store, refused: list[str], chosen: Path | None) -> str:
-    """Return what the user should know of the directory in use; empty if it is the chosen one."""
+    """Return the text of the warning that another cache directory is used than the chosen one; "" if it is the chosen one.
+
+    store    the directory in use
+    refused  texts about the directories that could not be used
+    chosen   the directory that the user chose; None if none
+    """
     if store.temporary:
         return f"Compiled kernels are not kept for the next run: {'; '.join(refused)}."
     if chosen is not None and store.root.parent != chosen:
@@ -382,7 +418,7 @@ _opened: Workshop | NoCompiler | None = None
 
 
 def open_workshop() -> Workshop:
-    """Return the workshop of this process, opened at its first use; raise NoCompiler if there is none."""
+    """Return the workshop (compiler and cache directory) of this process, opened at the first call; NoCompiler if nothing works."""
     global _opened
     with _opening:
         found, _opened = _opened or Workshop.open(with_runtime=True), None
@@ -394,7 +430,7 @@ def open_workshop() -> Workshop:
 
 
 def begin_opening() -> bool:
-    """Begin to open the workshop of this process; return True if that is done.
+    """Begin to open the workshop (compiler and cache directory) of this process; return True if it is open already.
 
     It is done at once unless something has to be compiled.  That goes on in another thread, and `open_workshop` waits for it.
     """
@@ -428,9 +464,10 @@ _compiles_or_done: Final = threading.Event()
 
 
 def promising_workshop() -> Workshop | None:
-    """Return the workshop that is being opened, once its compiler is known to work: kernels can be compiled beside the run-time library.
+    """Return the workshop (compiler and cache directory) that is being opened, once its compiler is known to work, so that kernels can be
+    compiled while the run-time library is; None if there is none.
 
-    None if there is none.  `open_workshop` may return another one in the end.
+    `open_workshop` may return another one in the end.
     """
     _promised.wait()
     return _promising
@@ -464,7 +501,12 @@ def declare(ffi: Any) -> None:
 
 
 def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
-    """Return the run-time library, its functions as attributes.  Raise NoCompiler, CompilerError, CompilerFailure."""
+    """Return the run-time library as an object whose attributes are its C functions.
+
+    workshop  the compiler and cache directory; None for those of the process
+
+    NoCompiler if nothing can be compiled; CompilerError or CompilerFailure if the library cannot be compiled.
+    """
     workshop = workshop or open_workshop()
     declare(ffi)
     library = workshop.runtime()

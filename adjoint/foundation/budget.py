@@ -29,12 +29,12 @@ from adjoint.foundation.locking import Lock
 __all__ = ["Budget", "Cache", "Entry", "Refillable", "Table", "budget"]
 
 DEFAULT_LIMIT = 100_000_000
-"""The default limit, in bytes."""
+"""The limit for all caches of a process together, in bytes, if no other is set."""
 
 VARIABLE = "ADJOINT_PROGRAM_CACHE_BYTES"
 
 _PERIODS = 16
-"""The number of periods in which as many bytes are charged as the limit allows."""
+"""In how many periods (each counts new entries up to a share of the limit) as many bytes are charged as the limit allows."""
 
 
 class Cache:
@@ -56,7 +56,8 @@ class Cache:
         raise NotImplementedError
 
     def begin_period(self) -> None:
-        """Called when a period begins: entries that are used from now on must be marked with its number."""
+        """Prepare for a new period; the budget calls it when one begins.  Entries that are used from now on must be marked with its number.
+        """
 
 
 class Budget:
@@ -77,7 +78,7 @@ class Budget:
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """Begin with no thread that evicts, as a forked child process needs it."""
+        """Replace the lock, and forget the thread that evicts; a forked child process calls it, since it has no such thread."""
         self._turning = Lock()
 
     @property
@@ -112,9 +113,10 @@ class Budget:
         return dict(usage)
 
     def _turn(self, lowered: bool = False) -> None:
-        """Begin a period, and evict entries if the limit is exceeded.  One thread does this; others that call it meanwhile return at once.
+        """Begin a new period, and evict entries if the limit is exceeded.  One thread does this; others that call it meanwhile return at
+        once.
 
-        lowered  whether the limit has been set, so that what was used in the newest period may be evicted, too
+        lowered  True if a new limit has been set, so that entries used in the newest period may be evicted, too
         """
         if self._turning.locked():
             return
@@ -128,9 +130,11 @@ class Budget:
                 self._evict(self.period - 1 if lowered or not self.limit else self.period - 2)
 
     def _evict(self, last: int) -> None:
-        """Evict the earliest periods, at most up to the `last`, until three quarters of the limit are left.
+        """Evict the entries of all caches that were used last in the earliest periods, until three quarters of the limit are left.
 
-        Also correct the count for entries that were freed otherwise.
+        last  the last period whose entries may be evicted
+
+        Also correct the count of bytes for entries that were freed otherwise.
         """
         sizes: Counter[int] = Counter()
         for cache in self.caches:

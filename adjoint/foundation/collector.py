@@ -15,9 +15,11 @@ __all__ = ["paused"]
 
 @contextmanager
 def paused(*, lasting: bool = True) -> Iterator[None]:
-    """Pause the collector, if it is on.  If many objects were created meanwhile, move all objects to the oldest generation.
+    """Pause Python's garbage collector during a `with`, if it is on.  If many objects were created meanwhile, move all to the oldest
+    generation.
 
     lasting  False for short-lived objects, such as graphs: then nothing is moved, since garbage of the program would be freed later
+
     If the program has frozen objects (`gc.freeze`), they stay frozen, and nothing is moved.
     """
     if not gc.isenabled():

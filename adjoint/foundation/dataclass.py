@@ -35,9 +35,10 @@ def dataclass(*, frozen: bool = False, eq: bool = True, slots: bool = False) -> 
 def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slots: bool = False) -> Any:
     """Make a class a dataclass, with or without arguments, as `dataclasses.dataclass` does.
 
-    frozen  instances cannot be changed
-    eq      instances are compared by their fields, and hashed by them if they are frozen; otherwise by identity
-    slots   the fields are slots
+    frozen  True if instances cannot be changed
+    eq      True if instances are compared by their fields, and hashed by them if they are frozen; otherwise by identity
+    slots   True if the fields are slots
+
     Every field is an argument, by position or by name.  TypeError for a field that is not, and for a class without a docstring.
     """
     if cls is None:
@@ -85,7 +86,7 @@ def _first_init(cls: Any, fields: tuple[Field[Any], ...], frozen: bool) -> Calla
 
 
 def _init(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
-    """Compile and return the `__init__` of a class."""
+    """Compile the `__init__` of a dataclass, which assigns an argument to each field, and return it."""
     space: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
     parameters, body = ["self"], list[str]()
     for f in fields:
@@ -109,7 +110,7 @@ def _init(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[.
 
 
 def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function from an instance to the tuple of these fields."""
+    """Return a function that takes an instance and returns the values of the fields with these names, as a tuple."""
     if not names:
         return lambda self: ()
     return attrgetter(*names) if len(names) > 1 else attrgetter(names[0], names[0])  # with one name it returns no tuple
@@ -128,7 +129,9 @@ def _repr(names: list[str]) -> Callable[[Any], str]:
 
 
 def _refusals(cls: type, names: set[str]) -> dict[str, Any]:
-    """Return the methods by which an instance refuses changes.  Instances of subclasses refuse changes of these fields only."""
+    """Return the methods (`__setattr__`, `__delattr__`) by which a frozen instance refuses changes.  Instances of subclasses refuse changes
+    of these fields only.
+    """
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:
@@ -144,7 +147,7 @@ def _refusals(cls: type, names: set[str]) -> dict[str, Any]:
 
 
 def _state(names: list[str]) -> dict[str, Any]:
-    """Return the methods by which frozen instances with slots are copied and pickled."""
+    """Return the methods (`__getstate__`, `__setstate__`) by which frozen instances with slots are copied and pickled."""
 
     def __getstate__(self: Any) -> list[Any]:
         return [getattr(self, name) for name in names]

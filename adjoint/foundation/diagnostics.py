@@ -31,7 +31,9 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class _Files(dict[str, bool]):
-    """For each file name: True if the file is part of this package or of Python's import system, False if it is the user's or another."""
+    """A memoised dict: for each file name, True if the file is part of this package or of Python's import system, False if it is the user's
+    or another.
+    """
 
     def __missing__(self, name: str) -> bool:
         ours = self[name] = name.startswith((_PACKAGE, "<frozen "))
@@ -43,7 +45,7 @@ is_ours = _Files()
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A place in a file.
+    """A location: a place in a file.
 
     line    from 1
     column  from 1
@@ -187,7 +189,9 @@ def placed(loc: Loc) -> str:
 
 
 def noted(raised: BaseException, loc: Loc) -> None:
-    """Add the user's line to an exception as a note.  Only the first call adds one, which is the innermost place."""
+    """Add a note with the line of the user's program at `loc` to an exception.  Later calls for the same exception add nothing: the first
+    is the innermost place.
+    """
     text = placed(loc)
     if text and not any(note.startswith("  --> ") for note in getattr(raised, "__notes__", ())):
         raised.add_note(text)

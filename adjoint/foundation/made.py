@@ -35,7 +35,7 @@ _lock: Final = Lock()
 
 
 def count(kind: Kind) -> None:
-    """Add one to the count of a kind; from any thread."""
+    """Add one to the number of objects of this kind that were made.  Any thread may call it."""
     with _lock:
         _counts[kind] += 1
 

@@ -19,7 +19,7 @@ from sys import getrefcount
 __all__ = ["OF_ATTRIBUTE", "OF_VARIABLE", "holders", "measured"]
 
 holders = getrefcount
-"""Counts the references to an object; the written code of graphs calls it by this name."""
+"""A function that returns the reference count of an object (`sys.getrefcount`); generated code of graphs calls it by this name."""
 
 _RUNS = 200
 """The number of calls of the measuring code: Python specialises it after some tens."""
@@ -49,7 +49,7 @@ def _of_variable(others: int) -> int:
 
 
 def measured(count_with: Callable[[int], int]) -> int:
-    """Return the reference count of an object with one owner; 0 if counts do not follow owners.
+    """Return the reference count that Python reports for an object with one owner; 0 if the counts do not follow the number of owners.
 
     count_with  returns the count of an object with one owner and a given number of others
     """

@@ -105,7 +105,9 @@ def _innermost(raised: BaseException) -> TracebackType | None:
 
 
 def _hint(raised: BaseException) -> str:
-    """Return the note to show below an exception that this package did not raise deliberately; "" for other exceptions."""
+    """Return the note, shown below an exception, that frames were left out; "" if it needs none: nothing was left out where it was raised,
+    or this package raised it deliberately.
+    """
     last, shown = _innermost(raised), users_frames(raised.__traceback__)
     if last is None or _is_shown_whole(raised) or shown is raised.__traceback__:
         return ""
