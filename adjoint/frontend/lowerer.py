@@ -109,7 +109,7 @@ class Lowerer:
 
     @property
     def depth(self) -> int:
-        """Return the number of calls of user functions that are open while they become part of the graph."""
+        """Return how many nested calls of the user's functions are being turned into nodes at present."""
         return self._stack.depth
 
     @property
@@ -119,7 +119,7 @@ class Lowerer:
 
     @property
     def initialising(self) -> int:
-        """Return the number of user-defined `__init__`s of cells that are running now."""
+        """Return how many `__init__` methods of the user's cells have begun and not ended."""
         return self._instances.initialising
 
     def as_python(self, function: Any) -> Any:

@@ -136,7 +136,7 @@ class Activity:
     leaf.
     """
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
-    """The callbacks of each leaf, in the order of attachment."""
+    """For each leaf (a value or a parameter): the callbacks (hooks) on its gradient, in the order in which they were attached."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
     """For each value that a loop carries or returns: its callbacks, which loops pass on to the value that it was computed as (see the
     module).
@@ -146,7 +146,7 @@ class Activity:
     _loops: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     """For each `attach!`: the loops around it, from the outermost to the innermost."""
     _begins: dict[Node, int] = field(default_factory=dict)
-    """For each loop: the position in program order of its first `attach!`."""
+    """For each loop with an `attach!` inside: the position in program order of the first one."""
     _attaches: bool = False
     _order: dict[Node, int] = field(default_factory=dict)
     """For each `attach!` node: its position in program order."""
@@ -451,7 +451,7 @@ class _Names:
     def __init__(self, nodes: Sequence[Node]):
         self._uses: Counter[Atom] = Counter()
         self._loops: dict[Value, tuple[Node, ...]] = {}
-        """For each value: the loops around its definition."""
+        """For each value: the loops in which it is defined, from the outermost to the innermost."""
         self._origins: dict[Value, list[tuple[Atom, tuple[Node, ...]]]] = {}
         """For each result of an `if` or a loop, and each carried value: the atoms that it may be, with the loops around each of them."""
         self._visit(nodes, ())

@@ -522,4 +522,4 @@ RULES = RegionRules(
     pull={If: _pull_if, For: _pull_loop, While: _pull_loop, Cell: _pull_cell, Call: _pull_call, Pull: _refuse_pull},
     fire={Branched: _fire_branched, Repeated: _fire_repeated, Times: _fire_times},
 )
-"""The rules of this module, as a `Sweep` uses them."""
+"""The functions that differentiate nodes with regions and run the callbacks inside of them, by op; a `Sweep` is given this table."""

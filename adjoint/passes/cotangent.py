@@ -23,7 +23,7 @@ from adjoint.passes.patterns import FALSE, TRUE
 __all__ = ["NEVER", "ONCE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
 
 NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
-"""Numbers of times that a callback runs: zero and one."""
+"""The literals 0 and 1, for the number of times that a callback (hook) runs."""
 
 
 @dataclass(frozen=True, slots=True)

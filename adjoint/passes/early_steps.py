@@ -41,7 +41,7 @@ __all__ = ["EarlySteps", "with_early_steps"]
 _LARGE = 2**20
 """The bytes of a gradient from which on its step comes early.  Smaller steps run together as one launch at the end."""
 _LIGHT = 4096
-"""The bytes up to which a value is light."""
+"""The bytes up to which a value counts as small, so that a node which reads only small values may stay where it is."""
 
 
 def with_early_steps(function: Function) -> Function:

@@ -218,7 +218,7 @@ def _mistake(label: str, known: str) -> CompileError:
 
 
 class _Reader:
-    """Parse the text of a pipeline: `name{option=value, option=[a, b]},name`."""
+    """Parses the text of a pipeline, such as `name{option=value, option=[a, b]},name`, into passes."""
 
     def __init__(self, text: str):
         self._text = text

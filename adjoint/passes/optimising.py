@@ -136,7 +136,7 @@ def _is_chosen(tree: Any) -> bool:
 
 
 _ANY: Final = object()
-"""An entry of `_choices`: a tensor that a loop yields, which may be any tensor."""
+"""A marker in a list of choices (see `_choices`): the tensor is passed on by a loop, so it may be any tensor."""
 
 _MOST_CHOICES: Final = 500
 """How many choices `_choices` lists at most; a function with more counts as too complicated, and None is returned."""
@@ -263,16 +263,19 @@ class Condition(NamedTuple):
 
 
 ATTEMPTS: tuple[Schedule, ...] = (UNRECORDED, WITHOUT_ALGEBRA)
-"""The passes, in the order in which they are tried.  The first ones are left out where choices are too many to be listed."""
+"""The lists of passes to try, in order: the first is used whose result passes on the same tensors as the function does in eager mode.
+
+The first list is left out for a function with too many choices between tensors to compare them.
+"""
 
 CONDITIONS: dict[str, Condition] = {
     "sums": Condition(sums_alike, "a gradient would be summed in another order than in eager mode"),
     "calls": Condition(calls_alike, "a hook or a 'bprop' would be called on a path where eager mode does not call it"),
 }
-"""Conditions of the function before any pass but with its calls inlined: `holds(flat)`."""
+"""The checks that a function must pass before it is optimised, by name; each gets the function with its calls inlined (`holds(flat)`)."""
 
 CONDITIONS_AFTERWARDS: dict[str, Condition] = {
     "reads": Condition(lambda flat, made: reads_survive(made), "a parameter is written while its old value is needed"),
     "arguments": Condition(_shows_alike, "Python would be given an argument in place of a new tensor"),
 }
-"""Conditions of the function after the passes: `holds(flat, made)`."""
+"""The checks that the result of the passes must pass, by name; each gets the function before and after the passes (`holds(flat, made)`)."""

@@ -151,9 +151,9 @@ def calls_alike(function: Function) -> bool:
 
 
 class _OnSomePaths:
-    """Finds values whose gradient exists only for some ways through an `if` or a loop: there they depend on a leaf, otherwise they do not.
+    """Finds values whose gradient exists only on some paths through an `if` or a loop, since they depend on a leaf on those paths only.
 
-    Eager mode would call a hook on such a value only if the program went such a way.
+    Eager mode calls a hook on such a value only if the program takes one of those paths.
     """
 
     def __init__(self, activity: Activity):
@@ -197,7 +197,8 @@ class _OnSomePaths:
         self._chosen(node.results, carried)
 
     def _chosen(self, values: Sequence[Value], *given: Sequence[Atom]) -> None:
-        """Record those of `values` whose gradient exists only under a condition, because some of the atoms that they may be have none.
+        """Record those of `values` that have a gradient only under a condition: each is one of several atoms, of which some have no
+        gradient.
 
         given  sequences of atoms: `values[i]` is at run time one of the atoms at position i
         """

@@ -20,7 +20,7 @@ from adjoint.ir.types import Type
 __all__ = ["Known", "Rewriter", "became", "fresh", "is_like", "renamed"]
 
 Known = dict[Value, Atom]
-"""For each value of the old function: the atom of the new one."""
+"""For each value of the function that is copied: the atom that replaces it in the copy."""
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:

@@ -43,7 +43,7 @@ class Looked:
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:
-        """Return the additional results that the node has in the forward copy."""
+        """Return the values that the node has as additional results in the forward copy, so that the adjoint can use them."""
         return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
 
 

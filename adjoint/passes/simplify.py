@@ -334,7 +334,8 @@ class Simplify(Pass):
     name: ClassVar[str] = "simplify"
 
     ROUNDS: ClassVar[int] = 4
-    """How many times a function is rewritten at most; later rounds seldom find anything."""
+    """The number of times that a function is rewritten at most, each time starting from the last result; later rounds seldom find anything.
+    """
 
     def on_function(self, function: Function, module: Module) -> Function:
         for _ in range(self.ROUNDS):

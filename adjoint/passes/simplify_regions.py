@@ -142,9 +142,9 @@ class RegionSimplifier(Rewriter):
         return two if self._undefined(one) else one
 
     def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
-        """Append an `if` node, or join it with an earlier `if` on the same condition, at most WINDOW nodes before, whose results nothing in
-        between
-        uses.  Return the appended node.
+        """Append an `if` node, or join it with an earlier `if` on the same condition.  Return the appended node.
+
+        The earlier one must be at most WINDOW nodes before, and no node in between may use its results.
 
         b              the Builder of the region
         first, second  the regions of the `if`

@@ -44,7 +44,7 @@ from adjoint.passes.residuals import Looked
 __all__ = ["Counts", "RegionRules", "Sweep"]
 
 Counts: TypeAlias = dict[Pending, Cotangent]
-"""For callbacks (hooks) that a loop passes on to another value: how often each is to run on that value."""
+"""For each callback (hook) that a loop passes on to another value: the number of times that it is to run on that value."""
 
 PullRule: TypeAlias = "Callable[[Sweep, Node, Sequence[Cotangent | None], Sequence[Counts]], None]"
 """A function that emits the gradient of one node with regions: `rule(sweep, node, cotangents of its results, callbacks to pass on)`."""

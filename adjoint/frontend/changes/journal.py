@@ -305,7 +305,7 @@ class Journal:
         self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
     def end(self) -> None:
-        """Free all recorded objects when the graph has been made."""
+        """Free all objects that the journal has recorded; to be called when the graph has been made."""
         self._scopes, self._made, self.touched = [], {}, {}
 
     @property

@@ -398,7 +398,7 @@ class Workspace:
         self._exposed.clear()
 
     def end(self) -> None:
-        """Free all objects when the graph has been made."""
+        """Free all objects that the workspace keeps; to be called when the graph has been made."""
         self._written, self._attributes, self._found, self._contents, self._originals = {}, {}, {}, {}, {}
         self._compared, self._open_holders = {}, {}
 

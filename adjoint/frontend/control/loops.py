@@ -4,9 +4,9 @@ round passes them on to the next.
     Python                   IR
     while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
 
-The carried values are found by running the body several times, which makes its nodes anew.  Each value that the body changes becomes a
-parameter of the body, until a round changes only carried values.  For a `break` or `return` in the body, a number that tells how the loop
-was left is carried too, and the test reads it.
+The carried values are found by running the body several times, which makes its nodes again each time.  Each value that the body changes
+becomes a parameter of the body, until a round changes only carried values.  For a `break` or `return` in the body, a number that tells how
+the loop was left is carried too, and the test reads it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _LoopState:
     ends: dict[int, Any] = field(default_factory=dict)
     """For the `id` of each tensor or container that the last round wrote in place: its value at the end of the round."""
     made: dict[int, Any] = field(default_factory=dict)
-    """By their `id`, the objects that hold parameters of the body at the beginning of a round."""
+    """For the `id` of each object that stands for a parameter of the body at the beginning of a round: that object."""
     shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
     """For the `id`s of a value before a round and after it: the value made for the beginning of a round, and these two.  So variables that
     refer to one object still do so.
@@ -120,7 +120,7 @@ class Looping(Branching):
     """
 
     header: Loc = UNKNOWN
-    """The place in the user's program of the loop that is being turned into nodes."""
+    """The place of the loop that is being turned into nodes, in the user's program."""
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
@@ -211,9 +211,10 @@ class Looping(Branching):
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
     def _settle(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
-        """Run the body again and again, which makes its nodes anew, until it changes only values that each round passes on to the next.
+        """Run the body repeatedly until it changes only carried values (those that each round passes on to the next).  Each time, its nodes
+        are made again from the beginning.
 
-        state  collects these values
+        state  collects the carried values
 
         Return the last round, whose nodes are used.
         """
@@ -246,7 +247,7 @@ class Looping(Branching):
     def _settled(self, state: _LoopState, found: _Round) -> bool:
         """Return True if a round changed only carried values (those that each round passes on to the next), so that its nodes can be used.
 
-        Otherwise make the other changed values carried, too, and return False: the body must run again, to make its nodes anew.
+        Otherwise make the other changed values carried, too, and return False: the body must run again, to make its nodes again.
 
         state  collects the carried values
         found  the round

@@ -102,7 +102,7 @@ class _Parsed:
 
 
 class _Found:
-    """Keeps the syntax tree and the source of one function, as an entry of a cache."""
+    """An entry of the cache of sources: the syntax tree and the source of one function."""
 
     __slots__ = ("definition", "nbytes", "source", "used")
 
@@ -111,7 +111,7 @@ class _Found:
 
 
 _OF_A_CHARACTER = 50
-"""The estimated bytes in memory of a syntax tree for each character of its text."""
+"""Estimated bytes of a syntax tree for each character of the text that it was parsed from."""
 
 _files: Table[str, _Parsed] = Table("parsed files")
 _functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")

@@ -22,7 +22,7 @@ _Leaves = type | tuple[type, ...]
 
 
 def are_tensors(values: Sequence[Any]) -> bool:
-    """True if all values are tensors, as the arguments of most calls are."""
+    """Return True if all values are tensors, as the arguments of most calls are: nested structures need not be searched then."""
     for x in values:  # noqa: SIM110 - a generator costs more than what it looks at
         if not isinstance(x, Tensor):
             return False

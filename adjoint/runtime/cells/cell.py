@@ -42,7 +42,7 @@ class Cell(CellValues):
     bprop: Callable[..., Any] | None = None
 
     takes_absent: bool = False
-    """True if `bprop` gets None, instead of zeros, for a result without a cotangent."""
+    """True if the cell's `bprop` gets None for the gradient of a result that has none; False if it gets zeros."""
 
     _inputs: Any = None
     """The inputs that `set_inputs` has declared; None if it has not been called."""
@@ -201,7 +201,7 @@ class Cell(CellValues):
 
     # -- running ----------------------------------------------------------------------------------------------------
     def construct(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Compute the cell's result; the subclass defines it."""
+        """Compute and return the cell's result.  A subclass defines it; calling the cell calls it."""
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

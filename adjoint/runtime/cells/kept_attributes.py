@@ -34,7 +34,7 @@ class KeptAttributes:
         self._of[id(cell)] = cell, values
 
     def end(self) -> None:
-        """Let the thread see the cells' own attributes again."""
+        """Stop replacing attributes: from now on the thread sees the values that the cells really have."""
         if self._of:
             delattr(Cell, "__getattribute__")
             self._of.clear()

@@ -467,11 +467,12 @@ class _Binder:
         self.row(block, piece, row, set())
 
     def launch(self, block: Block, each: Launch, around: Node | None) -> tuple[int, ...]:
-        """Make the step that runs one launch alone; return the positions of its operands (indices in the list of values).
+        """Make the function that computes one node alone by its kernels, and append it to `block`.  Return the positions of the node's
+        operands (indices in the list of values).
 
-        block   gets the step
-        each    the launch
-        around  the node whose location is recorded if the launch's node has none
+        block   the list of functions that run the plan
+        each    the node with the slots of its operands and results
+        around  the node whose location is recorded if this one has no location
         """
         self.define(each.results)
         node, operands, results, site = each.node, self.as_they_are(each.operands), _range(each.results), self.site(each.node, around)

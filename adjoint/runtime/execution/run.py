@@ -88,7 +88,7 @@ class Run:
             _note(raised, node)
 
     def keep(self, entry: Any) -> Any:
-        """Append an entry to the log, if there is one; return the entry in any case."""
+        """Append an entry to the log of this execution, or do nothing if no log is kept.  Return the entry."""
         return entry
 
 
@@ -305,7 +305,7 @@ def _logged(block: Block, begin: int, end: int, values: list[Any], run: Run) -> 
 
 
 def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
-    """Return True if results have these types.  A value that has no type (`undef`) fits any type."""
+    """Return True if these values have these types, position by position.  A value without a type (the result of `undef`) fits any type."""
     return len(results) == len(types) and all(getattr(x, "type", t) is t for x, t in zip(results, types, strict=True))
 
 

@@ -24,7 +24,7 @@ from adjoint.runtime.tensor.tensor import wrap
 __all__ = ["library_kernel", "nbytes_of", "stack_stage", "transfer_step"]
 
 _WHOLE = 1 << 40
-"""The units that one thread takes, so large that one thread runs the whole kernel."""
+"""A number of units of work per thread, so large that one thread does all the work of a kernel."""
 
 
 def library_kernel(name: str, sizes: Sequence[int]) -> Any:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FirstForm", "Runnable"]
 
 _RUNS = 3
-"""How often a plan runs before its elementwise nodes are fused."""
+"""The number of times that a plan is executed before its elementwise nodes are fused, which costs time for the compiler."""
 
 
 class Runnable(Protocol):
@@ -70,20 +70,20 @@ class Tiered(Protocol):
         ...
 
     def use(self, name: str, form: Runnable) -> None:
-        """Use the form `form` for all runs that begin from now on.
+        """Replace the form (the plan made ready to execute): executions that begin from now on use `form`.
 
-        name  the attribute that holds it
+        name  the attribute that holds the form
         """
         ...
 
 
 class FirstForm:
-    """Runs a plan until fused kernels are ready, or are known not to exist.
+    """Executes a plan until its fused kernels (one kernel for several nodes) are compiled, or are known not to exist.
 
-    It counts its runs, and after some of them it requests the fused kernels; their form then replaces it in the bound plan.
+    It counts the executions and requests the fused kernels after some of them.  The form that uses them then replaces this one.
 
-    After the first runs one function does a whole call with it (`function_of_calls`).  Callers keep that function; it checks whether this
-    form is still in use.
+    After the first executions, one generated function does a whole call (`function_of_calls`).  Callers keep that function; it checks
+    whether this form is still in use.
     """
 
     __slots__ = ("_form", "_name", "_next", "_of", "_plan", "_runs", "_settled", "takes")
@@ -113,7 +113,7 @@ class FirstForm:
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None
     ) -> Callable[..., Any] | None:
-        """Return a function that does a whole call as long as this form is in use; None until the form has run some times.
+        """Return a function that does a whole call as long as this form is in use; None until the form has been executed some times.
 
         call, fits, hosts  as for `call_functions.call_function`
         """
@@ -123,7 +123,8 @@ class FirstForm:
         return self._next is None and chosen == background_compile() and (fits is None or fits(arguments))
 
     def _settle(self, of: Tiered, chosen: bool | str) -> Runnable:
-        """Begin to fuse, as the setting `background_compile` says, and return the form (the plan made ready) to use now.
+        """Request the fused kernels in the way that the setting `background_compile` says, and return the form (the plan made ready) to use
+        for the present execution: with fused kernels if the setting is to wait for them.
 
         of      the bound plan
         chosen  the value of the setting

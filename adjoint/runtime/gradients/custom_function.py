@@ -249,7 +249,7 @@ class _Placeholder:
 
 
 def _cell_of(function: type[Function]) -> CustomFunction:
-    """Return the cell that represents a `_Function`; there is one for each class."""
+    """Return the cell that runs a `_Function` class; there is one for each class, made when it is first needed."""
     cell = function.__dict__.get("_cell")
     if cell is None:
         cell = function._cell = CustomFunction(function)  # pyright: ignore[reportAttributeAccessIssue] - the class's own

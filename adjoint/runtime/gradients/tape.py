@@ -123,7 +123,7 @@ class Tape:
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
-        """Return a new tensor object that the program treats as `x` itself, such as a cell's argument as seen inside of the cell.
+        """Return a new tensor object that the program treats as `x` itself, such as the object that a cell sees for an argument.
 
         asked  True if the gradient of `x` was requested, so that it may have one even if `x` may not
         """

@@ -81,7 +81,7 @@ class JitStats:
 
     @property
     def ways(self) -> Counter[str]:
-        """Return how many calls ran in each way, by the name of the way."""
+        """Return how many calls were executed in each way: a Counter by the way's name, such as "eager"."""
         counts: Counter[str] = Counter()
         for graph in self.graphs:
             counts.update({way.way: way.count for way in graph.ways})

@@ -14,7 +14,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "exec_order": ("bfs", "dfs"), "infer_boost": ("on", "off"), "auto_offload": ("weight", "activation", "all"),
     "exc_mode": ("auto", "sink", "no_sink"),
 }
-"""Options of MindSpore's backends, with their values."""
+"""Options for MindSpore's backends that `jit` accepts and ignores, each with its allowed values."""
 
 _OLDER = ("mode", "input_signature", "hash_args", "jit_config", "compile_once")
 """Options of older versions of `jit`; None, False and the following values request nothing."""

@@ -33,7 +33,7 @@ __all__ = ["save_adjoint", "save_graph"]
 
 _told: set[str] = set()
 _next: dict[tuple[str, str], int] = {}
-"""The number to try first, by directory and graph name."""
+"""For each (directory, name of a graph): the lowest number that may be free for the next file name."""
 
 
 def save_graph(level: int, graph: Graph) -> None:

@@ -165,9 +165,9 @@ def _written(module: Module, symbol: str) -> set[str]:
 def kernels(*modules: Module) -> list[dict[str, Any]]:
     """Return the different kernels of all nodes in modules, each as a dict: its name, its C as a complete file, and the nodes that use it.
 
-    Kernels of fused nodes, which functions use after some runs, come after the others unless fusing is off.  A fused kernel is named after
-    the values that it computes for the first node that uses it.  `lines` says for each line of its C, by number from 1, which nodes that
-    line computes.
+    Fused kernels, which a function uses only after it has been executed some times, come after the others; there are none if fusing is off.
+    A fused kernel is named after the values that it computes for the first node that uses it.  `lines` says for each line of its C, by
+    number from 1, which nodes that line computes.
     """
     found: dict[str, dict[str, Any]] = {}
     places: dict[str, tuple[tuple[int, int], ...]] = {}

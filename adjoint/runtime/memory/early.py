@@ -16,7 +16,7 @@ from adjoint.foundation.locking import ReentrantLock
 __all__ = ["EarlyMemory"]
 
 _LINE = 64
-"""Blocks begin at multiples of this number of bytes, as in the library."""
+"""Blocks of memory begin at multiples of this number of bytes (a cache line), as in the run-time library."""
 _MAPPED = 2**21
 """Blocks of at least this many bytes are mapped on huge pages, which have this size; as in the library."""
 

@@ -172,7 +172,7 @@ class Machine:
         return new("struct adjoint_table *", (packed, len(steps), widest, begins, given, len(own))), (steps, operands, packed, begins)
 
     def copy_of(self, bound: Any) -> Any:
-        """Return a copy of a bound kernel, so that an observer can tell launches for one node from others."""
+        """Return a copy of a bound kernel for use by one node, so that an observer can tell which node has launched it."""
         count = (self._declared.sizeof(bound[0]) - self._declared.offsetof("struct adjoint_bound", "size")) // 8
         return self.bind(bound.kernel, [bound.size[i] for i in range(count)])
 

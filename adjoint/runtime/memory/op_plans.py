@@ -63,22 +63,22 @@ class OpPlan:
 
 
 _PLAN = 1000
-"""Estimated bytes of a plan without its kernels."""
+"""Estimated bytes of a plan (what is needed to compute one op on operands of given types) without its kernels."""
 _STAGE = 300
 """Estimated bytes of a bound kernel."""
 
 plans: dict[tuple[Any, ...], OpPlan] = {}
-"""The plans that were used in this period of the budget."""
+"""The plans that were used in the present period of the memory budget, a fast path to the table of all plans."""
 
 pairs: dict[Op, dict[Type, dict[Type, OpPlan]]] = {}
 """Fast path for two operands: plans by op, first type and second type, in nested dictionaries that need no tuple as key."""
 
 _read_outside: set[Op] = set()
-"""Ops whose dictionary in `pairs` other modules refer to, so that it must stay the same object."""
+"""Ops whose dictionaries in `pairs` are kept forever, since other modules hold references to them."""
 
 
 class _OpPlans(Table[tuple[Any, ...], OpPlan]):
-    """The table of all plans."""
+    """The table of all plans; at the beginning of a period of the memory budget, it clears the fast paths `plans` and `pairs`."""
 
     def begin_period(self) -> None:
         plans.clear()

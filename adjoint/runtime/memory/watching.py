@@ -26,7 +26,7 @@ from adjoint.runtime.memory.machine import array_of, ffi, machine
 __all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing", "report"]
 
 _STOPPED = 0x7F000000
-"""The status of a launch after which the observer raised an exception."""
+"""The status that a launch returns to say that the observer of launches has raised an exception."""
 
 
 class _Kernel(NamedTuple):

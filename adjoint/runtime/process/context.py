@@ -65,7 +65,7 @@ _ACCEPTED: dict[str, Any] = {
 _settings: dict[str, Any] = dict(_KNOWN)
 _accepted: dict[str, Any] = dict(_ACCEPTED)
 _given: set[str] = set()
-"""The names of the settings that `set_context` was called with."""
+"""The names of the settings that the program has set by `set_context`; the others have their defaults."""
 _warned: set[str] = set()
 
 

@@ -33,7 +33,7 @@ class _Epoch:
         self.log: Callable[[object, str | None], None] | None = None
 
     def move(self, changed: object = None, name: str | None = None) -> None:
-        """Change the number.  Call this after a change, so that guards which were checked before are checked again.
+        """Change the number of the epoch.  Call this after each change of a cell, hook, tensor or setting: guards are then checked again.
 
         changed  the cell, its `__dict__`, its list of hooks or the tensor that has changed; None for a setting
         name     the attribute that has changed; None if it may be any

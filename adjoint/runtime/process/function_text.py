@@ -67,6 +67,9 @@ def function_of(
 
 @functools.lru_cache(maxsize=256)
 def _code(text: str, file: str) -> CodeType:
-    """Return the compiled code of a text; memoised."""
+    """Compile the text of Python functions, and return the code object.  Equal texts are compiled once.
+
+    file  the file name that tracebacks show
+    """
     count("texts")
     return compile(text, file, "exec")

@@ -26,9 +26,9 @@ class JittedGraphs(Protocol):
 
 
 def mark(function: Callable[..., Any], graphs: JittedGraphs) -> None:
-    """Mark a function as one that runs as graphs.
+    """Mark a function as one whose calls are executed by graphs.
 
-    graphs  its graphs, which `graphs_of` returns later
+    graphs  the object that `graphs_of` returns for it
     """
     setattr(function, MARK, (weakref.ref(function), graphs))
 

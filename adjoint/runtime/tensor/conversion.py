@@ -132,7 +132,7 @@ def _cut(number: float, dtype: DType) -> int:
 
 
 _NESTED = 64
-"""How deeply lists may be nested so that NumPy accepts them."""
+"""The number of levels of nested lists that NumPy accepts."""
 
 
 def _without_tensors(data: Any, depth: int = 0) -> Any:

@@ -27,7 +27,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 _MOST_DIMENSIONS = 8
 _DRAWN = 8
-"""How many bytes one number takes while it is drawn."""
+"""The bytes that one random number takes while the initial values are drawn."""
 
 
 class Initializer:

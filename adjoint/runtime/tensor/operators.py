@@ -134,7 +134,7 @@ def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 _numbers: dict[tuple[Any, ...], Tensor] = {}
 """The cache of numbers as tensors, for operators: by the class of the op, the dtype of the other operand, and the number."""
 _NUMBER = 300
-"""The estimated bytes of one entry of this cache, besides those of the constant."""
+"""Estimated bytes of an entry in the cache of constants for Python numbers, without the constant itself."""
 
 Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
 

@@ -43,7 +43,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["AnySize", "SizedGraph", "for_these_sizes", "generalised", "matched"]
 
 _MOST = 4
-"""How many graphs with named sizes are kept for arguments that differ in their sizes only."""
+"""The number of graphs with named sizes that are kept for calls whose arguments differ only in their sizes."""
 
 
 _MOST_SIZES = 512
@@ -342,7 +342,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 _DEEPEST = 12
-"""Limit of the depth to which functions are searched for sizes that they hold."""
+"""How many levels of objects inside of a function are searched for named sizes; deeper objects count as holding some."""
 
 
 def _knows_sizes(x: Any, depth: int = 0) -> bool:

@@ -32,7 +32,7 @@ _QUICK = 8
 """How many fast functions, one for each kind of arguments, are tried in turn before a call's template is made."""
 
 _TEMPLATE = 1500
-"""Estimated bytes of a template and its list of graphs."""
+"""Estimated bytes of one entry of a cache, without its graphs: a template (the structure and types of the arguments) and a list."""
 
 
 class _Lowered(Protocol):
@@ -103,7 +103,7 @@ class Graphs(dict[Template, _Entries]):
         """The fastest path: a function that does a whole call with the graph used last, or returns NOT_RUN if another graph may be needed.
         """
         self.recorded: Callable[..., Any] | None = None
-        """Like `quick`, for calls that are recorded on a tape."""
+        """The fast path for calls while a gradient is being taken, so that they are recorded; `quick` is the one for other calls."""
         self.others: dict[int, Callable[..., Any]] = {}
         """More functions like `quick`, for some other kinds of arguments; the key is the hash of the template."""
         self.gradients: dict[tuple[Any, ...], Callable[[tuple[Any, ...], dict[str, Any]], Any]] = {}
@@ -172,7 +172,7 @@ class Graphs(dict[Template, _Entries]):
         budget.charge(entry.nbytes)
 
     def ask(self) -> CallCounts:
-        """Return the counts of how calls ran; the first request begins the counting."""
+        """Return the counts of how calls were executed.  Counting begins with the first request, so earlier calls are missing."""
         if self.calls is None:
             self.calls = CallCounts(self.history)
             self._forget_quick()

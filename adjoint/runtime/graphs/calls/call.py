@@ -1,4 +1,4 @@
-"""One call of a function for which a graph has been found: what is needed to run it."""
+"""A `Call`: the state of one call of a function after a graph has been found for it, passed to the code that executes the graph."""
 
 from __future__ import annotations
 

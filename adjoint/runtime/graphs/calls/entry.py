@@ -83,7 +83,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["AsGraph", "CallWay", "Eagerly", "Entry", "Looking", "kept", "shown", "subject_for", "way_of", "why_parsed"]
 
 _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
-"""Estimated bytes of a graph, of each of its nodes, and of each guard."""
+"""Estimated bytes that are charged to the memory budget: for a graph, for each of its nodes, and for each of its guards."""
 
 
 _WhyNot = Callable[[Call], Why]
@@ -97,7 +97,7 @@ class CallWay(Protocol):
     """
 
     def run(self, call: Call) -> Any:
-        """Run a call and return the result of the function."""
+        """Execute a call for which this graph has been found, and return what the user's function would return."""
         ...
 
 

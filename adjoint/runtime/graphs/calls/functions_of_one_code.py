@@ -31,13 +31,15 @@ _PATIENCE = 4
 """How many graphs of a code may turn out to be unfit for sharing before all its functions get graphs of their own."""
 
 _DEEPEST = 8
-"""Limit of the depth of functions that close over others, up to which they are identified by their codes."""
+"""How deeply functions that refer to other functions, as variables of an enclosing function, are compared by their code; deeper ones are
+compared as objects.
+"""
 
 _PATTERN = "__adjoint_pattern__"
-"""The attribute that marks a pattern function."""
+"""The name of the attribute that marks a pattern function: the stand-in that is parsed once for all functions with the same code."""
 
 _BYTES = 5000
-"""Estimated bytes of what is kept for a code, besides its graphs."""
+"""Estimated bytes of the entry that is kept for one code object, without its graphs."""
 
 
 class NotShared(Exception):

@@ -150,7 +150,7 @@ def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by:
 
 
 _GRADIENT, _NODE = 4000, 900
-"""Estimated bytes of a gradient, and of each of its nodes."""
+"""Estimated bytes that are charged to the memory budget: for a gradient, and for each of its nodes."""
 
 
 def _differentiated(outline: Any, values: Sequence[Atom], has_aux: bool) -> list[int]:

@@ -94,9 +94,9 @@ def none_has_changed(reads: Sequence[ReadPlace], kinds: Mapping[int, str], watch
 
 
 _PROGRAMS = (type, types.ModuleType, types.FunctionType)
-"""Classes of objects whose attributes are names of a program: classes, modules, functions."""
+"""Classes of objects whose attributes are definitions of a program, such as functions, rather than data: classes, modules, functions."""
 _OF_PROGRAMS = (types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.ModuleType, type, type(None))
-"""Classes of most values of such names: functions, classes, modules and the like."""
+"""Classes of the values that such attributes usually have: functions, classes, modules, code and None."""
 
 
 def _is_of_program(place: Place) -> bool:

@@ -200,7 +200,7 @@ def is_rooted(value: Any) -> bool:
 
 
 _MOST = 4
-"""Limit of the items of a container that a description lists."""
+"""The number of items of a container that a message shows; "..." stands for the others."""
 
 
 def described(value: Any, depth: int = 0) -> str:

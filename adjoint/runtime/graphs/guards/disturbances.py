@@ -38,7 +38,7 @@ class Disturbances:
         self._changed: dict[int, tuple[object, set[str | None]]] = {}
         """Changed objects, by id, each with the names of the attributes that have changed; the name None means all attributes."""
         self._own: dict[int, object] = {}
-        """Objects that this thread has changed, by id."""
+        """The objects that this thread itself has changed, by id: their changes are not disturbances."""
         self._keys: dict[Hashable, Hashable] = {}
         """For the address of each place whose value the library is about to read: the key of that value, for places where a change moves no
         epoch, or moves it a moment later.
@@ -61,9 +61,10 @@ class Disturbances:
         return bool(self._changed)
 
     def before(self, place: Place) -> None:
-        """Note what a place (a variable or attribute) contains just before the library first reads it, so that `concern` can compare later.
+        """Note what a variable or attribute contains just before the library first reads it, so that `concern` can later tell whether
+        another thread has changed it.
 
-        From now on each change of a cell there moves the epoch (a number that rises with each change of a cell or hook).
+        If it holds a cell, each change of that cell moves the epoch (a number that rises with each change of a cell or hook) from now on.
         """
         for part in place.parts():
             if isinstance(part, _READ_BY_THE_LIBRARY):

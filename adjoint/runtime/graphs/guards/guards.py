@@ -85,13 +85,13 @@ class Guards:
         """The places to compare, by their addresses."""
         self.clock = 0
         self._read: dict[Hashable, tuple[int, int]] = {}
-        """The numbers on the clock of the first and the last read of a place, by its address."""
+        """For each place (variable or attribute), by its address: the times (counts of all reads) of its first and its last read."""
         self._looked: dict[int, tuple[object, int]] = {}
-        """Containers whose items were looked at, by id, with the number on the clock of the last look."""
+        """The containers whose items were read, by id, each with the time (a count of all reads) of the last such read."""
         self._reads: list[ReadPlace] = []
         """The places (variables, attributes) that the user's code, called in the middle of the graph, might change."""
         self._called: int | None = None
-        """The number on the clock where the user's code is called first; None if it is never called."""
+        """The time (a count of all reads) at which the graph first calls the user's code; None if it never does."""
         self._marks: dict[Hashable, float] = {}
         """For each site (the key of one call of hooks): the number of reads made before it, where a run may leave the graph; infinity in
         loops and branches, where reads come before and after.
@@ -108,9 +108,9 @@ class Guards:
         self._by_identity: list[Place] = []
         self._by_value: list[Guarded] = []
         self._renewals: Counter[Place] = Counter()
-        """How often a place compared by identity was found to hold another object of equal value."""
+        """For each place that is compared by identity: how often it was found to hold a new object that equals the old one."""
         self._themselves: dict[int, object] = {}
-        """Containers whose identity the graph depends on, by id."""
+        """The containers, by id, for which the graph depends on which object they are, and not only on their contents."""
         self._containing: list[_SameContainers] = []
 
     def begin(self) -> None:
@@ -291,7 +291,7 @@ class Guards:
 
     @property
     def others_changed(self) -> bool:
-        """True if another thread has changed a cell, a tensor's type or a setting since `begin`."""
+        """Return True if another thread has changed a cell, a tensor's type or a setting since `begin`."""
         return self._disturbances is not None and self._disturbances.any
 
     def changed_by_others(self, cell: Cell, name: str) -> bool:

@@ -26,7 +26,7 @@ __all__ = ["check_declared", "enable_dynamic"]
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 _DECLARED = "__adjoint_dynamic__"
-"""The attribute of a function that holds its declared arguments, by name."""
+"""The name of the attribute in which a function keeps what `enable_dynamic` was given: the declared arguments, by name."""
 
 
 def enable_dynamic(**kwargs: Any) -> Callable[[AnyFunction], AnyFunction]:

@@ -264,7 +264,10 @@ class _WithNumbers(_Taken):
         self.plain: list[Hashable] = []
 
     def again(self, node: Any) -> Hashable:
-        """Return what the new template compares for a part, given what the old one compares for it."""
+        """Return the entry of the new template for one part of the arguments.
+
+        node  the entry of the old template for the same part
+        """
         if isinstance(node, TensorType):
             self.tensors.append(next(self._given))
             return node

@@ -19,7 +19,7 @@ class Cuts:
     def __init__(self, regions: Regions):
         self._regions = regions
         self._without_gradient: set[Value] = set()
-        """The values that were computed inside of `_no_grad`, which therefore have no gradient."""
+        """The values that were computed inside of `_no_grad`, through which no gradient flows, so that they need no `no_grad` node."""
         self._cuts: dict[Value, tuple[Builder, Value]] = {}
         """For each value from outside of `_no_grad` that is used inside: the region in which a node replaces it, and the value that
         replaces it.
@@ -38,7 +38,7 @@ class Cuts:
         return found
 
     def made(self, values: Iterable[Value]) -> None:
-        """Note that values were computed inside of `_no_grad`: they have no gradient already."""
+        """Record that these values were computed inside of `_no_grad`, so that no gradient flows through them."""
         self._without_gradient.update(values)
 
     def rewritten(self, atom: Atom, value: Atom) -> Atom:

@@ -196,7 +196,7 @@ class Gradients:
 
 
 _NOTHING = Literal(0.0, scalar(F32))
-"""The differentiated value, and its cotangent, if a function returns nothing that has a gradient."""
+"""A constant that stands in for the differentiated value, and for its gradient, if a function returns nothing that can have one."""
 
 
 class _Differentiated(NamedTuple):

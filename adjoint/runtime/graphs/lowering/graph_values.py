@@ -265,7 +265,7 @@ class GraphParameter(Parameter, GraphTensor):  # pyright: ignore[reportIncompati
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     def plain(self) -> GraphTensor:
-        """Return an ordinary tensor of the graph with the Parameter's present value."""
+        """Return a tensor of the graph with the Parameter's present value, which later writes to the Parameter do not change."""
         return GraphTensor(self.owner, self.owner.atom(self), self.type)
 
     def renamed(self, atom: Atom) -> GraphParameter:

@@ -34,7 +34,7 @@ class Made:
         return any(cell is made for made in self.cells)
 
     def add_tensor(self, x: Tensor) -> None:
-        """Record a tensor that unparsed code (code of the library, run as it is) has made."""
+        """Record a tensor that code of the library has created during parsing, by running as ordinary Python instead of adding nodes."""
         self.unparsed[id(x)] = x
 
     def add_drawn(self, value: Tensor) -> None:

@@ -79,10 +79,10 @@ class Operations:
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
     def undrawn(self) -> Any:
-        """Return a stand-in for a generator of random numbers, for the initial values of a cell that parsed code (the user's code of the
-        graph) makes.
+        """Return a stand-in for a generator of random numbers, to compute the initial values of a cell that the user's code creates inside
+        of the graph.
 
-        Each run counts a draw, as eager mode does.  Drawing numbers from the stand-in raises CompileError.
+        It counts a draw for each execution of the graph, as eager mode does.  Drawing numbers from the stand-in raises CompileError.
         """
         self.draw(None)
         return _Undrawn(self._regions)

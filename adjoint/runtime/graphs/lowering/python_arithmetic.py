@@ -23,7 +23,7 @@ INT, DOUBLE = 2**63, 2**53
 """The absolute value of an int of 64 bits is at most the first; a double represents every int up to the second."""
 
 _STEP = 2**32
-"""A loop-carried number counts as a counter if each round adds at most this to it."""
+"""The most that a loop may add in one round to a number that is treated as a counter, whose growth is bounded."""
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------------

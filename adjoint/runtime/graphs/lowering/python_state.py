@@ -90,7 +90,7 @@ class PythonState:
         """
 
     def begin(self) -> None:
-        """Add nodes that read the places which the graph reads at its beginning."""
+        """Append the nodes that read, at the beginning of the graph, the attributes and variables whose values the graph depends on."""
         for living, held in () if self._begun is None else self._begun.held:
             self._workspace.begin(living(), held.value, held.is_own)
         for place in self.loaded.values():

@@ -29,7 +29,7 @@ _OF_ALL_BELOW = frozenset({
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
 _WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.values.text", "adjoint.frontend.values.numbers",
                             "adjoint.runtime.graphs.jit"})
-"""Modules of classes whose objects have no state beyond what `constants.key` sees."""
+"""Names of the library's modules whose objects need no guard for their attributes: `constants.key` compares all that matters."""
 
 
 

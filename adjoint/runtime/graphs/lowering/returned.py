@@ -47,7 +47,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Returned"]
 
 _MOST_ITEMS = 1_000_000
-"""How many items may remain in an iterator that the function returns."""
+"""The limit for the items that are left in an iterator which the function returns; one with more counts as endless, an error."""
 
 _Item = TypeVar("_Item")
 
@@ -99,7 +99,7 @@ _CONSTANT = (
 _CHANGED = (collections.OrderedDict, dict, list, collections.deque)
 """Containers that a caller may change: it matters whether one object is returned in several places."""
 _BY_CONTENTS = (list, dict, set, collections.deque, bytearray, np.ndarray, types.MappingProxyType)
-"""Containers that guards compare by contents."""
+"""Types of containers for which a guard compares the contents, so that another object with equal contents passes."""
 _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
@@ -112,9 +112,9 @@ class Returned:
     def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
         self._on, self._objects, self._made, self._reads = frontend, objects, made, reads
         self._known: dict[int, tuple[Any, Any]] = {}
-        """By id, each object with its pattern; None as the pattern while that is being made."""
+        """For the id of each object that has been seen in the result: the object and its pattern; None while the pattern is being made."""
         self._met: dict[int, int] = {}
-        """By id, how often each container occurs in the result."""
+        """For the id of each container: how often it occurs in the result."""
 
     def _check_own(self, x: Any) -> None:
         """Raise CompileError for a cell or Parameter that parsed code (the user's code of the graph) has made: each call would return the

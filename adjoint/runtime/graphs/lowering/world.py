@@ -31,7 +31,7 @@ class GraphWorld:
 
     def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,
                 objects: PythonObjects, instances: LibraryInstances, cells: CellCalls) -> None:
-        """Take over the methods of the objects that do the work."""
+        """Set the methods of this object: each one is the method of the same name of one of the given objects, which does the work."""
         self._hosts = hosts
         self.kind, self.is_dynamic, self.is_tensor = values.kind, values.is_dynamic, values.is_tensor
         self.python_types = values.python_types

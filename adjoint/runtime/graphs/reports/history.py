@@ -24,10 +24,10 @@ from adjoint.runtime.graphs.reports.ways import NONE, Cause, Way, Why
 __all__ = ["CallCounts", "History", "MadeGraph", "is_logged"]
 
 _KEPT = 100
-"""How many graphs of a function its history remembers."""
+"""The number of graphs of one function that its history remembers; older ones are forgotten."""
 
 _MANY = 8
-"""For how many graphs a function may be parsed before a warning is logged with the reason."""
+"""The number of times that one function may be parsed; the next time, a warning with the reason is logged."""
 
 _NO_REASON = Why(NONE)
 
@@ -57,7 +57,7 @@ class MadeGraph:
 
 
 class CallCounts:
-    """Counts the calls of one function by graph, way of running and reason.
+    """Counts the calls of one function: how many were executed by which graph, in which way (such as "eager"; see `Way`), for which reason.
 
     Any thread may add to the counts.  Calls that raise are not counted.
     """
@@ -130,7 +130,7 @@ class CallCounts:
         return counted
 
     def forget_functions(self) -> None:
-        """Drop the functions that `counting` has made, with the fast paths that they call."""
+        """Drop the counting functions that `counting` has made, so that the fast paths which they call can be freed."""
         self._counting = {}
 
     def reset(self) -> None:
@@ -139,7 +139,7 @@ class CallCounts:
             self._counts.clear()
 
     def counts(self) -> Counter[tuple[int, Way, Why]]:
-        """Return a copy of the counts, by (number of the graph, way, reason)."""
+        """Return a copy of the counts: for each (number of the graph, way in which the call was executed, reason), the number of calls."""
         with self._lock:
             return self._counts.copy()
 

@@ -90,7 +90,8 @@ class GraphCell:
         nodes = with_nodes(site.pattern)
         self.late = Slots(**{kind.slot: not getattr(nodes, kind.slot) and (site.recorded or isinstance(kind, ForwardKind))
                              for kind in (*BEFORE_CONSTRUCT, *AFTER_CONSTRUCT)})
-        """The kinds of hooks that have no nodes of their own, and therefore run here."""
+        """The kinds of hooks that no node of the graph calls, so that `run` calls them; gradient hooks only where a call may be recorded.
+        """
         first = next((i for i, kind in enumerate(AFTER_CONSTRUCT) if getattr(nodes, kind.slot)), len(AFTER_CONSTRUCT))
         self._beyond = frozenset(kind.slot for kind in AFTER_CONSTRUCT[first:])
         """The kinds of hooks that come, in order, after hooks which have a node: they cannot run with this step."""

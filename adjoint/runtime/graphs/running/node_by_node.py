@@ -32,7 +32,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant, wrap
 __all__ = ["InOrder"]
 
 _MOST_BYTES = 2**24
-"""Limit of the bytes of all results: above it a plan is worth its time, since it saves memory."""
+"""Limit of the bytes of all results together: a larger graph gets a plan, which costs time to make but shares memory between values."""
 
 
 class _Step(NamedTuple):

@@ -319,7 +319,7 @@ class _Observing(Rewriter):
 
 
 _OTHER: Final = object()
-"""A marker in place of a tensor object that may be one of several."""
+"""A marker for a result of a node that may be one of several tensor objects, so that it is not known which."""
 
 
 class _Tape:

@@ -94,7 +94,7 @@ class Caller(Protocol):
         ...
 
     def failed(self, *state: Any) -> None:
-        """Clean up after a hook has raised: end the calls of the cells that are running."""
+        """Clean up after a hook has raised an exception: end the calls of the cells that have begun and not ended."""
         ...
 
     def alive(self) -> list[Any]:

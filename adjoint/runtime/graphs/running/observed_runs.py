@@ -114,7 +114,7 @@ class Observed:
         return self.begun(arguments, log).run()
 
     def begun(self, arguments: Sequence[Tensor], log: list[Any]) -> ObservedRun:
-        """Return an object for one execution of the graph on these arguments, which its `run` starts.
+        """Prepare one execution of the graph on these arguments; return its state, whose method `run` executes the graph.
 
         log  gets the results of the nodes if a hook changes something
         """

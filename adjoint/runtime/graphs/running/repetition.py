@@ -142,9 +142,10 @@ def _hooks(graph: Graph, found: Observing, bound: Bound) -> Step:
 
 
 def _outputs(graph: Graph, found: Observing, bound: Bound) -> Step:
-    """Return the step (the function that runs a node) for hooks on the gradients of a cell's result, in a second execution.
+    """Return the function that runs an `outputs!` node (hooks on the gradients of a cell's result) when the graph is executed a second
+    time.
 
-    It puts them on the tape (the recording for a gradient) if the cell had any the first time, and else only passes values on.
+    If the cell had such hooks the first time, they are put on the tape (the recording for a gradient); else the values pass unchanged.
 
     found  what is known about the graph's hooks
     """

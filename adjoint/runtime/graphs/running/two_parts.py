@@ -32,7 +32,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["HeadAndTail", "head_and_tail"]
 
 _WORTH_IT: Final = 8
-"""The least number of nodes after the user's code for which they become a graph of their own."""
+"""A graph is split only if at least this many nodes come after the user's code: they become the second graph."""
 
 
 class HeadAndTail:
