@@ -21,7 +21,7 @@ __all__ = ["OpAttribute", "attributes_of", "coerced", "described"]
 
 @dataclass(frozen=True, slots=True)
 class OpAttribute:
-    """One field of an op's class.
+    """Describes one attribute of an op: a field of the op's class, which IR text shows in parentheses.
 
     default  its value where text does not give it; MISSING where it must be given
     """

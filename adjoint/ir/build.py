@@ -15,12 +15,12 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """Collects nodes in program order.
+    """Collects nodes in program order; `finish` returns them as a region.
 
-        b = Builder()
-        y = b.mul(x, y)                       # by an op's text name, attributes as keywords
-        z = b.emit(Sum(axes=(0,)), y)         # or with an op in hand
-        region = b.finish([z], params=[x, y])
+    b = Builder()
+    y = b.mul(x, y)                       # by an op's text name, attributes as keywords
+    z = b.emit(Sum(axes=(0,)), y)         # or with an op in hand
+    region = b.finish([z], params=[x, y])
     """
 
     def __init__(self, loc: Loc = UNKNOWN):
@@ -65,14 +65,17 @@ class Builder:
         return node
 
     def emit_again(self, node: Node, operands: Sequence[Atom]) -> Node:
-        """Add a copy of a node without regions, on operands of the same types, and return it: so its results have the same types too."""
+        """Add a copy of a node that has no regions, with other operands, and return it.
+
+        operands  one for each operand of `node`, of the same type; so the results have the same types too
+        """
         results = tuple([Value(value.type, value.hint) for value in node.results])
         made = Node(node.op, tuple(operands), results, (), self.loc)
         self.nodes.append(made)
         return made
 
     def append(self, node: Node) -> None:
-        """Add an existing node, unchanged."""
+        """Add an existing node as it is, without checking it again."""
         self.nodes.append(node)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -87,7 +90,7 @@ class Builder:
 
     @contextmanager
     def at(self, loc: Loc) -> Iterator[None]:
-        """Give nodes emitted inside the location `loc`."""
+        """Give the location `loc` to all nodes that are emitted inside of this `with` block."""
         before, self.loc = self.loc, loc
         try:
             yield
@@ -99,7 +102,11 @@ class Builder:
         return Builder(self.loc)
 
     def finish(self, results: Sequence[Atom], params: Sequence[Value] = (), loc: Loc = UNKNOWN) -> Region:
-        """Return the region of all nodes so far."""
+        """Return a region with all nodes that were emitted so far.
+
+        results  what the region yields
+        params   its parameters, which the nodes use
+        """
         return Region(tuple(params), tuple(self.nodes), tuple(results), loc)
 
     def constant(self, value: bool | int | float, type: Type | DType) -> Atom:
@@ -112,17 +119,20 @@ class Builder:
         return literal if type.rank == 0 else self.broadcast(literal, to=type)
 
     def zeros(self, type: TensorType) -> Atom:
-        """Return zeros of a tensor type: a literal, broadcast."""
+        """Return zeros of a tensor type, as an atom: the literal 0, broadcast to the shape."""
         return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_float else 0, type)
 
     def nothing(self, type: Type) -> Atom:
-        """Return the cotangent of an unused value: zeros, for a tuple item by item; undefined for a type without cotangents."""
+        """Return the cotangent (gradient) of a value that nothing uses: zeros; for a tuple, zeros for each item.
+
+        For a type without cotangents, such as a trace, it is an undefined value, which must not be read.
+        """
         if isinstance(type, TensorType):
             return self.zeros(type)
         return self.group(*map(self.nothing, type.items)) if isinstance(type, TupleType) else self.undef(results=(type,))
 
     def unbroadcast(self, cotangent: Atom, to: Type) -> Atom:
-        """Sum `cotangent` over the axes along which a value of type `to` was broadcast."""
+        """Return a cotangent (gradient) summed over the axes along which a value was broadcast, so that it has the value's type `to`."""
         have = cotangent.type
         if have is to or not isinstance(have, TensorType) or not isinstance(to, TensorType):
             return cotangent

@@ -25,7 +25,10 @@ __all__ = ["Atom", "Function", "Host", "Literal", "Module", "Node", "Region", "V
 
 
 class Value:
-    """A value, defined once; identity is equality.  `hint` is a base name, the printer makes it unique."""
+    """An argument or a result of a node, defined once; two values are equal only if they are the same object.
+
+    `hint` is a name for it in text, to which the printer appends a number if it is not unique.
+    """
 
     __slots__ = ("hint", "type")
 
@@ -38,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A scalar constant of a 0-d tensor type."""
+    """A constant number as an operand; its type is a tensor type without dimensions."""
 
     value: bool | int | float
     type: TensorType
@@ -51,7 +54,7 @@ Atom = Value | Literal
 
 
 def tensor_type(atom: Atom) -> TensorType:
-    """Return the type of a tensor atom; InternalError for a tuple, a stack or a trace."""
+    """Return the type of an atom (value or literal) that is known to be a tensor; InternalError if it is a tuple, a stack or a trace."""
     type_ = atom.type
     if not isinstance(type_, TensorType):
         raise InternalError(f"{atom!r} where a tensor must be")
@@ -60,7 +63,7 @@ def tensor_type(atom: Atom) -> TensorType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """A list of nodes with parameters and results; may use values of the regions around it."""
+    """A list of nodes with parameters and results, such as the body of a loop; its nodes may also use values of the regions around it."""
 
     params: tuple[Value, ...]
     nodes: tuple[Node, ...]
@@ -70,7 +73,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One operation: made by a Builder only, which infers `results` and checks the operands."""
+    """One operation on operands, with its results.  Only a Builder makes nodes: it infers the results' types and checks the operands."""
 
     op: Op
     operands: tuple[Atom, ...]
@@ -80,14 +83,14 @@ class Node:
 
     @property
     def result(self) -> Value:
-        """Return the only result."""
+        """Return the node's result; the node must have exactly one."""
         (value,) = self.results
         return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A region with a name.  Closed: it sees only its parameters, the module's symbols and literals."""
+    """A region with a name, which other functions can call.  It uses only its parameters, literals and the symbols of the module."""
 
     symbol: str
     body: Region
@@ -105,7 +108,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A Python callable that nodes refer to by symbol; `reference` is text such as `train:clip`."""
+    """Describes a Python callable that nodes call by its symbol; `reference` is text such as `train:clip`, which tells what it is."""
 
     reference: str
     loc: Loc = UNKNOWN
@@ -113,7 +116,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """Symbols without their `@`: parameters with their types, hosts, functions in order."""
+    """Everything that a function of the IR may refer to by symbol (written without `@` here): the types of parameters, hosts (Python
+    callables), and functions, in order.
+    """
 
     params: dict[str, TensorType] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
@@ -132,7 +137,7 @@ def walk(region: Region) -> Iterator[Node]:
 
 
 def defined(region: Region) -> set[Value]:
-    """Every value that the region or a region within it defines."""
+    """Return all values that the region, or a region inside of it, defines: parameters and results of nodes."""
     found = set(region.params)
     for node in region.nodes:
         found.update(node.results)
@@ -142,7 +147,11 @@ def defined(region: Region) -> set[Value]:
 
 
 def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequence[Value] = ()) -> list[Value]:
-    """Return the values that `nodes` and `results` use and do not define, in order of first use; `bound` are not free."""
+    """Return the values that nodes use and that are defined outside of them, in order of first use.
+
+    results  atoms (values or literals) that count as used after the nodes
+    bound    values that count as defined, such as the parameters of a region
+    """
     known: set[Value] = set(bound)
     free: dict[Value, None] = {}
 

@@ -15,7 +15,7 @@ __all__ = ["MISTAKES", "Mistake"]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A kind of mistake.
+    """Describes a kind of error in IR text.
 
     code         stable: scripts and documents may refer to it
     title        a few words, the first line of the message
@@ -40,12 +40,19 @@ class Mistake:
         notes: tuple[Note, ...] = (),
         help: str = "",
     ) -> CompileError:
-        """Return the exception that shows this error at a location."""
+        """Return the exception to raise for this error, which shows a location.
+
+        loc     the location
+        label   the text to show at the location
+        source  the text in which the location is; None to read the file that it names
+        notes   further places to show
+        help    how to fix the error; "" for none
+        """
         return CompileError(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
 MISTAKES: Final[dict[str, Mistake]] = {}
-"""All of them by code."""
+"""All kinds of errors, by code."""
 
 
 def _mistake(code: str, title: str, explanation: str) -> Mistake:

@@ -25,7 +25,7 @@ class Interned(dict[Hashable, KeyedRef[Hashable, AnyItem]]):
     __slots__ = ()
 
     def one(self, key: Hashable, made: AnyItem) -> AnyItem:
-        """Return the object of this key: `made`, if there is none yet."""
+        """Return the only object of a key: the existing one, or else `made`.  Safe with several threads."""
 
         def remove(dead: KeyedRef[Hashable, AnyItem]) -> None:
             # Atomic: another thread may insert a new object at any time.

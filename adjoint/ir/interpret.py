@@ -38,7 +38,7 @@ Environment = dict[Value, Any]
 
 
 class _Undefined:
-    """The result of `undef`: any use is an error."""
+    """Stands for the result of `undef`; any use of it is an error."""
 
     def __repr__(self) -> str:
         return "undefined"
@@ -55,7 +55,7 @@ def interpret(
     state: MutableMapping[str, Any] | None = None,
     hosts: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the results of a function; see `Interpreter`."""
+    """Compute a function of the IR in NumPy, and return its results; for the arguments see `Interpreter`."""
     return Interpreter(module or Module(), state=state, hosts=hosts).call(function, arguments)
 
 
@@ -95,22 +95,22 @@ class Interpreter:
         return [from_compute(x, tensor_type(value).dtype) for x, value in zip(results, node.results, strict=True)]
 
     def constant(self, literal: Literal) -> Any:
-        """Return a literal as an array."""
+        """Convert a literal of the IR to an array."""
         dtype = literal.type.dtype
         if dtype.is_float:
             return from_compute(np.asarray(literal.value, dtype.compute.array), dtype)
         return np.asarray(literal.value, dtype.array)
 
     def truth(self, array: Any) -> bool:
-        """Return a bool of the IR as a Python bool."""
+        """Convert a bool of the IR (an array without dimensions) to a Python bool."""
         return bool(array)
 
     def integer(self, array: Any) -> int:
-        """Return an i64 of the IR as a Python int."""
+        """Convert an i64 of the IR (an array without dimensions) to a Python int."""
         return int(array)
 
     def number(self, value: int) -> Any:
-        """Return a Python int as an i64 of the IR."""
+        """Convert a Python int to an i64 of the IR (an array without dimensions)."""
         return np.asarray(value, np.int64)
 
     def zeros(self, type_: TensorType) -> Any:
@@ -125,7 +125,10 @@ class Interpreter:
     # walking
 
     def run(self, symbol: str, *arguments: Any) -> tuple[Any, ...]:
-        """Return the results of the module's function `symbol`."""
+        """Call a function of the module, and return its results.
+
+        symbol  the function's name
+        """
         return self.call(self.module.functions[symbol], arguments)
 
     def call(self, function: Function, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -146,7 +149,7 @@ class Interpreter:
         return [self.value(atom, environment) for atom in region.results]
 
     def nodes(self, nodes: Sequence[Node], environment: Environment) -> None:
-        """Run nodes in order."""
+        """Compute nodes in order, and put their results into `environment`."""
         for node in nodes:
             results = self.node(node, environment)
             for value, result in zip(node.results, results, strict=True):
@@ -246,7 +249,7 @@ class Interpreter:
                 return _as_tuple(function(*operands), len(node.results))
 
     def sized(self, type_: Type) -> TensorType:
-        """Return a tensor type with named sizes replaced by numbers."""
+        """Return a tensor type with a number in place of each named size."""
         assert isinstance(type_, TensorType)
         return (
             type_
@@ -262,7 +265,11 @@ def _as_tuple(answer: Any, count: int = 1) -> tuple[Any, ...]:
 
 
 def _unless_unchanged(answer: Any, before: Sequence[Any]) -> Sequence[Any]:
-    """Return the result of a callback; None means unchanged, for all values or for one."""
+    """Return what a callback (hook) has made of some values: an item that is None means that it leaves this value unchanged.
+
+    answer  the result of the callback; None if it leaves all values unchanged
+    before  the values that it was given
+    """
     if answer is None:
         return before
     return [old if new is None else new for new, old in zip(_as_tuple(answer), before, strict=True)]

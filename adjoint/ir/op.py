@@ -47,11 +47,11 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class Sample:
-    """Operand types and attributes on which the tests run an op.
+    """Describes operands and attributes with which the tests run an op.
 
-    domain   per operand the interval its numbers are drawn from; shorter than the operands: the last one repeats
+    domain   for each operand, the interval from which its numbers are drawn; the last one repeats for further operands
     smooth   False where the gradient is not to be compared with finite differences (a kink, a step); say why in `note`
-    values   operands given outright (indices, say), by position; others are drawn
+    values   operands given as they are (such as indices), by position; others are drawn
     """
 
     operands: tuple[Type, ...]
@@ -92,7 +92,7 @@ def _key(value: Any) -> Any:
 
 
 class _OpClass(type):
-    """Interns instances, so that equal ops are one object."""
+    """The class of op classes: calling one of them twice with equal attributes returns the same object."""
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
@@ -108,24 +108,25 @@ class Op(metaclass=_OpClass):
 
     __slots__ = ("__dict__", "__weakref__")
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    """Every op is a dataclass, by `operation`."""
+    """Declared for type checkers: the decorator `operation` makes every op a dataclass."""
 
     name: ClassVar[str]
-    """As written in IR text; derived from the class's name."""
+    """The op's name in IR text; `operation` derives it from the name of the class."""
     fields: ClassVar[tuple[str, ...]] = ()
-    """Names of all attributes, in order."""
+    """The names of all attributes of the op, in order."""
     effect: ClassVar[Effect] = Effect.PURE
     pack: ClassVar[str] = ""
-    """The pack of eager kernels it belongs to; empty: compiled alone."""
+    """The name of the pack (kernels that are compiled together) to which the op's eager kernels belong; "" if they are compiled alone."""
     samples: ClassVar[tuple[Sample, ...]] = ()
     variadic: ClassVar[bool] = False
-    """Takes any number of operands."""
+    """True if the op takes any number of operands."""
     cuts: ClassVar[str] = ""
-    """Why no gradient flows through it, when none does and none is missed (comparisons, argmax): cut silently."""
+    """The reason why no gradient flows through the op although none is missed, as for comparisons; "" if gradients flow or it is an error.
+    """
     public: ClassVar[Public | tuple[Public, ...]] = ()
     """Its names for users, one `Public` for each list of parameters; an op without is not called by users."""
     symbol: str
-    """The module symbol an op refers to, for those ops that have this field."""
+    """The symbol of the module that an op refers to, such as a parameter's; only some ops have this field."""
     results: tuple[Type, ...]
     """The result types, for those ops that have this field because their operands do not determine them.  In text they
     stand at the binders and nowhere else."""
@@ -149,7 +150,7 @@ class Op(metaclass=_OpClass):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check the attributes; a subclass overrides it."""
+        """Check the attributes, and raise if they are invalid.  By default anything is valid; a subclass overrides it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to attribute {name!r} of an op")
@@ -180,7 +181,7 @@ class Op(metaclass=_OpClass):
         raise NotImplementedError(f"{type(self).__name__}.lower")
 
     def failure(self, status: int) -> Exception:
-        """Return the exception for a kernel's non-zero status, such as an index out of range."""
+        """Return the exception to raise when a kernel has returned a non-zero status, for instance for an index out of range."""
         return RuntimeError(f"For '{type(self).__name__}', the kernel stopped with status {status}.")
 
     @property
@@ -234,14 +235,14 @@ def _made(cls: type[Op], fields: tuple[tuple[str, Any], ...]) -> Op:
 _registry: dict[str, type[Op]] = {}
 
 announced: list[Callable[[type[Op]], None]] = []
-"""Called with each new op before it is registered; an exception refuses it.  `ops` gives an op its public names so."""
+"""Functions that are called with each new op class before it is registered; one that raises prevents that."""
 
 OpType = TypeVar("OpType", bound=type[Op])
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def family(cls: OpType) -> OpType:
-    """Make a class the base of several ops, whose attributes they have before their own."""
+    """Class decorator: make a class the base of several ops; its fields become their first attributes."""
     made = dataclasses.dataclass(init=False, eq=False, repr=False)(cls)
     made.fields = tuple(f.name for f in dataclasses.fields(made))
     return made
@@ -249,7 +250,7 @@ def family(cls: OpType) -> OpType:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpType) -> OpType:
-    """Make a class an op: a frozen dataclass, named, checked and registered."""
+    """Class decorator: make a class an op, which is a frozen dataclass, has a name, is checked and is registered."""
     documented = cls.__doc__ or not HAS_DOCSTRINGS  # `family` gives a class without a docstring one
     made = family(cls)
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
@@ -279,13 +280,16 @@ def made(kind: type[AnyOp], /, *attributes: Any, **named: Any) -> AnyOp:
 
 
 _MEMOISED = 700
-"""Bytes of an op and its entry in `made`."""
+"""Estimated bytes of an op that `made` keeps, with its entry in the cache."""
 
 Refillable("ops", lambda: made.cache_info().currsize * _MEMOISED, made.cache_clear)
 
 
 def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:
-    """Return the op with named dimensions in its attributes replaced; itself if it has none."""
+    """Return the op with numbers in place of named sizes in its attributes; the same object if there are none.
+
+    sizes  the number, or another dimension, for each name
+    """
     changed = {
         f.name: new
         for f in dataclasses.fields(op)
@@ -325,7 +329,7 @@ def mistake(
 
 
 def mistyped(op: Op | str, argument: str, expected: TensorType, got: object) -> Exception:
-    """Return the exception for an operand of the wrong type: TypeError for another dtype, ValueError for another shape."""
+    """Return the exception to raise for an operand of the wrong type: TypeError if the dtype differs, ValueError if only the shape does."""
     same = isinstance(got, TensorType) and got.dtype is expected.dtype
     return mistake(op, argument, f"of type {expected}", got, ValueError if same else TypeError)
 

@@ -146,7 +146,7 @@ def _similar(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class _Signature:
-    """The types of a function's parameters and results, read before any body, since calls may precede the function."""
+    """The types of a function's parameters and results.  All are read before any body, since a call may come before the function."""
 
     params: tuple[Type, ...]
     results: tuple[Type, ...]
@@ -154,7 +154,7 @@ class _Signature:
 
 @dataclass
 class _ModuleReader:
-    """Reads declarations; filled as it goes."""
+    """Reads the declarations of a module; its fields are filled while it reads."""
 
     source: SourceText
     params: dict[str, TensorType] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class _ModuleReader:
                 self.signatures[name] = _Signature(taken, tuple(self.type(t) for t in types.children))
 
     def place(self, item: Item) -> At:
-        """Return the location of a token or a tree in the text."""
+        """Return the location in the text of a token or of a tree of tokens."""
         where: Any = getattr(item, "meta", item)
         line, column = getattr(where, "line", 1), getattr(where, "column", 1)
         end = where.end_column if getattr(where, "end_line", 0) == line else 0
@@ -263,7 +263,11 @@ class _ModuleReader:
                 return first * second
 
     def location(self, item: Any, where: Item) -> Loc:
-        """The place a `loc` tree tells; for None one that is not known, except that it is written at `where`."""
+        """Return the location that a node has in the user's program, as its `loc` says.
+
+        item   the syntax tree of the `loc`; None if there is none: the location is then unknown, but for the place in the IR text
+        where  what this place is
+        """
         return Unknown(self.place(where), self.source) if item is None else self._place_told(item.children[0])
 
     def _place_told(self, item: Any) -> Loc:
@@ -289,7 +293,7 @@ def _terms(dim: Dim) -> int:
 
 
 class _FunctionReader:
-    """Reads one function: names, scopes, nodes."""
+    """Reads one function, with a Builder; keeps the names that are in scope."""
 
     def __init__(self, module: _ModuleReader):
         self._module = module
@@ -563,7 +567,7 @@ class _FunctionReader:
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
 
     def _constant(self, item: Any) -> Any:
-        """Return an attribute's value as read; ValueError for a value of no attribute kind."""
+        """Return the value of an attribute as read from text; ValueError if an attribute cannot have such a value."""
         if hasattr(item, "data"):
             if item.data == "list":
                 return tuple(self._constant(child) for child in item.children)
@@ -592,7 +596,7 @@ class _FunctionReader:
         return Value(type_, str(token))
 
     def _reserve(self, token: Token) -> None:
-        """Reserve a name: no later value of the function may have it."""
+        """Record that a name is used, so that no later value of the function may have it."""
         name = str(token)
         if is_reserved(name):
             help_ = f"call the value `{name}.1`"

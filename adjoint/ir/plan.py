@@ -32,12 +32,12 @@ __all__ = ["Access", "Block", "Control", "HostCall", "Launch", "Nested", "Piece"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of one value.
+    """Describes one value of a plan: its name and where its memory is.
 
     name     the value's name, for display
     literal  the constant that it holds, for a constant
     shown    True if Python code sees the value: it is then held as a tensor, else as memory
-    offset   where its buffer begins in the arena of its piece, in bytes; None if its memory is not in an arena
+    offset   where its buffer begins in the arena (the memory that the values of a piece share), in bytes; None if it has memory of its own
     state    the symbol whose value it is, for a value that an access reads
     """
 
@@ -51,7 +51,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfNode:
-    """One node, with the slots that it reads and fills.
+    """An entry of a plan for one node, with the slots (value numbers) that it reads and fills.
 
     freed  slots that nothing reads after it
     """
@@ -64,7 +64,7 @@ class _OfNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch(_OfNode):
-    """A node computed by kernels."""
+    """An entry of a plan for a node that kernels compute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Access(_OfNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transfer(_OfNode):
-    """A node that makes a stack, pushes to it or pops from it, or leaves a value undefined, between launches.
+    """An entry for a node that makes a stack, pushes to it or pops from it, or leaves a value undefined.  It stands between launches.
 
     A stack is memory as any value is; it changes in place, since it is used once.
     """
@@ -87,7 +87,9 @@ class Transfer(_OfNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PythonAccess(_OfNode):
-    """A read or a write of numbers that Python holds, between launches: reads come before them, writes after them."""
+    """An entry for a node that reads or writes numbers that Python objects hold.  In a piece, reads come before all launches, writes after
+    them.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,10 +104,10 @@ class HostCall(_OfNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
-    """A node with regions.
+    """A node with regions, such as a branch, a loop or a cell, as a part of a plan.
 
     params  the slots of its regions' parameters
-    blocks  its regions
+    blocks  the plans of its regions
     freed   slots that nothing reads after it
     """
 
@@ -140,26 +142,26 @@ class Nested:
 
     @property
     def node(self) -> Node:
-        """Return the node."""
+        """Return the branch or loop as a node of the IR."""
         return self.control.node
 
     @property
     def results(self) -> tuple[int, ...]:
-        """Return the slots of its results."""
+        """Return the slots (value numbers) of the node's results."""
         return self.control.results
 
     @property
     def freed(self) -> tuple[int, ...]:
-        """Return the slots that nothing reads after it."""
+        """Return the slots (value numbers) that nothing reads after the node."""
         return self.control.freed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Straight:
-    """Launches with no Python between them, the state that they read and write, and the stacks that they use.
+    """A piece of a plan that runs without Python in between: launches, and the state and stacks that they use.
 
     entries  launches, accesses, transfers and nested control flow in the order of the program
-    arena    the bytes of its arena
+    arena    the bytes of its arena (the memory that its values share)
     kept     the results that are used after it
     """
 
@@ -169,26 +171,26 @@ class Straight:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Return the launches alone, those of nested control flow too."""
+        """Return all launches of the piece, also those inside of nested branches and loops."""
         return tuple(_launches(self.entries))
 
 
 PieceEntry = Launch | Access | PythonAccess | Transfer | Nested
-"""What a straight piece consists of."""
+"""The entries of which a straight piece consists."""
 
 Piece = Straight | HostCall | Control
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """The pieces that a region runs, and the slots that it yields."""
+    """The plan of a region: its pieces in order, and the slots (value numbers) that it yields."""
 
     pieces: tuple[Piece, ...]
     yields: tuple[int, ...]
 
 
 def aliases(entry: PieceEntry) -> bool:
-    """Return True if the result of a launch is its operand, in the same memory."""
+    """Return True if an entry is a launch whose result shares the memory of its operand, as a reshape does."""
     return getattr(entry.node.op, "aliases", False)
 
 
@@ -229,7 +231,7 @@ class Plan:
     accesses: bool = False
 
     def certain_launches(self) -> Iterator[Launch]:
-        """Yield the launches of every run: all but those in branches and loops."""
+        """Yield the launches that happen whenever the function is executed: all but those in branches and loops."""
         blocks = [self.body]
         for block in blocks:
             for piece in block.pieces:

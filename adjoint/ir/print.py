@@ -48,7 +48,7 @@ _PLAIN_FILE = re.compile(r"[A-Za-z0-9_./<>+~@-]+")
 
 
 class Token(NamedTuple):
-    """A piece of text and what it is.
+    """A piece of printed text, with its kind for colouring.
 
     kind  keyword, op, value, type, symbol, attribute, literal, string, location, punctuation or space
     """
@@ -106,7 +106,7 @@ def listing(of: Module | Function, locations: bool = True) -> Listing:
 
 
 class _Names:
-    """The names of one function's values."""
+    """Chooses a unique name for each value of one function."""
 
     def __init__(self) -> None:
         self._of: dict[Value, str] = {}
@@ -200,7 +200,7 @@ def _with_location(line: list[Token], loc: Loc, locations: bool) -> list[Token]:
 
 
 class _FunctionPrinter:
-    """Prints one function into a Listing."""
+    """Prints one function: appends its tokens to a Listing."""
 
     def __init__(self, to: Listing, locations: bool):
         self._listing = to
@@ -235,7 +235,7 @@ class _FunctionPrinter:
             self._write(depth, [*results, *self._applied(node)], node.loc)
 
     def _applied(self, node: Node) -> list[Printable]:
-        """`op @symbol(operands, attributes)`"""
+        """Return the tokens of a node without its results: `op @symbol(operands, attributes)`."""
         op = node.op
         arguments: list[list[Printable]] = [[self._atom(atom)] for atom in node.operands]
         for attribute in attributes_of(type(op)).values():
@@ -388,7 +388,7 @@ def _attribute(value: Any, annotation: Any) -> list[Printable]:
 
 
 def _is_real(annotation: Any) -> bool:
-    """Return True if the annotation makes an integer a float."""
+    """Return True if an attribute with this annotation holds floats, so that an integer in text is read as a float."""
     choices = typing.get_args(annotation)
     return annotation is float or (float in choices and int not in choices)
 

@@ -43,17 +43,17 @@ class Public:
 
     @property
     def name(self) -> str:
-        """The name of the function."""
+        """The name of the function in `ops`, as the signature gives it."""
         return self.signature.partition("(")[0]
 
     @property
     def function_names(self) -> tuple[str, ...]:
-        """All names of the function in `ops`, the first one that of its definition."""
+        """All names of the function in `ops`; the first is the one in the signature."""
         return (self.name, *self.functions.split())
 
     @property
     def method_names(self) -> tuple[str, ...]:
-        """The names of the methods of Tensor."""
+        """The names under which the function is a method of Tensor; empty if it is none."""
         return (self.name,) if self.methods is None else tuple(self.methods.split())
 
     def primitive_names(self, kind: type) -> tuple[str, ...]:

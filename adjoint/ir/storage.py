@@ -21,7 +21,9 @@ _HALF = np.uint32(16)
 
 
 def to_compute(stored: Array, dtype: DType) -> Array:
-    """Return the array in the dtype that `dtype` is computed in; itself if it is stored in that dtype."""
+    """Convert an array from the form in which elements of `dtype` are stored to the dtype in which they are computed; no copy if these
+    agree.
+    """
     if dtype is BF16:
         # In place: a sum or shift of an array without dimensions is a NumPy number, which before NumPy 2 is an int64 besides.
         bits = np.array(stored, np.uint32)
@@ -32,7 +34,7 @@ def to_compute(stored: Array, dtype: DType) -> Array:
 
 
 def from_compute(computed: Any, dtype: DType) -> Array:
-    """Return the array in storage form: rounded to nearest, ties to even, for the two-byte floats."""
+    """Convert an array to the form in which elements of `dtype` are stored; two-byte floats are rounded to nearest, ties to even."""
     array = np.asarray(computed)
     if dtype is BF16:
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class DType:
-    """An element type.
+    """The type of the elements of a tensor.
 
     name       in IR text: `f32`
     long_name  as users see it: `Float32`
@@ -40,7 +40,7 @@ class DType:
         self.name, self.long_name, self.size, self.kind, self.c_name = name, long_name, size, kind, c_name
         self.array: np.dtype[Any] = np.dtype(array)
         self.compute: DType = compute or self
-        """The dtype arithmetic is done in: float32 for the two-byte floats, itself otherwise."""
+        """The dtype in which kernels compute with such elements: float32 for the two-byte floats, otherwise the dtype itself."""
         self.is_float = kind == "f"
         self.is_integer = kind in "iu"
 
@@ -99,7 +99,7 @@ class Poly:
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
         self.terms = terms
-        """Sorted (monomial, coefficient) pairs, no zero coefficients."""
+        """The terms as pairs (monomial, coefficient), sorted, without terms whose coefficient is 0."""
         self._hash = hash(terms)
 
     def __eq__(self, other: object) -> bool:
@@ -123,19 +123,22 @@ class Poly:
     __radd__, __rmul__ = __add__, __mul__
 
     def plain(self) -> Poly:
-        """Return it as types hold it: a subclass may answer questions in another way."""
+        """Return the polynomial as types hold it: an ordinary Poly, also for an object of a subclass."""
         return self
 
     @property
     def is_name(self) -> bool:
-        """Return True if it is a single name: `b`."""
+        """Return True if the polynomial is a single name, such as `b`."""
         return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
 
     def names(self) -> frozenset[str]:
         return frozenset(name for monomial, _ in self.terms for name in monomial)
 
     def substituted(self, sizes: Mapping[str, Dim]) -> Dim:
-        """Return the polynomial with names replaced; a number if all are."""
+        """Return the polynomial with some names replaced; an int if no name is left.
+
+        sizes  the replacement for each name
+        """
         total: Dim = 0
         for monomial, coefficient in self.terms:
             product: Dim = coefficient
@@ -158,7 +161,7 @@ Dim = int | Poly
 
 
 def symbol(name: str) -> Poly:
-    """Return the dimension called `name`."""
+    """Return a dimension that is known by its name only."""
     return Poly((((name,), 1),))
 
 
@@ -179,18 +182,18 @@ def _poly(terms: Iterable[tuple[Monomial, int]]) -> Dim:
 
 
 class Type:
-    """A type of value; its subclasses are interned."""
+    """The base class of types of values; equal types are the same object."""
 
     __slots__ = ("__weakref__",)
 
 
 @printed_as(ValueError)
 class NamedSizes(ValueError):
-    """A numeric shape was requested of a type with named sizes."""
+    """Raised if the shape of a type is needed as numbers, but a dimension has a name."""
 
 
 class TensorType(Type):
-    """`f32[b, 3]`: an n-dimensional array; `f32` is a 0-d one.  Make it with `tensor`."""
+    """The type of an n-dimensional array, such as `f32[b, 3]`; `f32` is an array without dimensions.  Make it with `tensor`."""
 
     __slots__ = ("count", "dtype", "is_static", "nbytes", "rank", "shape")
 
@@ -198,7 +201,7 @@ class TensorType(Type):
         self.dtype, self.shape, self.rank = dtype, shape, len(shape)
         self.is_static = all(isinstance(d, int) for d in shape)
         self.count: int = math.prod(shape) if self.is_static else -1  # pyright: ignore[reportAttributeAccessIssue] - integers, if static
-        """Number of elements; -1 while a dimension is symbolic."""
+        """The number of elements; -1 if a dimension has a name instead of a number."""
         self.nbytes = self.count * dtype.size if self.is_static else -1
 
     def __repr__(self) -> str:
@@ -218,14 +221,14 @@ class TensorType(Type):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the shape as integers; NamedSizes if a dimension is symbolic."""
+        """Return the shape as ints; NamedSizes if a dimension has a name."""
         if not self.is_static:
             raise NamedSizes(f"{self} has symbolic dimensions")
         return self.shape  # pyright: ignore[reportReturnType] - integers, if static
 
 
 class TupleType(Type):
-    """`tuple<f32, i64>`"""
+    """The type of a tuple of values, such as `tuple<f32, i64>`.  Make it with `tuple_of`."""
 
     __slots__ = ("items",)
 
@@ -237,7 +240,10 @@ class TupleType(Type):
 
 
 class StackType(Type):
-    """`stack<f32[3]>`: residuals of a loop, last in first out.  A stack value is used at most once on any path."""
+    """The type of a stack, such as `stack<f32[3]>`, on which a loop keeps values for its gradient, last in first out.
+
+    A stack value is used at most once on any path.
+    """
 
     __slots__ = ("item",)
 
@@ -249,7 +255,7 @@ class StackType(Type):
 
 
 class TraceType(Type):
-    """`trace<f32 -> (f32[3], f32)>`: a region that has run, kept for its adjoint.
+    """The type of what `record` keeps of a region that has run, to compute its gradient: `trace<f32 -> (f32[3], f32)>`.
 
     outputs  the types of the values that are differentiated, and of their cotangents
     leaves   the types of what they are differentiated by, and of the gradients
@@ -265,7 +271,7 @@ class TraceType(Type):
 
 
 def _listed(types: tuple[Type, ...]) -> str:
-    """Return one type as it is, several in parentheses."""
+    """Return the text of types: one type as it is, several in parentheses."""
     return str(types[0]) if len(types) == 1 else f"({', '.join(map(str, types))})"
 
 
@@ -276,7 +282,10 @@ _traces: Interned[TraceType] = Interned()
 
 
 def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
-    """The one TensorType of this dtype and shape; with a size that has no hash (`kernel.sizes`), one that is equal to no other."""
+    """Return the only TensorType object with this dtype and shape.
+
+    If a size has no hash (it is being recorded, see `kernel.sizes`), the type is new and equal to no other.
+    """
     key = (dtype, tuple(shape))
     try:
         known = _tensors.get(key)
@@ -290,29 +299,29 @@ def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
 
 
 def scalar(dtype: DType) -> TensorType:
-    """The 0-d tensor type of this dtype."""
+    """Return the type of a tensor without dimensions."""
     return tensor(dtype, ())
 
 
 def tuple_of(items: Iterable[Type]) -> TupleType:
-    """The one TupleType of these items."""
+    """Return the only TupleType object with these types of items."""
     key = tuple(items)
     return _tuples.one(key, TupleType(key))
 
 
 def stack_of(item: Type) -> StackType:
-    """The one StackType of this item."""
+    """Return the only StackType object with this type of item."""
     return _stacks.one(item, StackType(item))
 
 
 def trace_of(outputs: Iterable[Type], leaves: Iterable[Type]) -> TraceType:
-    """The one TraceType of these outputs and leaves."""
+    """Return the only TraceType object with these types of outputs and leaves."""
     key = (tuple(outputs), tuple(leaves))
     return _traces.one(key, TraceType(*key))
 
 
 def holds_trace(type_: Type) -> bool:
-    """Return True if it is a trace, or holds one."""
+    """Return True if a type is a trace type, or a tuple or stack type with one inside."""
     match type_:
         case TupleType():
             return any(map(holds_trace, type_.items))
@@ -327,7 +336,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]: ...
 @overload
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]: ...
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """NumPy's broadcasting, over symbolic dimensions too; a ValueError that names the shapes when they do not fit.
+    """Return the shape that results if shapes are broadcast as in NumPy; ValueError that shows them if they do not fit.
 
     A symbolic dimension broadcasts with 1 and with itself only.
     """
@@ -353,7 +362,10 @@ def substituted(type_: TensorType, sizes: Mapping[str, Dim]) -> TensorType: ...
 @overload
 def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type: ...
 def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type:
-    """Return `type_` with named dimensions replaced."""
+    """Return a type with some named dimensions replaced.
+
+    sizes  the replacement for each name
+    """
     match type_:
         case TensorType():
             return type_ if type_.is_static else tensor(

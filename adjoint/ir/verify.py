@@ -43,14 +43,14 @@ def verify_function(function: Function, module: Module | None = None) -> None:
 
 
 def symbol_kind(op: type[Op]) -> str:
-    """Return the kind of an op's symbol: param, function or host."""
+    """Return what the symbol of such an op refers to: "param", "function" or "host" (a Python callable)."""
     if issubclass(op, (Read, Write)):
         return "param"
     return "function" if issubclass(op, Call) else "host"
 
 
 class _Verifier:
-    """Checks one function."""
+    """Checks one function, and raises CompileError for the first error."""
 
     def __init__(self, function: Function, module: Module | None):
         self._function = function
@@ -72,7 +72,7 @@ class _Verifier:
         self._region(function.body)
 
     def _region(self, region: Region) -> None:
-        """Check a region whose parameters are defined; its own definitions are not visible afterwards."""
+        """Check a region; its parameters are already known as defined.  Values that it defines are not visible afterwards."""
         before = set(self._visible)
         for node in region.nodes:
             self._node(node)
@@ -191,7 +191,10 @@ class _Verifier:
     # Stacks: every value of a stack type is used at most once on any path.
 
     def linear(self, region: Region, used: set[Value]) -> None:
-        """Check a region; `used` holds the stacks used before it, and afterwards also those used within."""
+        """Check that the region uses each stack at most once on any path.
+
+        used  the stacks that were used before it; those used inside are added
+        """
         for node in region.nodes:
             self._use_stacks(node.operands, node, used)
             match node.op.name:
@@ -233,7 +236,7 @@ def _listed(types: Sequence[Type]) -> str:
 
 
 def _drawn(printed: Listing, at: Node | Region | Function, label: str) -> str:
-    """Return the lines around `at`, with carets and `label` under its own."""
+    """Return the text of a function around an error, with carets and `label` below the line of `at`."""
     lines = printed.line_texts()
     guilty = printed.line_of.get(at, 0)
     if isinstance(at, Region):  # an error in a region is in what it yields: its last line

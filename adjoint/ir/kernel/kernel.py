@@ -53,8 +53,9 @@ from adjoint.ir.types import BOOL, I32, I64, DType, TensorType, tensor
 __all__ = ["LAUNCH_SIZES", "Kernel"]
 
 LAUNCH_SIZES: Final = 2
-"""Elements at the front of a size array that belong to the launcher: units, and units per thread below which threads do
-not pay."""
+"""The number of entries at the front of a size array that are for the launcher: the units of work, and how many of them a thread must get
+to be worth waking.
+"""
 
 MATHEMATICS: Final = frozenset(
     {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "fmod",
@@ -71,7 +72,7 @@ PARAMETERS: Final = (
     ("int64_t", "begin"),
     ("int64_t", "end"),
 )
-"""The parameters of every kernel."""
+"""The parameters of every kernel in C, as pairs (type, name)."""
 
 RESERVED: Final = (
     KEYWORDS
@@ -85,7 +86,7 @@ RESERVED: Final = (
 
 
 class _Scope:
-    """Collect the statements written inside a `with`, and the names declared there."""
+    """Collects the statements that are written inside of a `with` block, and the names that are declared there."""
 
     __slots__ = ("body", "kernel", "names", "outer")
 
@@ -121,7 +122,7 @@ class _Loop(_Scope):
 
 
 class _Body(_Scope):
-    """A scope whose statements become the body of one statement, made by `statement`."""
+    """A `with` block whose statements become the body of one statement of C, such as an `if`; `statement` makes it from them."""
 
     __slots__ = ("statement",)
 
@@ -154,7 +155,7 @@ class _Otherwise(_Scope):
 
 
 class _Stage(_Scope):
-    """One C function of the kernel."""
+    """A `with` block that becomes one C function of the kernel; the stages of a kernel run one after the other."""
 
     __slots__ = ("grain", "units")
 
@@ -205,53 +206,64 @@ _SIZE: Final = Name("size", I64)
 
 
 class Kernel:
-    """Records what an op's `lower` describes.  `codegen.emit.lower` makes it, and reads it out."""
+    """Records the loops and statements that an op's `lower` describes.  `codegen.emit.lower` creates it and makes C from what it has
+    recorded.
+    """
 
     def __init__(self, *, specialized: bool = False, plain_work: float = 0, values: Sequence[str] = ()):
         self.specialized = specialized
         self.values = values
         """Names for the values of a fused kernel, by their numbers; none for a kernel that is compiled: see `emit.shown`."""
         self.plain_work = plain_work
-        """Multiply-adds up to which the kernel is to be plain, that is ready soon, rather than to run fast."""
+        """The number of multiply-adds up to which the kernel should be plain (quick to compile) instead of tuned (quick to run)."""
         self.plain = plain_work > 0
-        """Whether it is; an op with two forms decides."""
+        """True if the kernel is plain (quick to compile); an op that has a plain and a tuned form sets it in `takes_plain_form`."""
         self.two_forms = False
-        """Whether the op describes a plain kernel in another way than a tuned one."""
+        """True if the op has two forms, one for a plain and one for a tuned kernel."""
         self.work = 1
-        """How many times longer a unit takes than the grain of its stage says: an operand's elements may be computed as they are read."""
+        """How many times longer a unit takes than its stage assumes, since an operand's elements may be computed as they are read."""
         self.step: int | None = None
-        """The step of a fused kernel that what is written now computes, if it is one; `steps` has it for each statement."""
+        """The number of the node of a fused kernel whose code is being written; None outside of any.  `steps` has it for each statement."""
         self.steps: dict[Statement, int] = {}
         self.titles: dict[str, str] = {}
-        """The shape of each described buffer, as the comment over the function shows it."""
+        """For each described buffer, by name: its shape as text, for the comment above the C function."""
         self._buffers: list[Buffer] = []
         self._scratch: list[Buffer] = []
         self._sizes: dict[str, int] = {}
         self._stages: list[tuple[int, int, tuple[Statement, ...]]] = []
         self._scope: _Scope | None = None
         self._active: set[str] = set()
-        """Names of the locals in scope."""
+        """The names of the local variables that are in scope at present."""
         self._ever: set[str] = set()
-        """Names of all locals, in scope or not: no size may have one, since sizes are declared above all locals."""
+        """The names of all local variables so far.  No size may have one of them, since sizes are declared above all locals."""
         self._fixed: set[str] = set()
-        """Names of buffers and sizes."""
+        """The names of the buffers and sizes, which are visible everywhere in the kernel."""
 
     # Operands and sizes.
 
     def operand(self, type_: TensorType, name: str, *, written: bool) -> Buffer:
-        """Add the next operand of the kernel; `written` for outputs."""
+        """Add an operand to the kernel, after the others, and return its buffer.
+
+        name     its name in C
+        written  True for an output
+        """
         buffer = Buffer(type_, self._fixed_name(name), len(self._buffers), written=written)
         self._buffers.append(buffer)
         return buffer
 
     def scratch(self, dtype: DType, count: int, name: str = "scratch") -> Buffer:
-        """Add memory for `count` elements that the stages share; its contents are undefined at first."""
+        """Add temporary memory for `count` elements, and return it as a buffer that all stages can use.  Its contents are undefined at
+        first.
+        """
         buffer = self.operand(tensor(dtype, (count,)), name, written=True)
         self._scratch.append(buffer)
         return buffer
 
     def size(self, value: int, name: str = "n") -> Expr:
-        """Return an integer that is known when the kernel is launched: a dimension, a stride, an attribute."""
+        """Make an integer such as a dimension a parameter of the kernel, so that one text serves all its values; return its C expression.
+
+        In a specialised kernel it becomes a constant of the text.
+        """
         if self.specialized:
             return Integer(value, I64)
         name = self._fixed_name(name)
@@ -259,20 +271,27 @@ class Kernel:
         return Name(name, I64)
 
     def takes_plain_form(self, work: int) -> bool:
-        """Return whether to describe the plain form, C that is quick to compile, in place of the tuned one.  Called by ops that have both.
+        """Return True if the op is to describe its plain form (C that is quick to compile) instead of its tuned form.  Both compute the
+        same bits.
 
-        Both have the same bits.  `work`: how many multiply-adds the kernel does.
+        work  the number of multiply-adds that the kernel does
         """
         self.two_forms = True
         self.plain = 0 < self.plain_work >= work
         return self.plain
 
     def value_name(self, number: int, general: str) -> str:
-        """Return the name for a value of a fused kernel: its own, or a general one where kernels of equal form must have equal texts."""
+        """Return a C name for a value of a fused kernel: the name that it has in the program where it is only shown, otherwise `general`.
+
+        number  the number of the value
+        """
         return self.values[number] if self.values else general
 
     def element_name(self, number: int) -> str:
-        """Return the name for an element that is read of a value of a fused kernel."""
+        """Return a C name for an element that is read of a value of a fused kernel.
+
+        number  the number of the value
+        """
         return f"{self.values[number]}_value" if self.values else "value"
 
     def describe(self, buffer: Buffer, shape: str) -> None:
@@ -299,11 +318,18 @@ class Kernel:
     # Structure.
 
     def stage(self, units: Operand, grain: int, name: str = "i") -> _LoopStage:
-        """Open a function that loops over its units; `grain`: units per thread below which more threads do not pay."""
+        """Open a stage (a C function of the kernel) that loops over units of work, which threads share; `as` gives the number of the unit.
+
+        grain  the units that a thread must get to be worth waking
+        """
         return _LoopStage(self, units, grain, name)
 
     def stage_range(self, units: Operand, grain: int) -> _RangeStage:
-        """Open a function that is given its range of units, `(begin, end)`, and writes its own loop."""
+        """Open a stage (a C function of the kernel) that writes its own loop over units of work; `as` gives the range `(begin, end)` of a
+        thread.
+
+        grain  the units that a thread must get to be worth waking
+        """
         return _RangeStage(self, units, grain)
 
     def loop(self, start: Operand, stop: Operand, name: str = "j", step: int = 1, *, independent: bool = False) -> _Loop:
@@ -336,11 +362,12 @@ class Kernel:
     # Statements.
 
     def local(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
-        """Declare a variable with its first value; `dtype` is needed for a Python number."""
+        """Declare a variable of C with its first value, and return it as an expression; `dtype` is needed if the value is a Python number.
+        """
         return self._declare(value, name, dtype, constant=False)
 
     def let(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
-        """Declare a constant: a name for a value."""
+        """Declare a constant of C for a value, and return it as an expression."""
         return self._declare(value, name, dtype, constant=True)
 
     def array(self, dtype: DType, length: int, name: str = "lane", *, zeroed: bool = False) -> LocalArray:
@@ -401,7 +428,7 @@ class Kernel:
         self._add(Expression(Call(function, self._arguments(arguments, I64), I32)))
 
     def fail(self, code: int) -> None:
-        """End the kernel with a status other than 0."""
+        """Append a statement that ends the kernel with a status other than 0; `Op.failure` turns it into an exception."""
         self._add(Return(Integer(code, I32)))
 
     def fail_at(self, unit: Expr) -> None:
@@ -477,7 +504,7 @@ class Kernel:
         return tuple(a.pointer if isinstance(a, Buffer | LocalArray) else expression(a, dtype) for a in arguments)
 
     def _written(self, lvalue: Expr) -> None:
-        """Record that an operand is not `const`."""
+        """Record that the kernel writes to the operand of this element, so that its pointer is not `const`."""
         if isinstance(lvalue, Index):
             for buffer in self._buffers:
                 if buffer.pointer is lvalue.base:
@@ -506,7 +533,7 @@ class Kernel:
         return name
 
     def _value(self, units: Operand) -> int:
-        """Return the number of units, computed now from sizes and literals."""
+        """Return a number of units as an int: the expression evaluated with the present sizes."""
         if not isinstance(units, Expr):
             return units if type(units) is Size else int(units)
         match units:

@@ -1,4 +1,4 @@
-"""Names that C accepts."""
+"""Names that C accepts, for variables, buffers and functions of kernels."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ class Buffer:
         self.dtype = type_.dtype
         self.name = name
         self.position = position
-        """Its index in the operand array."""
+        """The index of this operand in the array of operands that the kernel is given."""
         self.written = written
         self.alone = True
         """True if no other operand shares its memory; operands that are only read may share."""
         self.staged = False
-        """True if its elements can be read through `window` only, each once."""
+        """True if the elements are computed as they are read: they can be read only through `window`, each once."""
         self.pointer = Name(name, type_.dtype)
 
     def __repr__(self) -> str:
@@ -49,7 +49,11 @@ class Buffer:
         return prod(self.type.sizes)
 
     def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
-        """Return where `count` elements from `start` on, at most `most`, can be read, and the index of the first one there."""
+        """Make a part of the buffer readable, and return a buffer or array that holds it, with the index of its first element there.
+
+        start, count  the part: `count` elements from `start` on
+        most          a number that `count` never exceeds
+        """
         return self, start
 
     def raw(self, index: Operand) -> Index:

@@ -18,9 +18,9 @@ __all__ = ["Size", "SizeRecord", "Sizing"]
 
 
 class Size:
-    """A number that is being recorded: an int to Python.
+    """Stands for an int whose use is being recorded by a `SizeRecord`; Python code uses it as an int.
 
-    It has no hash, so that no table can keep it, and no type that holds it.  Once its record has ended it answers like its number.
+    It has no hash, so that no table can keep it, and no type that holds it.  Once its record has ended it behaves like the number.
     """
 
     __slots__ = ("index", "number", "record")
@@ -32,7 +32,7 @@ class Size:
         self.record, self.index, self.number = record, index, number
 
     def plain(self) -> int:
-        """Return the number, which becomes a condition."""
+        """Return the number itself, and record the condition that the size has this value."""
         self.record.ask(operator.eq, self, self.number)
         return self.number
 
@@ -92,15 +92,15 @@ for _name in ("rdivmod", "index", "int", "float", "round", "trunc", "floor", "ce
 
 
 _Step = tuple[Callable[[Any, Any], Any], int, int, bool | None]
-"""A function, the indices of its two arguments, and the answer that it must give; None for a number that is computed."""
+"""A step of a record: a function, the indices of its two arguments, and the answer that it must give; None if it computes a number."""
 
 
 class SizeRecord:
-    """What is computed of some numbers, and asked about them.
+    """Records what is computed from some numbers, and which questions about them decide something.
 
-    sizes  the numbers, to be used in their place
+    sizes  objects to use in place of the numbers
 
-    Given numbers have the indices 0, 1, ..., those that are computed the next ones; constants have -1, -2, ...
+    The given numbers have the indices 0, 1, ..., computed ones follow; constants have -1, -2, ...
     """
 
     def __init__(self, numbers: Sequence[int]):
@@ -111,7 +111,7 @@ class SizeRecord:
         self._open = True
 
     def compute(self, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Return what a function computes of two numbers, of which at least one is recorded."""
+        """Return `function(a, b)` as a recorded number, and record that it is computed so.  At least one of the two is recorded."""
         if not self._open:
             return function(self._after(a), self._after(b))
         key = function, self._index(a), self._index(b)
@@ -121,7 +121,7 @@ class SizeRecord:
         return self._steps[key]
 
     def ask(self, function: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
-        """Return the answer for two numbers, of which at least one is recorded: a condition of the record."""
+        """Return the answer `function(a, b)`, and record as a condition that other sizes must give the same answer."""
         if not self._open:
             return function(self._after(a), self._after(b))
         key = function, self._index(a), self._index(b)
@@ -130,7 +130,10 @@ class SizeRecord:
         return self._steps[key]
 
     def end(self, wanted: Sequence[Any]) -> Sizing:
-        """End the record, and return how some of its numbers follow from those given."""
+        """End the record, and return a `Sizing` that computes some of its numbers from other values of the given ones.
+
+        wanted  these numbers
+        """
         results = [self._index(each) for each in wanted]
         self._open = False
         given, constants = self._given, len(self._constants)
@@ -150,7 +153,7 @@ class SizeRecord:
         return self._constants.setdefault((type(number), number), -1 - len(self._constants))
 
     def _after(self, number: Any) -> Any:
-        """Return a number for what is computed after the record has ended: only a size of another record is one still."""
+        """Return the number of a size of this record, which has ended; anything else, such as a size of another record, unchanged."""
         return number.number if type(number) is Size and number.record is self else number
 
 
@@ -159,7 +162,7 @@ def _number(number: Any) -> Any:
 
 
 class Sizing:
-    """How some numbers follow from others, and under which conditions."""
+    """Computes numbers from given sizes, after checking that these meet the recorded conditions."""
 
     __slots__ = ("_constants", "_results", "_steps")
 
@@ -168,11 +171,11 @@ class Sizing:
 
     @property
     def length(self) -> int:
-        """Return how many steps it has."""
+        """Return the number of steps (computations and conditions)."""
         return len(self._steps)
 
     def numbers(self, given: Sequence[int]) -> list[int] | None:
-        """Return the numbers that follow; None if a condition does not hold."""
+        """Return the numbers that are computed from the given sizes; None if these do not meet a condition."""
         values = [*given, *self._constants]
         try:
             for function, a, b, answer in self._steps:

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["lower_blocks"]
 
 CHAIN = DEPTH
-"""Rows in one chain of additions of a sum over rows."""
+"""The number of rows whose products are added in one chain (a sum in order), where an op sums over all rows."""
 BLOCK_ROWS = 64
-"""Rows of a block: a divisor of CHAIN."""
+"""The number of rows of scores that are computed together; a divisor of CHAIN."""
 SHARES = 16
-"""The most parts that the work is cut into, each for one thread: there are arrays for as many."""
+"""The limit for the number of parts into which the work is cut, one for each thread."""
 MANY = 4
-"""Matrices that are enough for all threads."""
+"""The number of matrices from which on each thread gets whole matrices."""
 
 Computation = tuple[int, "Op", tuple[Any, ...]]
-"""The number of the value that it computes, the op, and its operands."""
+"""One step of the kernel: the number of the value that it computes, the op, and its operands."""
 OperandUse = tuple[int, bool]
 """The number of an operand or result, and whether it is read element by element."""
 
@@ -160,7 +160,7 @@ class _Blocks:
         self.locate(lead)
 
     def multiply_adds(self) -> int:
-        """Return how many of them the kernel does."""
+        """Return how many multiply-adds the kernel does."""
         widths = [self.types[given[0]].sizes[-1] for _, _, given in self.parts.products]
         widths += [self.types[number].sizes[-1 if given[0] in self.parts.scores else -2] for number, _, given in self.parts.results]
         return math.prod(self.shape) * sum(widths)
@@ -274,7 +274,7 @@ class _Blocks:
                 k.store(self.held_in(number), index, values[number])
 
     def held_in(self, number: int) -> Buffer:
-        """Return the array that holds scores."""
+        """Return the array that holds the scores with this number."""
         return self.scores[self.parts.array[number]]
 
     def rows_of_result(self, step: Computation, places: Mapping[OperandUse, Expr], base: Expr, top: Expr, rows: Expr) -> None:

@@ -51,11 +51,11 @@ class Elementwise(Op):
     """
 
     takes: ClassVar[tuple[str, ...]] = ("x",)
-    """Names of the operands."""
+    """The names of the operands."""
     accepts: ClassVar[tuple[DType, ...]] = FLOATS
-    """Dtypes of the operands."""
+    """The dtypes that operands may have."""
     yields: ClassVar[DType | None] = None
-    """Dtype of the result, if it is not that of the operands."""
+    """The dtype of the result; None if it is that of the operands."""
     beyond: ClassVar[Literal["exact", "wrapped", "nearest"]] = "exact"
     """How a Python integer that the dtype of a tensor lacks may be brought to it.  "exact": it may not, the op is computed in
     a wider dtype.  "wrapped": by its low bits, on which alone those of the result depend.  "nearest": as the end of the range

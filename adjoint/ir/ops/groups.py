@@ -36,7 +36,7 @@ __all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups", "reference_m
 LONG = 64
 SHORT = 16
 COLUMNS = 128
-"""Adjacent columns that are computed together."""
+"""The number of adjacent columns that are computed together."""
 CHUNKS = 32
 """Chunks of terms of a row in a block, each of as many terms as there are lanes."""
 ROWS = 64
@@ -52,7 +52,7 @@ Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
 """Maps the index of an element to the term that is added or compared."""
 Given = Callable[[], Any]
-"""A value of the group that is being computed."""
+"""A function that returns a value which is computed once for the group that is being computed."""
 
 
 class Rows:
@@ -184,7 +184,7 @@ class Columns:
     def __init__(self, k: Kernel, first: Expr, n: Expr, stride: Expr, width: Expr, most: int):
         self.k, self.first, self.n, self.stride, self.width, self.most = k, first, n, stride, width, most
         self.column: Any = None
-        """The column that is being computed."""
+        """The C expression for the index of the column that is being computed; None before the first loop over columns."""
 
     def each(self, body: Callable[[Any], None]) -> None:
         """Do `body` for the index of each element, in order within a column."""

@@ -52,7 +52,7 @@ class _CrossEntropy(Op):
 
 
 WORK = 4096
-"""Elements per thread below which threads do not pay."""
+"""The elements that a thread must get to be worth waking."""
 
 
 @contextmanager

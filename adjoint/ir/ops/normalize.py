@@ -40,7 +40,7 @@ __all__ = ["BatchNorm", "BatchNormGradient", "BatchNormInference", "LayerNorm", 
 
 
 WORK = 16384
-"""Elements per thread below which threads do not pay."""
+"""The elements that a thread must get to be worth waking."""
 ROWS = 32
 """Rows whose contributions to gamma' and beta' one thread adds, in order."""
 

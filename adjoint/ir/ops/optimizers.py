@@ -44,7 +44,7 @@ class Update(Op):
     streams: ClassVar[int] = 1
     """The position of the gradient, of which each element is read once, in order and through `window`."""
     tensors: ClassVar[int] = 2
-    """The number of operands of the parameter's type."""
+    """The number of operands that have the parameter's type."""
     in_place: ClassVar[Mapping[int, int]]
     """By the index of a result, the operand into whose memory it may be written: the one that it replaces, unless a subclass differs."""
 
@@ -66,7 +66,7 @@ class Update(Op):
         return (parameter,) * (self.tensors - 1)
 
     def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:
-        """Return g of the module's docstring."""
+        """Return the gradient g that the module's docstring defines: scaled, with weight decay added."""
         g = gradient * scale
         return g + parameter * weight_decay if weight_decay != 0 else g
 
@@ -108,7 +108,7 @@ class Update(Op):
 
 
 BLOCK = 1024
-"""Elements of a gradient that are computed before they are used."""
+"""The number of elements of a gradient that are computed at a time, before they are used."""
 WORK = 16384
 """Elements per thread below which threads do not pay."""
 

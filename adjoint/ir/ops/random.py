@@ -33,13 +33,13 @@ Array = Any
 __all__ = ["Draw", "Dropout", "DropoutGradient", "DropoutKept", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
 
 LANES = 16
-"""Blocks whose words lie side by side."""
+"""The number of blocks whose words lie side by side."""
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 """The increments of the two halves of the key in each round."""
 WORD = np.uint64(0xFFFFFFFF)
-"""The bits of a word."""
+"""The largest word: 32 bits that are all 1."""
 
 KEY = tensor(U64, (2,))
 
@@ -79,7 +79,7 @@ def wide_words(key: Array, count: int) -> Array:
 
 
 GROUP = 4 * LANES
-"""Words that are drawn together."""
+"""The number of words that are drawn together."""
 WORK = 256
 """Groups per thread below which threads do not pay."""
 

@@ -219,7 +219,7 @@ class Reduction(Op):
         return self.finished(k, self._block(k, x, start, n, LONGEST_ROW), n)
 
     def _block(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Any, most: int) -> Expr:
-        """The `n` elements of x from `start`, at most `most`, in lanes and then in a tree.
+        """Return the `n` elements of x from `start` on, at most `most`, combined: in lanes and then in a tree.
 
         Lanes that no element reaches are neutral, so that it does not matter how many there are.
         """
@@ -361,18 +361,20 @@ class Reduction(Op):
 
 
 def _unfinished(total: Expr) -> Expr:
-    """Return what was combined as it is."""
+    """Return a total unchanged: the `finish` function where nothing is left to do, as for a sum or an axis that is not the last to be
+    reduced.
+    """
     return total
 
 
 LANES = 32
-"""Running results of one block: two vectors of 16 float32."""
+"""The number of lanes (partial results that are computed side by side) of one block: two vectors of 16 float32."""
 FEW_LANES = 8
-"""Enough for rows that are not longer: the result is that of LANES, sooner."""
+"""The number of lanes for rows of at most this length, which gives the same result as LANES in less time."""
 WINDOW = 256
 """Elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
 LONGEST_ROW = 1024
-"""Elements that `Reduction.row` reduces, one block at most."""
+"""The limit for the elements of a row that `Reduction.row` reduces, as one block."""
 BLOCK = 2048
 """Elements that lie side by side and are combined before others join."""
 ROWS = 64

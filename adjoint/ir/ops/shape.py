@@ -52,7 +52,7 @@ def _first(elements: list[Any]) -> Any:
 
 
 TILE = 16
-"""Side of the squares that are transposed together: a cache line of float32."""
+"""The side of the squares that a transpose moves at a time: a cache line of float32."""
 
 
 def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides: Sequence[int]) -> None:

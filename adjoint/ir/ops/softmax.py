@@ -47,7 +47,7 @@ class _AlongAxis(Op):
 
 
 WORK = 8192
-"""Elements per thread below which threads do not pay."""
+"""The elements that a thread must get to be worth waking."""
 
 
 def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer) -> tuple[Given, Given, bool]:

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 __all__ = ["SearchSorted", "Sort"]
 
 RUN = 8
-"""Elements that are sorted by insertion."""
+"""The number of elements in a run, which is sorted by insertion before runs are merged."""
 
 LONGEST = 2**31 - 1
 """The largest length of a row whose indices are Int32."""

@@ -20,7 +20,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
-"""B_2, B_4, ..."""
+"""The Bernoulli numbers B_2, B_4, ..."""
 
 
 def _each(function: Callable[..., float]) -> Callable[..., Array]:
@@ -35,7 +35,7 @@ def sinc(x: Array) -> Array:
 
 
 def inverse_error_function(x: Array) -> Array:
-    """Halley's method, from a simple approximation."""
+    """Compute the inverse of the error function, by Halley's method from a simple approximation."""
     return _inverse_error_function(np.asarray(x, np.float64))
 
 
@@ -70,7 +70,7 @@ def log_gamma(x: Array) -> Array:
 
 
 def log_beta(a: Array, b: Array) -> Array:
-    """The logarithm of the beta function; where both are large, by the logarithm of a ratio that does not cancel."""
+    """Compute the logarithm of the beta function; where both arguments are large, by the logarithm of a ratio that does not cancel."""
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     low, high = np.minimum(a, b), np.maximum(a, b)
     plain = log_gamma(a) + log_gamma(b) - log_gamma(a + b)
@@ -81,12 +81,14 @@ def log_beta(a: Array, b: Array) -> Array:
 
 
 def _stirling(z: Array) -> Array:
-    """ln gamma(z) - ((z - 1/2) ln z - z + ln(2 pi) / 2) for a large z, DLMF 5.11.1."""
+    """Compute ln gamma(z) - ((z - 1/2) ln z - z + ln(2 pi) / 2) for a large z, by DLMF 5.11.1."""
     return sum((value / (2 * k * (2 * k - 1)) * z ** (1.0 - 2 * k) for k, value in enumerate(BERNOULLI[:8], 1)), 0.0 * z)
 
 
 def digamma(x: Array) -> Array:
-    """By the recurrence from where the asymptotic series DLMF 5.11.2 is good; below 0 by reflection, DLMF 5.5.4."""
+    """Compute the digamma function, by the recurrence from where the asymptotic series DLMF 5.11.2 is good; below 0 by reflection, DLMF
+    5.5.4.
+    """
     x = np.asarray(x, np.float64)
     off = x - np.rint(x)
     reflected = np.where(off == 0, np.nan, np.pi / np.tan(np.pi * np.where(off == 0, 0.25, off)))
@@ -101,7 +103,7 @@ def digamma(x: Array) -> Array:
 
 
 def zeta(s: Array, q: Array, order: int = 0) -> Array:
-    """Hurwitz's zeta function, or its derivative by s: by Cauchy's integral over a circle around s."""
+    """Compute Hurwitz's zeta function, or its derivative of this order by s, by Cauchy's integral over a circle around s."""
     s, q = np.broadcast_arrays(np.asarray(s, np.float64), np.asarray(q, np.float64))
     good = (s > 1) & (q > 0) & np.isfinite(q) & np.isfinite(s)
     inner, base = np.where(good, s, 2.0), np.where(good, q, 1.0)
@@ -124,7 +126,7 @@ def zeta(s: Array, q: Array, order: int = 0) -> Array:
 
 
 def _zeta(s: Array, q: Array) -> Array:
-    """Euler's and Maclaurin's formula after 30 terms."""
+    """Compute Hurwitz's zeta function by the formula of Euler and Maclaurin, after 30 terms."""
     total = sum(((q + k) ** -s for k in range(29, -1, -1)), 0.0 * s * q)
     a = q + 30
     tail = a ** (1 - s) / (s - 1) + 0.5 * a**-s
@@ -150,7 +152,7 @@ def _factorial(n: int) -> float:
 # Incomplete integrals -----------------------------------------------------------------------------------------------------
 
 def _cauchy(function: Callable[[Array], Array], at: Array, order: int, radius: Array, count: int = 40) -> Array:
-    """The derivative of an analytic function."""
+    """Compute the derivative of an analytic function at given points, by Cauchy's integral over a circle."""
     total = np.zeros(np.shape(at), np.complex128)
     for k in range(count):
         turn = np.exp(2j * np.pi * k / count)
@@ -159,13 +161,13 @@ def _cauchy(function: Callable[[Array], Array], at: Array, order: int, radius: A
 
 
 def _points(width: Array, finest: Array) -> Array:
-    """Distances from 0 that resolve an integrand of this width that varies from `finest` on, along a new last axis."""
+    """Return distances from 0, along a new last axis, that resolve an integrand of this width which varies from `finest` on."""
     least = float(np.log(np.min(finest / width, initial=1.0, where=finest > width * 1e-300)))
     return width[..., None] * np.exp(np.arange(-10 * int(40 - least), 41) / 10)
 
 
 def gamma_distribution(a: Array, x: Array, order: int = 0, upper: bool = False) -> Array:
-    """P(a, x), or Q(a, x), or a derivative of P by a: DLMF 8.2.4."""
+    """Compute the incomplete gamma function P(a, x), or Q(a, x) if `upper`, or the derivative of P by a of this order: DLMF 8.2.4."""
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
     good = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     shape, point = np.maximum(a[good], 2.0**-900), x[good]
@@ -200,7 +202,7 @@ def gamma_distribution(a: Array, x: Array, order: int = 0, upper: bool = False) 
 
 
 def _log_gamma_density(a: Array, x: Array) -> Array:
-    """ln(x^a e^-x / gamma(a)), from the distance to the mean where a is large."""
+    """Compute ln(x^a e^-x / gamma(a)); where a is large, from the distance to the mean."""
     near = (a > 20) & (np.abs(x - a) < 0.5 * a)
     d = np.where(near, (x - a) / a, 0)
     centred = a * (np.log1p(d) - d) + 0.5 * np.log(a / (2 * np.pi)) - _stirling(np.where(near, a, 20))
@@ -208,7 +210,7 @@ def _log_gamma_density(a: Array, x: Array) -> Array:
 
 
 def beta_distribution(a: Array, b: Array, x: Array, by_a: int = 0, by_b: int = 0) -> Array:
-    """I_x(a, b), or a derivative by a and b: DLMF 8.17.2."""
+    """Compute the incomplete beta function I_x(a, b), or its derivative of these orders by a and b: DLMF 8.17.2."""
     a, b, x = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, x)))
     good = (a > 0) & (b > 0) & (x > 0) & (x < 1) & np.isfinite(a) & np.isfinite(b)
     # Of parameters that are nearly 0 only the ratio counts.
@@ -270,7 +272,7 @@ def _asymptotic(order: int, x: Array, turn: int) -> tuple[Array, Array]:
 
 
 def bessel_i(order: int, x: Array, scaled: bool) -> Array:
-    """DLMF 10.32.2; above 1000 the asymptotic series 10.40.1."""
+    """Compute the modified Bessel function I by DLMF 10.32.2; above 1000 by the asymptotic series 10.40.1."""
     x = np.asarray(x, np.float64)
     a = np.abs(x)
     inner = np.where(a <= 1000, a, 1.0)
@@ -290,7 +292,7 @@ def bessel_i(order: int, x: Array, scaled: bool) -> Array:
 
 
 def bessel_k(order: int, x: Array, scaled: bool) -> Array:
-    """DLMF 10.32.9."""
+    """Compute the modified Bessel function K by DLMF 10.32.9."""
     x = np.asarray(x, np.float64)
     good = (x > 0) & np.isfinite(x)
     inner = np.where(good, x, 1.0)[..., None]
@@ -308,7 +310,7 @@ def bessel_k(order: int, x: Array, scaled: bool) -> Array:
 
 
 def _far(order: int, a: Array, second: bool) -> Array:
-    """Hankel's expansions, DLMF 10.17.3 and 10.17.4."""
+    """Compute Bessel functions of large arguments by Hankel's expansions, DLMF 10.17.3 and 10.17.4."""
     p, q = _asymptotic(order, a, -1)
     sine, cosine = np.sin(a), np.cos(a)
     along, across = (sine + cosine, sine - cosine) if order == 0 else (sine - cosine, -sine - cosine)
@@ -316,7 +318,7 @@ def _far(order: int, a: Array, second: bool) -> Array:
 
 
 def bessel_j(order: int, x: Array) -> Array:
-    """DLMF 10.9.1 and 10.9.4."""
+    """Compute the Bessel function J by DLMF 10.9.1 and 10.9.4."""
     x = np.asarray(x, np.float64)
     a = np.abs(x)
     inner = np.where(a <= 25, a, 1.0)
@@ -329,7 +331,7 @@ def bessel_j(order: int, x: Array) -> Array:
 
 
 def bessel_y(order: int, x: Array) -> Array:
-    """DLMF 10.9.7; below 1/2 the series 10.8.1."""
+    """Compute the Bessel function Y by DLMF 10.9.7; below 1/2 by the series 10.8.1."""
     x = np.asarray(x, np.float64)
     good = (x > 0) & np.isfinite(x)
     inner = np.where(good & (x <= 25), x, 1.0)[..., None]

@@ -23,9 +23,9 @@ Padding = tuple[Pair, Pair]
 UNPADDED: Padding = ((0, 0), (0, 0))
 
 WORK = 8192
-"""Elements per thread below which threads do not pay."""
+"""The elements that a thread must get to be worth waking."""
 PIECE = 64
-"""Windows of a row that are computed together."""
+"""The number of windows of a row that are computed together."""
 LANES = (16, 8)
 """The numbers of adjacent 2x2 windows computed together, for rows that are long enough."""
 
