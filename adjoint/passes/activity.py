@@ -226,8 +226,8 @@ class Activity:
         """Let residuals of a cell (values inside of it that gradients use) count as one leaf (value or parameter) if they are the same
         value inside of the cell.
 
-        Eager mode does the same: a value inside of a cell that is used outside has one name, and a parameter has only its own name.
-        Results have their own names there, too.
+        Eager mode does the same: outside of the cell there is one tensor object for each value inside, and a parameter is always itself.
+        Results of the cell are tensor objects of their own.
 
         values     the results of the cell; the last ones are its residuals
         atoms      for each of them, the value inside

@@ -410,9 +410,10 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
-    """Return the body of the adjoint's loop, in which each value is defined once in the whole function.
+    """Return the body of the adjoint's loop: a copy with new values if another loop of the adjoint defines some of its `values` already,
+    since each value is defined once in a function; otherwise `region` itself.
 
-    If the body defines forward `values` that another loop of the adjoint defines already, it is copied with new values.
+    values  the forward values that the body defines
     """
     again = not sweep.redefined.isdisjoint(values)
     sweep.redefined.update(values)

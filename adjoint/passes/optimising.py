@@ -171,7 +171,9 @@ def _with_new_results(before: Function, after: Function) -> Function:
 
 
 def parameters_among(function: Function) -> set[str]:
-    """Return the symbols of the parameters that a function may hand out themselves as a result, not as new tensors."""
+    """Return the symbols of the parameters that a function may return as they are: the caller then gets the Parameter itself, not a new
+    tensor.
+    """
     tensors = _Tensors(function)
     return {x for result in function.body.results for x in tensors.of(result) if isinstance(x, str)}
 

@@ -173,8 +173,8 @@ SCHEDULES: Final = (
 
 @dataclass(frozen=True)
 class LoneStep:
-    """A function of this package that others call directly, not as a pass, because it works on part of a function or returns more than
-    that.
+    """A transformation in this package that is not a pass: it works on a part of a function, or returns more than a function, so others
+    call it directly.
 
     function  the function
     when      who calls it, and when

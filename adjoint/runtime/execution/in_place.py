@@ -104,8 +104,8 @@ def writes_of(piece: Straight, slots: Sequence[Slot] | Mapping[int, Slot], tenso
 
 
 class _Moment(NamedTuple):
-    """A point in a straight piece, described so that it can be compared.  Two equal ones mean: the state has the same value at both, and
-    nothing between them can fail.
+    """A key for a point in a straight piece (ops that one C call runs).  If the keys of two points are equal, the state has the same value
+    at both, and nothing between them can fail.
 
     symbol  the name of the state
     value   the slot (value number) of its value

@@ -38,7 +38,7 @@ class Recording:
     given  the types of the operands from outside
     types  the types of all values, by number
     sited  True if every op has a site: a node whose location is recorded
-    kept   the numbers of results that adjoints have read, so that later runs of the piece keep their memory.  The set only grows
+    kept   the numbers of results that adjoints have read, so that later executions of the piece keep their memory.  The set only grows
     """
 
     def __init__(self, given: Sequence[TensorType], ops: Sequence[RecordedOp]):

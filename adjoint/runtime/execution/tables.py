@@ -398,10 +398,10 @@ class PieceTable:
         return self.places[slot]
 
     def alone(self, slot: int) -> str:
-        """Return the beginning of a conditional expression for the memory of a result that may be computed in place; "" if it cannot be.
+        """Return the beginning of an expression that yields memory for a result: that of the state's old value if nothing else holds it, so
+        that the result is computed in place.  "" if it cannot be.
 
-        If nothing but the state's tensor holds the memory of its old value, the expression gives that memory.  The caller appends `else`
-        and the expression for new memory.
+        The caller appends `else` and the expression for new memory.
 
         slot  the number of the result
         """

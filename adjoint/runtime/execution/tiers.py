@@ -38,8 +38,7 @@ _RUNS = 3
 
 
 class Runnable(Protocol):
-    """The attributes of a form (a plan made ready for one way of running) that a bound plan uses: a Form, or a FirstForm, which counts its
-    runs.
+    """A plan made ready to execute, as a bound plan uses it (a Protocol): a `Form`, or a `FirstForm`, which counts its executions.
 
     takes  the indices of the arguments that it takes as tensors, the others as memory; None if all are tensors
     """
@@ -60,7 +59,7 @@ class Runnable(Protocol):
 
 
 class Tiered(Protocol):
-    """The methods of a bound plan that a FirstForm uses: make a form (a plan ready to run) of another plan, and replace the form in use."""
+    """The methods of a bound plan that a FirstForm uses (a Protocol): prepare another plan, and replace the prepared plan in use."""
 
     def bound(self, plan: Plan) -> Runnable:
         """Make a form (a plan made ready for one way of running) that records nothing.

@@ -172,7 +172,7 @@ def _held(bound: Bound, position: int) -> Step:
     all the same.
 
     bound     the node, with the positions of its values
-    position  the index of the function among the hosts (Python functions) of the run
+    position  the index of the function in `Run.hosts`, the Python functions of the present execution
     """
     count = len(bound.operands)
     given = tuple(zip(map(tensor_type, bound.node.operands), bound.operands, bound.held, strict=False))
@@ -191,7 +191,7 @@ def _after_cell(bound: Bound, position: int) -> Step:
     change nothing.
 
     bound     the node, with the positions of its values
-    position  the index of the call (a CellCall) among the hosts of the run
+    position  the index of the call (a CellCall) in `Run.hosts`
     """
     node, operands, results = bound.node, bound.operands, bound.results
     assert isinstance(node.op, CellCallback)
@@ -221,9 +221,10 @@ def _after_cell(bound: Bound, position: int) -> Step:
 
 
 def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Tensor]]:
-    """Return a function that calls the hook or bprop of a node: it takes the gradients and the run, and returns the new gradients.
+    """Return a function that calls the hook or bprop of a node: it takes the gradients and the state of the execution, and returns the new
+    gradients.
 
-    The Python function is looked up among the hosts of the run each time, so that one adjoint serves many runs.
+    The Python function is looked up in `Run.hosts` each time, so that one adjoint serves many executions.
 
     position  its index there
     """

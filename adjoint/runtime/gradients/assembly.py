@@ -33,7 +33,7 @@ class Assembled:
 def assembled(path: Path, start: TrieStep, wanted: Sequence[int]) -> Assembled:
     """Return as IR what a tape has recorded after the step `start`.
 
-    path    what the tape has recorded from its beginning, as a way through the trie (the tree of all recordings)
+    path    what the tape has recorded from its beginning, as a path through the trie (the tree of all recordings)
     start   the recorded event after which the IR begins
     wanted  the tape's slots (value numbers) of the values that become the results: first those to differentiate, then those to
         differentiate by

@@ -31,7 +31,7 @@ class Extended:
         return self.first
 
     def keep(self, slot: int) -> None:
-        """Note that an adjoint has read the value in this slot (value number), so that later runs of these ops keep it."""
+        """Note that an adjoint has read the value in this slot (value number), so that later executions of these ops keep it."""
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:

@@ -20,10 +20,10 @@ __all__ = ["Path"]
 
 
 class Path:
-    """Everything that one tape has recorded, as the way from the root of the trie (the tree of all recordings) to the step `end`.
+    """Everything that one tape has recorded: the steps from the root of the trie (the tree of all recordings) to the step `end`.
 
-    A step is one recorded event, such as an op.  This class gives the IR of the way, and makes new steps at its end.  A slot is the number
-    of a value on the tape.
+    A step is one recorded event, such as an op.  This class gives the IR of these steps, and adds new ones.  A slot is the number of a
+    value on the tape.
 
     values  the value of each slot
     hosts   the symbol of each of the tape's hosts (hooks and bprops), by index

@@ -100,7 +100,7 @@ def _in_order(name: str, what: str, vectors: Any, wanted: Any, within: tuple[typ
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Split a function's result into the part to differentiate, and a tuple of what the public function returns behind it.
+    """Split a function's result into the part to differentiate, and a tuple of what `vjp` or `jvp` returns after its own results.
 
     Without `has_aux` that tuple is empty.  With it, the tuple has one entry: the auxiliary value, or a tuple of them if there are several.
     """

@@ -240,14 +240,14 @@ class Tape:
         return self._instruction(sys._getframe(1))
 
     def path(self) -> Path:
-        """Return everything that this tape has recorded, as a way through the trie (the tree of all recordings), with its IR."""
+        """Return everything that this tape has recorded, as a path through the trie (the tree of all recordings), with its IR."""
         path = self._path
         if path is None or path.end is not self.at:
             path = self._path = Path(self.at)
         return path
 
     def _grow(self, key: tuple[Any, ...], step: TrieStep) -> None:
-        """Add a step (a recorded event) to the trie, the tree of all recordings, behind the last one; it becomes the last one.
+        """Add a step (a recorded event) to the trie, the tree of all recordings, after the last one of this tape; it becomes the last one.
 
         key   the key under which a later recording finds it
         step  the new step
@@ -407,7 +407,7 @@ class Tape:
     def _go(
         self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],
     ) -> None:
-        """Record an op: go on to the step (recorded event) that exists for it, or add a new one.
+        """Record an op: move to the step (recorded event) that exists for it in the trie, or add a new one.
 
         place     the location: an instruction of the user's program, or a graph node
         sources   for each operand its slot (value number) or its type, for the key
@@ -481,7 +481,7 @@ class Tape:
         return slot
 
     def trains(self, parameter: Tensor, requires_grad: bool) -> None:
-        """Take note that `requires_grad` of a Parameter has changed while the function runs.
+        """Note that `requires_grad` of a Parameter has changed while the function runs that is differentiated.
 
         requires_grad  the new value: True if later uses of the Parameter take part in gradients
         """

@@ -417,4 +417,6 @@ OPERATORS: dict[str, Callable[[Callable[[Any], Any], Sequence[_Tensor], Loc | No
     "value": fire_value,  # HookBackward
     "gradient": fire_gradient,  # InsertGradientOf
 }
-"""The kinds of hooks that are operators, as `hook @h(x, kind="value")` names them: what calls one on the gradients of its results."""
+"""The operators that call a hook on the gradients of their results, by the name `kind` in `hook @h(x, kind="value")`: the function that
+calls it.
+"""

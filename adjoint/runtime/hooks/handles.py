@@ -221,7 +221,7 @@ class CellHooks:
             setattr(self, name, CellSlot())
 
     def __bool__(self) -> bool:
-        """Return True if the cell has any hook.  Each call of a hooked cell asks this: a loop would take longer."""
+        """Return True if the cell has any hook.  It is written without a loop, for speed: each call of a hooked cell asks this."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     @property

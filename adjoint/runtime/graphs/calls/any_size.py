@@ -236,7 +236,7 @@ graph has to be made for each size.
 class SizedGraph(Graph):
     """A graph with numbers in place of the named sizes of another graph.
 
-    Its IR is specialised when it is first accessed.  A run of the optimised function never accesses it.
+    Its IR is specialised when it is first accessed, which executing the optimised function never does.
 
     general  the graph for any size
     """

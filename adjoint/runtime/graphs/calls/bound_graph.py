@@ -123,7 +123,7 @@ class BoundGraph:
         return False
 
     def may_be_hooked(self) -> bool:
-        """Return True if a cell that calls the user's code while it runs now has hooks, or has been freed.
+        """Return True if a cell that calls the user's code while it runs has hooks now, or has been freed.
 
         Then forward hooks may have been added that must run at the end of its call, and for which the graph has no nodes.
         """

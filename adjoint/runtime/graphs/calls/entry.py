@@ -243,8 +243,8 @@ def _why_users_code(call: Call) -> Why:
 
 
 def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
-    """Return the object that runs calls of a graph in which hooks may replace values or change state: `AlongPath` if the graph has branches
-    or loops, otherwise `Eagerly`.
+    """Return the object that runs calls of a graph in which hooks may replace values or change state: node by node (`AlongPath`) if the
+    graph has branches or loops, otherwise without the graph (`Eagerly`).
 
     why  returns the reason for reports, given a call
     """
@@ -255,7 +255,8 @@ def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
 class AsGraph:
     """Runs calls as the compiled graph, where no hook in it may replace values or change state.
 
-    It passes a call on to `AlongPath` or `Eagerly` if a Cell in whose call the user's code runs has hooks by now.
+    If a Cell in whose call the user's code runs has got hooks, it passes the call on, to run node by node (`AlongPath`) or without the
+    graph (`Eagerly`).
     """
 
     def __init__(self, graph: BoundGraph):

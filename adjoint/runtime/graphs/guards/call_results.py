@@ -14,10 +14,10 @@ __all__ = ["CallResult"]
 
 
 class CallResult(Place):
-    """Guards what a Python function such as `isinstance` returned for some objects; each comparison calls the function again.
+    """Guards the result that a Python function such as `isinstance` returned for some objects: each comparison calls the function again.
 
-    The class of an object, and the classes that it is an instance of, depend on more than the object: on `ABC.register`, on the bases of
-    its class, on an `__instancecheck__` of the user's.  So the function itself is asked.
+    Comparing the objects would not be enough.  The class of an object, and the classes that it is an instance of, also depend on
+    `ABC.register`, on the bases of its class, and on an `__instancecheck__` of the user's.
     """
 
     __slots__ = ("_arguments", "_function")

@@ -134,9 +134,8 @@ def difference_before(reads: Sequence[ReadPlace], before: float) -> str:
 
 
 def _is_steady(place: Place) -> bool:
-    """Return False for a place that gives another value each time it is read, such as a property that makes an object.
-
-    The value of such a place says nothing about a change by a hook.
+    """Return False for a place that gives another value each time it is read, such as a property that makes an object: whether a hook has
+    changed it cannot be seen.
     """
     one, other = place.read(), place.read()
     return one is other or place.key_of(one, ignore) == place.key_of(other, ignore)

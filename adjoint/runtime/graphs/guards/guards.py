@@ -93,8 +93,8 @@ class Guards:
         self._called: int | None = None
         """The time (a count of all reads) at which the graph first calls the user's code; None if it never does."""
         self._marks: dict[Hashable, float] = {}
-        """For each site (the key of one call of hooks): the number of reads made before it, where a run may leave the graph; infinity in
-        loops and branches, where reads come before and after.
+        """For each site (the key of one call of hooks), after which a call may have to be continued in another graph: the number of reads
+        made before it; infinity in loops and branches, where reads come before and after.
         """
         self._holders: tuple[Callable[[], Any], ...] = ()
         """References to the objects that are kept alive while the graph runs, since user's code is called in the middle of it."""
@@ -215,7 +215,7 @@ class Guards:
     def called(self, after: int) -> None:
         """Record that the graph calls the user's code, which may change what was read before.
 
-        after  the number of reads, on the clock, that come before this call
+        after  the number of reads (`clock`) that come before this call
         """
         self._called = after if self._called is None else min(self._called, after)
 
@@ -397,7 +397,7 @@ class Guards:
 
         The second value is True if the graph also reads it before that call.
 
-        before, after  the clock around the call: reads up to `before` come before it, reads after `after` come after it
+        before, after  numbers of reads (`clock`): those up to `before` come before the call, those after `after` come after it
         """
         return difference(self._reads, before, after)
 

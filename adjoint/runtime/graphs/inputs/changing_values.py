@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["Changing"]
 
 _VALUES = 3
-"""How many different values a number or tensor has had when it becomes an input of graphs instead of a constant."""
+"""The number of different values after which a number or tensor becomes an input of graphs instead of a constant."""
 
 
 class Changing:

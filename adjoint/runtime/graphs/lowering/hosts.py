@@ -84,7 +84,7 @@ class Hosts:
     def raises_late(self) -> bool:
         """True if an exception that Python raises now, while the graph is made, must instead be raised when the graph runs.
 
-        That is so if the line may not be reached in a run, or if effects come before it or after it.
+        That is so if the graph may skip the line when it runs, or if effects come before it or after it.
         """
         # A run that continues in this graph has already executed everything before the error.
         # Where Python state, sizes or numbers are not constants, that may be why Python failed: another graph is made with constants.

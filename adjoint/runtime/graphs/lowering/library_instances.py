@@ -117,10 +117,10 @@ class LibraryInstances:
         return made
 
     def first_value(self, parameter: Parameter, source: Tensor) -> Tensor:
-        """Return the tensor whose memory a Parameter that is being made begins with.
+        """Return the tensor from which a new Parameter takes its memory: `source` itself, or zeros if the values of `source` are drawn each
+        time the graph runs.
 
-        If the values of `source` are drawn each time the graph runs, that is a tensor of zeros, and the Parameter represents `source`;
-        otherwise it is `source`.
+        In the second case the Parameter represents `source` in the graph.
 
         parameter  the Parameter
         source     its initial values
@@ -134,7 +134,7 @@ class LibraryInstances:
         """Return the result of unparsed code (code of the library, which runs as it is) with new values of the graph in place of tensors
         that the code has made from numbers.
 
-        Without this all runs would share these tensors.
+        Without this, all executions of the graph would share these tensors.
         """
         made = self._made.unparsed
         if not made or not any(id(x) in made for x in leaves(found, Tensor)):

@@ -85,8 +85,10 @@ class PythonState:
         self._before: dict[tuple[Any, ...], tuple[OutsidePlace, _Held]] = {}
         """For the key of each attribute or variable: the place, and its contents at the beginning of a call."""
         self._since: dict[tuple[Any, ...], tuple[Any, int]] = {}
-        """For the key of each attribute or variable whose value in the graph is known: that value, and the number `Regions.user_code` at
-        the time when it was read or written; if the number has grown, user code may have changed it.
+        """For the key of each attribute or variable whose value in the graph is known: that value, and the count `Regions.user_code` when
+        it was read or written.
+
+        If the count is higher by now, the user's code has run since and may have changed the value.
         """
 
     def begin(self) -> None:
@@ -247,7 +249,9 @@ class PythonState:
 
     @property
     def numbers(self) -> frozenset[Any]:
-        """Return the keys of places with numbers that the graph reads: if parsing failed for lack of a number, it may be one of these."""
+        """Return the keys of the attributes and variables from which the graph reads a number each time it runs.  If parsing failed because
+        Python needed to know a number, it may be one of these.
+        """
         return frozenset(key for key in self.loaded if any(
             isinstance(slot, NumberSlot) for slot in slots_of(pattern_of(self._before[key][1].value)[0])))
 
@@ -278,7 +282,7 @@ class _Held(NamedTuple):
     is_own: bool
 
     def as_pattern(self) -> _Held:
-        """Return a copy of this record with zeros in place of numbers and tensors, since these differ from run to run."""
+        """Return a copy of this record with zeros in place of numbers and tensors, since these differ from call to call."""
         return self._replace(value=stand_in(pattern_of(self.value)[0]))
 
 

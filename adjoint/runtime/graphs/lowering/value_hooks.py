@@ -67,7 +67,8 @@ class ValueHooks:
         return _LateHandle(self._hosts, registration)
 
     def registered_inside(self) -> CompileError:
-        """Return the error for code of a graph that registers or removes a hook of an object that exists longer than the graph's run."""
+        """Return the error for code of a graph that registers or removes a hook of an object that exists before and after the graph runs.
+        """
         return errors.REGISTERED_INSIDE.at(
             self._regions.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
             help="do it outside; a hook may also do it when it runs")

@@ -94,7 +94,9 @@ class GraphCell:
         """
         first = next((i for i, kind in enumerate(AFTER_CONSTRUCT) if getattr(nodes, kind.slot)), len(AFTER_CONSTRUCT))
         self._beyond = frozenset(kind.slot for kind in AFTER_CONSTRUCT[first:])
-        """The kinds of hooks that come, in order, after hooks which have a node: they cannot run with this step."""
+        """The kinds of hooks that come, in order, after hooks which have a node.  If the cell has got such hooks since, `run` cannot call
+        them, and the call continues outside of this graph.
+        """
 
     def run(self, cell: Cell, values: list[Any], run: Run, tensors: Sequence[Tensor]) -> list[Any]:
         """Call the cell and return the results of its node: those of the cell, then values that only the graph uses (`residuals`).

@@ -26,7 +26,7 @@ __all__ = ["has_hosts", "hosts_of_runs"]
 
 
 def has_hosts(op: Any) -> bool:
-    """Return True if the gradient of an op calls Python: a hook on a value, or a cell with backward hooks or a `bprop`."""
+    """Return True if computing the gradient of an op calls Python: a hook on a value, or a cell with backward hooks or a `bprop`."""
     return isinstance(op, (Hook, Outputs, Attach)) or (isinstance(op, Cell) and bool(op.symbol or op.rule))
 
 

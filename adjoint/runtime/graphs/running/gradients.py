@@ -53,7 +53,7 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
 class _Opened(tuple[Any, ...]):
     """Log entry for the beginning of a gradient: its arguments, as the tensor objects that stand for them while the tape records.
 
-    A run that continues in another graph takes the entry from the log instead of beginning the gradient again.
+    An execution that continues in another graph takes the entry from the log instead of beginning the gradient again.
 
     tape, start  the tape (the recording), and the step at which this gradient's recording starts
     slots        the numbers by which the tape knows the arguments

@@ -29,17 +29,16 @@ __all__ = ["Beginning", "Caller", "Look", "LookConditions", "observed_step"]
 
 
 _DEPARTURES, _RUNS = 3, 64
-"""How many calls may begin in an optimised graph and not end there because a hook changed something: `_DEPARTURES`, and one more for each
-`_RUNS` calls.  After that, calls go node by node from their beginning.
+"""Limits for calls that begin in an optimised graph but must continue elsewhere, since a hook changed something: `_DEPARTURES` calls, and
+one more for each `_RUNS` calls that began there.  Beyond them, calls run node by node from the beginning.
 """
 
 
 class Beginning:
-    """Decides whether a call may begin in an optimised graph whose hooks are expected to change nothing, or must go node by node at once.
+    """Decides whether a call may begin in an optimised graph whose hooks are expected to change nothing, or must run node by node at once.
 
-    The latter is so if too many calls have *departed*: they had to go on node by node since a hook changed something.  It is also so if
-    some forward hook must be called even if a cell's construct raises, since the graph has no such call.  There is one object for each
-    graph.
+    The latter is so if too many calls have *departed* (had to continue node by node since a hook changed something).  It is also so if some
+    forward hook must be called even if a cell's construct raises, since the graph has no such call.  There is one object for each graph.
 
     seen  the number of changes in the process (`epoch`), and the number of the last hook, for which a call was allowed
     runs  how many calls have begun there

@@ -135,10 +135,11 @@ def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
 
 
 def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
-    """Return a graph split in two behind some of the user's code; None if no such tail is large enough to be a graph of its own.
+    """Return a graph split in two after a node that calls the user's code; None if no such second part is large enough to be a graph of its
+    own.
 
     first  True to prefer a split in which the head, too, runs as a whole.  If it is False, or there is no such split, the tail is as long
-           as possible
+        as possible
     """
     nodes = graph.function.body.nodes
     with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
