@@ -54,7 +54,7 @@ BACKGROUND: Final = replace(LIMIT, niceness=10)
 """The limits of time, and the low priority, for compilers that nobody waits for."""
 
 UNFINISHED: Final = 2
-"""After how many processes that ended before their background compilation did, the next ones hurry (see `KernelCache`)."""
+"""The number of processes that must end before their background compilation is done for the next ones to hurry (see `KernelCache`)."""
 LINGERING: Final = 10.0
 """How many seconds a process in a hurry waits at its end for a unit to be compiled."""
 STOPPED: Final = 0.2

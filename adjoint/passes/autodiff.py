@@ -141,7 +141,7 @@ def _seed(output: Atom) -> Value:
 
 @dataclass(frozen=True)
 class Grad(Pass):
-    """`grad{wrt=[x, @w]}`: a function becomes one that computes gradients.
+    """The pass `grad{wrt=[x, @w]}`: replace a function by one that computes its gradients.
 
         func @f(x, ..) -> y              func @f.grad(x, .., y') -> (x', w')
 
@@ -178,7 +178,8 @@ class Grad(Pass):
 
 @dataclass(frozen=True)
 class ForwardBackward(Pass):
-    """`pair{wrt=[x, @w]}`: a function becomes two, the forward run that also returns residuals, and the pullback.
+    """The pass `pair{wrt=[x, @w]}`: replace a function by two, one that also returns residuals, and the pullback, which computes the
+    gradients.
 
         func @f(x, ..) -> y              func @f.fwd(x, ..) -> (y, residuals)
                                          func @f.bwd(residuals, y') -> (x', w')
@@ -201,8 +202,8 @@ class ForwardBackward(Pass):
 
 
 def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None) -> tuple[Function, Pulled]:
-    """Make two functions of one: `@f.fwd` returns its results and then the residuals (values that the gradient needs); `@f.bwd` is the
-    pullback.
+    """Make two functions of one, and return them: `@f.fwd` returns its results and then the residuals (values that the gradient needs);
+    `@f.bwd` is the pullback, which computes the gradients.
 
     wanted   the leaves (values, or symbols of parameters) whose gradients the pullback returns
     present  for each result, True if it has a cotangent; by default floating-point results do
