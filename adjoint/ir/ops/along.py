@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
 TOGETHER = 256
-"""Columns in which positions are found together: few, so that all threads have columns; no result depends on it."""
+"""The number of columns whose extremes are found together: few, so that all threads have columns; no result depends on it."""
 
 F32_23 = tensor(F32, (2, 3))
 I32_23 = tensor(I32, (2, 3))
@@ -140,7 +140,7 @@ class Position(Op):
                 k.store(out, unit / per_row * m + left + j, k.cast(place[j], self.to))
 
     def _meet(self, k: Kernel, value: Expr, i: Expr, best: Expr, place: Expr) -> None:
-        """Write `value` and its position `i` over `best` and `place` if it wins, without a branch."""
+        """Append the C code that replaces `best` and `place` by `value` and its position `i` if that wins, without a branch."""
         wins = k.let(self._wins(k, value, best), "wins")
         k.set(best, k.select(wins, value, best))
         k.set(place, k.select(wins, k.cast(i, I32), place))

@@ -43,21 +43,26 @@ MANY = 4
 Computation = tuple[int, "Op", tuple[Any, ...]]
 """One step of the kernel: the number of the value that it computes, the op, and its operands."""
 OperandUse = tuple[int, bool]
-"""The number of an operand or result, and whether it is read element by element."""
+"""A pair: the number of an operand or result, and True if elementwise ops read it element by element, False if a product reads it."""
 
 
 def lower_blocks(kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]) -> None:
-    """Emit the stages of the kernel."""
+    """Describe the kernel of an `attention` node, as `Op.lower` does: it computes a block of rows of scores at a time.
+
+    kernel  the op, with its steps: the nodes inside of it
+    k       records the C code
+    types   the type of each operand and of each step's value
+    """
     _Blocks(kernel, k, operands, outs, types).emit()
 
 
 class _Parts:
-    """The steps of a kernel by what they do, and where the scores of each are.
+    """Sorts the steps of a kernel by what they do, and chooses an array for each matrix of scores that must be kept.
 
     products  scores that are a product of operands
     loops     what is computed row by row, in order: elementwise ops together, any other op alone
     results   products with scores
-    array     by number, which array holds the scores of a block; none for those that only their own loop reads
+    array     for the number of a value, the index of the array that holds its block of scores; no entry if only its own loop reads it
     arrays    the dtypes of the arrays
     """
 
@@ -84,7 +89,10 @@ class _Parts:
         self._place([*([step] for step in self.products), *self.loops, *([step] for step in self.results)])
 
     def _place(self, parts: Sequence[Sequence[Computation]]) -> None:
-        """Choose an array for each value that a later part reads; a part may write where it reads what no later one needs."""
+        """Choose an array for each value that a later part reads.  Arrays whose values no later part reads are used again.
+
+        parts  the steps in order; each entry is a product, a loop or a result
+        """
         made = {number: at for at, part in enumerate(parts) for number, _, _ in part}
         last = {x: at for at, part in enumerate(parts) for _, _, given in part for x in given if not isinstance(x, tuple)}
         free: dict[DType, list[int]] = {}
@@ -105,7 +113,7 @@ class _Parts:
         return [step for step in self.results if isinstance(step[1], MatMul) and step[1].ta]
 
     def elementwise(self) -> list[int]:
-        """Return the operands that elementwise ops read."""
+        """Return the numbers of the operands that elementwise ops read."""
         found = (x for loop in self.loops if _is_map(loop[0][1]) for _, _, given in loop for x in given if not isinstance(x, tuple))
         return [x for x in dict.fromkeys(found) if x not in self.scores]
 
@@ -115,15 +123,15 @@ def _is_map(op: Op) -> bool:
 
 
 class _Blocks:
-    """The kernel while it is lowered; values are called by their numbers.
+    """Writes the C code of one kernel of `attention`.  Operands and values are given by their numbers.
 
-    buffers  those of operands and results
-    shape    of the scores
-    apart    whether chains are apart: see the module's docstring
-    scores   the arrays, of which each share has a part
-    areas    the elements of a sum
-    chains   for a sum, the chains that are added to it
-    strides  the steps of operands and results along `dims`, the merged axes before the matrices
+    buffers  the buffers of operands and results, by number
+    shape    the shape of the scores
+    apart    True if chains are apart: see the module's docstring
+    scores   the arrays for scores, of which each thread's share of the work uses a part
+    areas    for the number of each sum over rows, how many elements it has
+    chains   for each sum over rows, scratch memory for the chains that are added to it
+    strides  for each operand and result, its steps along `dims`, the merged axes before the matrices
     """
 
     def __init__(self, kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]):
@@ -160,13 +168,16 @@ class _Blocks:
         self.locate(lead)
 
     def multiply_adds(self) -> int:
-        """Return how many multiply-adds the kernel does."""
+        """Return the number of multiply-adds of the whole kernel."""
         widths = [self.types[given[0]].sizes[-1] for _, _, given in self.parts.products]
         widths += [self.types[number].sizes[-1 if given[0] in self.parts.scores else -2] for number, _, given in self.parts.results]
         return math.prod(self.shape) * sum(widths)
 
     def locate(self, lead: Sequence[int]) -> None:
-        """Find the steps of operands and results along the axes before the matrices."""
+        """Set `dims` and `strides`: the axes before the matrices, and the steps of operands and results along these.
+
+        lead  the sizes of the axes before the matrices
+        """
         k, parts = self.k, self.parts
         factors = (x for _, _, given in (*parts.products, *parts.results) for x in given if x not in parts.scores)
         places: list[OperandUse] = [(x, False) for x in dict.fromkeys((*factors, *(number for number, _, _ in parts.results)))]
@@ -182,7 +193,7 @@ class _Blocks:
             self.strides[x, by_element] = [k.size(step, f"{self.buffers[x].name}_step") for step in steps]
 
     def emit(self) -> None:
-        """Emit the stages."""
+        """Append the whole kernel: the stage that computes blocks of rows, and the one that adds chains if they are apart."""
         k = self.k
         with k.stage_range(self.count, 1) as (begin, end):
             # All shares of a call use the arrays of its first: they are in its cache by then.
@@ -205,7 +216,10 @@ class _Blocks:
             self.add_chains()
 
     def places_of(self, matrix: Expr) -> dict[OperandUse, Expr]:
-        """Return where in each operand and result a matrix begins."""
+        """Return, for each operand and result, the index of the first element of one matrix.
+
+        matrix  the number of the matrix
+        """
         k, indices, rest = self.k, list[Expr](), matrix
         for dim in reversed(self.dims[1:]):
             indices.insert(0, k.let(rest % dim, "index"))
@@ -217,11 +231,18 @@ class _Blocks:
             for place, steps in self.strides.items()}
 
     def width(self, x: int, name: str = "width") -> Expr:
-        """Return the length of the last axis of a value, as a size."""
+        """Return the length of the last axis of value number `x`, as a C expression.
+
+        name  the name of this size in C
+        """
         return self.k.size(self.types[x].sizes[-1], name)
 
     def multiply(self, a: Expr, b: Expr, out: Expr, m: Expr, n: Expr, inner: Expr, *, tb: bool) -> None:
-        """Emit a product whose left operand is not transposed."""
+        """Append a call that computes a matrix product `out = a @ b`, or `a @ b^T` if `tb` is True.
+
+        a, b, out    pointers to the matrices
+        m, n, inner  the sizes: a is [m, inner], out is [m, n]
+        """
         k = self.k
         flags = [k.literal(0, I64), k.literal(int(tb), I64)]
         if not self.plain:
@@ -230,7 +251,13 @@ class _Blocks:
         k.run(self.product, a, b, out, m, n, inner, *flags, k.literal(0, I64), units)
 
     def one_block(self, places: Mapping[OperandUse, Expr], base: Expr, matrix: Expr, top: Expr, rows: Expr) -> None:
-        """Emit the scores of a block of rows."""
+        """Append the C code that computes all scores of one block of rows.
+
+        places  where the matrices of the operands begin (`places_of`)
+        base    the index at which this thread's part of the arrays begins
+        matrix  the number of the matrix
+        top     the first row of the block; `rows` is the number of its rows
+        """
         k, parts = self.k, self.parts
         for number, op, (a, b) in parts.products:
             inner = self.width(a, "inner")
@@ -262,7 +289,12 @@ class _Blocks:
                         self.elements(loop, start + j, read, fixed)
 
     def elements(self, loop: Sequence[Computation], index: Expr, read: Mapping[int, Expr], fixed: Mapping[int, Expr]) -> None:
-        """Emit what elementwise ops compute for one element of the scores, from these elements of operands."""
+        """Append the C code of a loop's elementwise ops for one element of the scores.
+
+        loop   the ops
+        index  where in the arrays the element is
+        read   the elements of operands that change along a row; `fixed` are those that are the same for a row
+        """
         k, values = self.k, dict(fixed)
         for number, _, given in loop:
             for x in given:
@@ -278,7 +310,10 @@ class _Blocks:
         return self.scores[self.parts.array[number]]
 
     def rows_of_result(self, step: Computation, places: Mapping[OperandUse, Expr], base: Expr, top: Expr, rows: Expr) -> None:
-        """Emit these rows of a product with scores."""
+        """Append the C code that computes a block of rows of a result: scores times an operand.
+
+        step  the product; the other arguments are as for `one_block`
+        """
         number, op, (scores, b) = step
         width = self.width(number)
         out = self.buffers[number].at(places[number, False] + top * width)
@@ -288,7 +323,11 @@ class _Blocks:
     def add_rows(
         self, step: Computation, places: Mapping[OperandUse, Expr], base: Expr, top: Expr, rows: Expr, begin: Expr, matrix: Expr
     ) -> None:
-        """Emit the addition of a block of rows to a sum over all rows: to its first chain, which is the result, or to a later one."""
+        """Append the C code that adds a block of rows to a sum over all rows: to its first chain, which is the result, or to a later one.
+
+        step   the sum, as a product with transposed scores; the other arguments are as for `one_block`
+        begin  the number of this thread's share of the work
+        """
         k, (number, _, given) = self.k, step
         factors, widths = list[Expr](), list[Expr]()
         for x in given:
@@ -321,7 +360,7 @@ class _Blocks:
                 k.store(out, place + e, out[place + e] + chains[chain + e])
 
     def add_chains(self) -> None:
-        """Emit a stage for each sum that adds the chains after the first."""
+        """Append a stage that adds, for each sum over rows, the chains after the first to the result."""
         k = self.k
         for number, area in self.areas.items():
             out, chains = self.buffers[number], self.chains[number]

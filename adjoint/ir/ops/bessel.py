@@ -86,7 +86,7 @@ class BesselSeries(Unary):
 
     @property
     def coefficients(self) -> list[float]:
-        """Those of the powers of x^2, from the first."""
+        """Return the coefficients of the powers of x^2, beginning with the constant one."""
         n = self.order
         return [(-1 if self.alternating else 1) ** k / (2 ** (2 * k + n) * math.factorial(k) * math.factorial(k + n)) for k in range(10)]
 

@@ -40,7 +40,9 @@ FULL, ONE, ROW, COLUMN = (4, 8), (), (8,), (4, 1)
 BINARY_FORMS = (
     (FULL, FULL), (FULL, ONE), (ONE, FULL), (FULL, ROW), (FULL, COLUMN), ((2, 3, 4, 4), (1, 3, 1, 1)),
 )
-"""Forms of broadcasting: equal shapes; one operand a single number, a row, a column, or a number for each channel of images."""
+"""Shapes of two operands for each form of broadcasting: equal shapes; one operand a single number, a row, a column, or a number for each
+channel of images.
+"""
 PLAIN_FORMS = BINARY_FORMS[:2]
 
 
@@ -63,7 +65,9 @@ class Elementwise(Op):
     cost: ClassVar[int] = 1
     """Time for one element, in additions of float32; determines how much work is worth a thread."""
     uniform: ClassVar[bool] = True
-    """Whether loops over a single number may name it; where half a formula does not depend on x[i], gcc gives up on vectors."""
+    """True if loops may read an operand that is a single number at a fixed index.  False where gcc then would not vectorise the loop, since
+    half of the formula does not depend on the element.
+    """
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
     """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 
@@ -142,7 +146,7 @@ def listed(dtypes: Sequence[DType]) -> str:
 
 
 def smooth_unary(*domains: tuple[float, float]) -> tuple[Sample, ...]:
-    """Return samples of a smooth function of one operand on each of the domains."""
+    """Return samples (operands for tests) of a smooth function of one operand, on each of the intervals `domains`."""
     first, *others = domains or ((-2.0, 2.0),)
     return (
         sample(F32_23, domain=first),
@@ -154,7 +158,7 @@ def smooth_unary(*domains: tuple[float, float]) -> tuple[Sample, ...]:
 
 
 def smooth_binary(*domain: tuple[float, float]) -> tuple[Sample, ...]:
-    """Return samples of a smooth function of two operands, in each form of broadcasting."""
+    """Return samples (operands for tests) of a smooth function of two operands, in each form of broadcasting."""
     shapes = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3)), ((0, 3), (1, 3)), ((), ()),
               ((2, 3, 2, 2), (1, 3, 1, 1)))
     drawn = domain or ((-2.0, 2.0),)
@@ -168,7 +172,7 @@ def square(count: int, *domain: tuple[float, float]) -> tuple[Sample, ...]:
 
 
 def on_integers(count: int, *dtypes: DType, domain: tuple[float, float] = (-5.0, 5.0)) -> tuple[Sample, ...]:
-    """Return samples on integers, which have no finite differences."""
+    """Return samples (operands for tests) of integers, for which gradients are not compared with finite differences."""
     types = tuple(tensor(d, (2, 3)) for d in dtypes)
     return tuple(sample(*(t,) * count, domain=domain, smooth=False, note="integers") for t in types)
 

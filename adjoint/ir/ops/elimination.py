@@ -33,14 +33,14 @@ Cotangents = Sequence["Atom | None"]
 __all__ = ["Cofactor", "Determinant", "LogDeterminant", "MatrixInverse"]
 
 REGULAR = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]]}
-"""A sample far from a singular matrix."""
+"""A matrix for tests that is far from singular."""
 STACK = {0: [[[0.0, 1.0], [2.0, 0.5]], [[1.5, 1.0], [-1.0, 0.5]], [[-2.0, 0.25], [0.75, 1.0]]]}
-"""Samples that require rows to be exchanged, with determinants of either sign."""
+"""Matrices for tests whose rows must be exchanged, with determinants of either sign."""
 SINGULAR = {0: [[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, -1.0]]}
 NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
-"""Samples of rank 2 and of rank 1."""
+"""Matrices for tests of rank 2 and of rank 1."""
 NOT_FINITE = {0: [[[math.inf, 2.0, 0.5], [1.0, 3.0, 1.0], [-1.0, 0.25, 2.0]], [[1.0, 2.0, 0.5], [1.0, 3.0, math.nan], [-1.0, 0.25, 2.0]]]}
-"""A sample with an infinity, and one with NaN."""
+"""Matrices for tests, one with an infinity and one with NaN."""
 
 
 @family
@@ -165,7 +165,7 @@ class _WideProduct:
         self.k.set(self.value, -self.value)
 
     def multiply(self, factor: Expr) -> None:
-        """Multiply; if value and factor are both large, or both small, the value is rescaled first."""
+        """Multiply the product by a factor.  If both are large, or both small, the product is rescaled first."""
         k, size = self.k, self.k.call("fabs", self.value)
         other = k.let(k.call("fabs", factor), "other")
         with k.when(k.both(k.greater(other, 1), k.call("isfinite", self.value))), k.loop_while(k.greater(size, 1)):
@@ -231,7 +231,7 @@ def _back_substitute(k: Kernel, u: _Matrix, b: _Matrix, count: Any) -> None:
 
 
 def _spread(b: Builder, ct: Atom) -> Atom:
-    """Return one number for each matrix, reshaped to broadcast with the matrices."""
+    """Return a tensor with one number for each matrix, reshaped so that it broadcasts with the matrices."""
     have = tensor_type(ct)
     return b.reshape(ct, to=have.with_shape((*have.shape, 1, 1)))
 

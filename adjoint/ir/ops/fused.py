@@ -40,7 +40,7 @@ __all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_
 
 
 def is_map(node: Node) -> bool:
-    """Return True if a node may be one of those of a fused kernel that compute element by element."""
+    """Return True if a node may be in a fused kernel as one that computes its result element by element."""
     if not _static(node):
         return False
     op = node.op
@@ -48,7 +48,7 @@ def is_map(node: Node) -> bool:
 
 
 def streamed(node: Node) -> int | None:
-    """Return the position of the operand of which a node reads each element once, if it may be the end of a fused kernel."""
+    """Return the position of the operand that a node reads element by element, each once; None if the node cannot end a fused kernel."""
     op = node.op
     if isinstance(op, Update):
         return op.streams if _static(node) else None
@@ -69,7 +69,7 @@ def _static(node: Node) -> bool:
 
 
 def cost_of(op: Op) -> int:
-    """Return the time for one element, in additions of float32."""
+    """Return the time that an op takes for one element, in additions of float32."""
     return op.cost if isinstance(op, Elementwise) else 1
 
 
@@ -133,7 +133,7 @@ class Fused(RegionOp):
 
 
 def kernel_op(node: Node) -> Op:
-    """Return the op that computes a node by kernels: of a fused node that of its region, else its own."""
+    """Return the op whose kernel computes a node: for a fused node the one made of its region, otherwise the node's own."""
     return node.op.kernel(node.regions[0]) if isinstance(node.op, Fused) else node.op
 
 
@@ -160,7 +160,7 @@ class FusedKernel(Op):
 
     @classmethod
     def of(cls, region: Region) -> Self:
-        """Return the op of a region."""
+        """Return the op that computes a region by one kernel."""
         numbers = {value: ValueNumber(i) for i, value in enumerate(region.params)}
 
         def number(atom: Any) -> Any:
@@ -175,31 +175,31 @@ class FusedKernel(Op):
 
     @property
     def end(self) -> Reduction | Update | None:
-        """Return the op that reads what the maps compute, if there is one."""
+        """Return the reduction or optimiser's step that reads what the elementwise ops compute; None if there is none."""
         last = self.steps[-1][0]
         return last if isinstance(last, (Reduction, Update)) else None
 
     @property
     def in_place(self) -> dict[int, int]:
-        """By the index of a result, the operand into whose memory it may be written."""
+        """Return, for the index of each result that may be written into the memory of an operand, the position of that operand."""
         end, given, first = self.end, self.steps[-1][1], self.operands + len(self.steps) - 1
         if not isinstance(end, Update):
             return {}
         return {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
 
     def buffer_names(self, values: Sequence[str]) -> list[str]:
-        """Return names for operands and results, from those of its values."""
+        """Return names in C for operands and results, made from the names of the op's values."""
         results = ("number" if isinstance(x, tuple) else values[x] for x in self.results)
         return [*values[: self.operands], *(f"{name}_out" for name in results)]
 
     @property
     def uniform(self) -> bool:
-        """Return whether loops over a single number may name it: see `Elementwise.uniform`."""
+        """True if loops may read an operand that is a single number at a fixed index: see `Elementwise.uniform`."""
         return all(op.uniform for op, _ in self.steps if isinstance(op, Elementwise))
 
     @property
     def cost(self) -> int:
-        """Return the time for one element, in additions of float32."""
+        """Return the time that all steps take for one element, in additions of float32."""
         return max(1, sum(cost_of(op) for op, _ in self.steps))
 
     def types(self, operands: Sequence[Type]) -> list[Type]:

@@ -70,7 +70,12 @@ def row_shape(nodes: Sequence[Node]) -> tuple[int, ...] | None:
 
 
 def lower_rows(kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]) -> None:
-    """Emit the stage of a kernel that computes row by row."""
+    """Describe a fused kernel that computes row by row, as `Op.lower` does.
+
+    kernel  the op, with its steps: the fused nodes
+    k       records the C code
+    types   the type of each operand and of each step's value
+    """
     rows = _Rows(kernel, k, operands, outs, types)
     k.work = kernel.cost
     with k.stage(rows.count, grain_of(rows.shape[-1]), "row") as row:
@@ -78,15 +83,17 @@ def lower_rows(kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Seque
 
 
 class _Rows:
-    """One row while its kernel is lowered; values are called by their numbers.
+    """Writes the C code for one row of a fused kernel.  Operands and values are given by their numbers.
 
-    shape   [.., n]
-    count   of rows
-    known   by number, the pass that computes a value
-    joined  by pass, the reduction that reads what the pass computes without keeping it
-    values  by number, a value for the row that is known
-    bases   by number of an operand, the index of its first element in the row, and the step to the next one
-    kept    by number, the array of the elements that are read in a later pass or by a reduction
+    A pass is one loop over the elements of a row, or a reduction of them.
+
+    shape   the shape [.., n] over whose rows the kernel loops
+    count   the number of rows
+    known   for each value, the number of the pass that computes it
+    joined  for the number of a pass, the reduction that reads what the pass computes without keeping it
+    values  for each value of which there is one for the row, its C expression once it is known
+    bases   for each operand, the index of its first element in the row, and the step to the next one
+    kept    for each value whose elements are read in a later pass or by a reduction, the array that holds them
     """
 
     def __init__(self, kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]):
@@ -114,9 +121,9 @@ class _Rows:
         self.kept: dict[int, LocalArray] = {}
 
     def delay(self) -> None:
-        """Set `known` of a value that only later passes read to the first of these: computed there, it need not be kept.
+        """Let values that only later passes read be computed in the first of these passes, so that they need not be kept in an array.
 
-        Not if it reads several values of earlier passes, which would have to be kept in its place.
+        Leave a value that reads several values of earlier passes, since these would have to be kept in its place.
         """
         read: dict[int, int] = {}  # the first pass that reads a value
         for number, (op, given) in reversed(self.steps):
@@ -128,20 +135,20 @@ class _Rows:
                 read[x] = min(read.get(x, turn), turn)
 
     def whole(self, number: int) -> bool:
-        """Return True if a step computes an element for each of the row."""
+        """Return True if a value has an element for each element of the row; False if there is one for the row."""
         return self.types[number].sizes == self.shape
 
     def reductions(self, turn: int) -> list[int]:
-        """Return the reductions of what is known after a pass."""
+        """Return the numbers of the reductions whose operand is known after the pass `turn`, but not before."""
         return [number for number, (op, _) in self.steps if isinstance(op, Reduction) and self.known[number] == turn + 1]
 
     def computes(self, turn: int, reduction: int) -> bool:
-        """Return True if a pass computes what a reduction reads."""
+        """Return True if the pass `turn` computes the operand of a reduction."""
         (x,) = self.kernel.steps[reduction - self.kernel.operands][1]
         return x >= self.kernel.operands and self.known[x] == turn
 
     def compute(self, row: Expr) -> None:
-        """Emit the passes over a row."""
+        """Append the C code of all passes over the row with index `row`."""
         k = self.k
         n = k.size(self.shape[-1], "n")
         for number, (op, given) in self.steps:
@@ -159,7 +166,12 @@ class _Rows:
             self.turn(turn, row, start, n)
 
     def locate(self, x: int, row: Expr, *, whole: bool) -> None:
-        """Find where an operand has its elements of the row; one that is the same for the row, or for all, is read."""
+        """Find the elements of operand `x` that belong to a row: set `bases[x]`, or read one that is the same for the whole row, into
+        `values[x]`.
+
+        row    the index of the row
+        whole  True if the operand is used for each element of the row
+        """
         k, buffer = self.k, self.operands[x]
         strides = broadcast_access(buffer, self.shape).strides
         if x in self.values and (self.kernel.uniform or not whole):
@@ -178,7 +190,11 @@ class _Rows:
             self.bases[x] = first, strides[-1] or k.size(0, f"{buffer.name}_step")
 
     def turn(self, turn: int, row: Expr, start: Expr, n: Expr) -> None:
-        """Emit one pass: values for the row that are known now, its elements, and the reductions of these."""
+        """Append the C code of one pass: first values of which there is one for the row, then a loop over its elements, then reductions.
+
+        turn   the number of the pass
+        row    the index of the row; `start` is the index of its first element, and `n` its length
+        """
         k, elements = self.k, list[int]()
         for number, (op, _) in self.steps:
             if isinstance(op, Reduction) or self.known[number] != turn:
@@ -207,7 +223,12 @@ class _Rows:
             self.store(number, row, self.values[number])
 
     def element(self, numbers: Sequence[int], start: Expr, j: Any) -> dict[int, Expr]:
-        """Emit what a pass does for element j of the row; return the values that it computes, and those that they use."""
+        """Append the C code that computes some values for element `j` of the row; return these values, with those that they are computed
+        from.
+
+        numbers  the values
+        start    the index of the row's first element
+        """
         k, found = self.k, dict(self.values)
         j = k.let(j, "e", I64) if not isinstance(j, Name) else j
         for number in numbers:
@@ -224,18 +245,21 @@ class _Rows:
         return found
 
     def store(self, number: int, index: Expr, value: Expr) -> None:
-        """Store a value where it is a result of the kernel."""
+        """Append the store of a value if it is a result of the kernel."""
         for out in self.outs.get(number, ()):
             self.k.store(out, index, value)
 
 
 def numbers_of(given: Sequence[Any]) -> list[int]:
-    """Return the values among the operands of a step, without literals."""
+    """Return those operands of a step that are values, as their numbers; literals, which are tuples, are left out."""
     return [x for x in given if not isinstance(x, tuple)]
 
 
 class _Elements(Buffer):
-    """The elements of a row, computed as they are read."""
+    """A buffer for a reduction to read, whose elements are computed when they are read.
+
+    element  returns the C expression of an element, given its index
+    """
 
     __slots__ = ("element",)
 

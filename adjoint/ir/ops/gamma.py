@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 HIGHEST_ORDER = 8
-"""Derivatives by a parameter that the kernels compute."""
+"""The highest derivative by a parameter that the kernels compute."""
 
 
 def special(k: Kernel, name: str, x: Expr) -> Expr:
@@ -147,7 +147,7 @@ class Parametric(Op):
     takes: ClassVar[tuple[str, ...]] = ()
     accepts: ClassVar[tuple[DType, ...]] = (F32, F64)
     function: ClassVar[str] = ""
-    """The function in `special.h`."""
+    """The name of the function in `special.h` that computes the op."""
     cost: ClassVar[int] = 1000
 
     elementwise = Elementwise.infer

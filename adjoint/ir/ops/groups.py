@@ -38,19 +38,19 @@ SHORT = 16
 COLUMNS = 128
 """The number of adjacent columns that are computed together."""
 CHUNKS = 32
-"""Chunks of terms of a row in a block, each of as many terms as there are lanes."""
+"""The number of chunks in a block of a row; a chunk has as many terms as there are lanes."""
 ROWS = 64
-"""Terms of a column in a block."""
+"""The number of terms of a column that are added one after the other as a block."""
 
 NEAR, FAR = 2048, 8192
 """Bytes of rows between which the next one is fetched ahead: in shorter ones, which they compute sooner, and within longer ones processors
 do so by themselves."""
 CACHED = 1 << 20
-"""Bytes of a matrix that a cache is taken to hold: nothing is fetched ahead of it."""
+"""Bytes of a matrix that is assumed to be in a cache, so that nothing of it is fetched ahead."""
 
 Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
-"""Maps the index of an element to the term that is added or compared."""
+"""A function from the index of an element to the C expression that is added or compared."""
 Given = Callable[[], Any]
 """A function that returns a value which is computed once for the group that is being computed."""
 
@@ -62,7 +62,9 @@ class Rows:
         self.k, self.first, self.n, self.most = k, first, n, most
 
     def fetch_next(self, *matrices: Buffer) -> None:
-        """Have the next row of matrices, of which this is a row, fetched while this one is computed, where that pays.
+        """Append instructions that load the next row into the cache while this one is computed, where that saves time.
+
+        matrices  the matrices of which this is a row
 
         A row is read and then computed in passes over what is in the cache; meanwhile memory would stand idle.
         """
@@ -73,26 +75,35 @@ class Rows:
             self.k.run("adjoint_fetch", matrix.at(self.first + self.n), ahead)
 
     def each(self, body: Callable[[Any], None]) -> None:
-        """Do `body` for the index of each element, in order or in parallel."""
+        """Append a loop over the elements; `body` appends the code for one, given its index.  They may be computed in parallel."""
         with self.k.loop(0, self.n, "j") as j:
             body(self.first + j)
 
     def value(self, dtype: DType, make: Given, name: str) -> Given:
-        """Compute a value once for the group."""
+        """Append the computation of a value for the group, and return a function that returns its C expression.
+
+        make  returns the expression to compute
+        """
         value = self.k.let(make(), name, dtype)
         return lambda: value
 
     def sum(self, dtype: DType, term: Term, name: str = "sum", lanes: int = LONG) -> Given:
-        """Return the sum of a term of each element."""
+        """Append the sum of a term over all elements; return a function that returns its C expression."""
         (total,) = self.sums(dtype, lambda i: (term(i),), (name,), lanes)
         return total
 
     def sums(self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int = LONG) -> list[Given]:
-        """Return several sums, computed together, one for each of `names`."""
+        """Append several sums over all elements, computed together; return for each a function that returns its C expression.
+
+        terms  returns the terms of an element, one for each sum, given its index
+        """
         return self._combined(dtype, terms, names, lanes, 0.0, lambda total, term: total + term)
 
     def largest(self, dtype: DType, term: Term, name: str = "largest") -> Given:
-        """Return the largest of the terms, ignoring NaN; minus infinity if there are none."""
+        """Append a search for the largest term; return a function that returns its C expression.
+
+        NaN is ignored; the result is minus infinity if there are no terms.
+        """
         (best,) = self._combined(
             dtype, lambda i: (term(i),), (name,), LONG, float("-inf"), lambda best, term: self.k.maximum_of(term, best))
         return best
@@ -187,28 +198,33 @@ class Columns:
         """The C expression for the index of the column that is being computed; None before the first loop over columns."""
 
     def each(self, body: Callable[[Any], None]) -> None:
-        """Do `body` for the index of each element, in order within a column."""
+        """Append a loop over the elements of each column, in order; `body` appends the code for one, given its index."""
         with self.k.loop(0, self.n, "j") as j:
             row = self.k.let(self.first + j * self.stride, "row")
             self.across(lambda c: body(row + c))
 
     def value(self, dtype: DType, make: Given, name: str) -> Given:
-        """Compute a value once for each column."""
+        """Append the computation of a value for each column, and return a function that returns its C expression for the present column."""
         array = self.k.array(dtype, COLUMNS, name)
         self.across(lambda c: self.k.set(array[c], make()))
         return lambda: array[self.column]
 
     def sum(self, dtype: DType, term: Term, name: str = "sum", lanes: int = LONG) -> Given:
-        """Return the sum of a term of each element."""
+        """Append the sum of a term over the elements of each column; return a function that returns its C expression for the present
+        column.
+        """
         (total,) = self.sums(dtype, lambda i: (term(i),), (name,), lanes)
         return total
 
     def sums(self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int = LONG) -> list[Given]:
-        """Return several sums, computed together, one for each of `names`."""
+        """Append several sums over the elements of each column, computed together; return for each what `sum` returns."""
         return self._combined(dtype, terms, names, 0.0, lambda total, term: total + term)
 
     def largest(self, dtype: DType, term: Term, name: str = "largest") -> Given:
-        """Return the largest of the terms, ignoring NaN; minus infinity if there are none."""
+        """Append a search for the largest term of each column; return a function that returns its C expression for the present column.
+
+        NaN is ignored; the result is minus infinity if there are no terms.
+        """
         (best,) = self._combined(
             dtype, lambda i: (term(i),), (name,), float("-inf"), lambda best, term: self.k.maximum_of(term, best))
         return best
@@ -251,7 +267,7 @@ class Columns:
         return totals
 
     def across(self, body: Callable[[Any], Any]) -> None:
-        """Do `body` for each column, counted from 0."""
+        """Append a loop over the columns; `body` appends the code for one, given its number."""
         outer = self.column
         with self.k.loop(0, self.width, "c") as self.column:
             body(self.column)
@@ -273,9 +289,11 @@ def reference_mean(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = Fa
 
 @contextmanager
 def groups(k: Kernel, axis: int, work: int, x: Buffer, *others: Buffer) -> Iterator[Groups]:
-    """Begin a stage over the groups of `x`, and of others that are read with it, along `axis`.
+    """Begin a stage (a C function of the kernel) over groups of elements: yield for each the object (`Rows` or `Columns`) that writes its
+    code.
 
-    work  the number of elements per thread below which threads do not pay
+    axis    the axis of `x`, and of others that are read with it, along which a group extends
+    work    the number of elements that a thread must get to be worth waking
     """
     shape = x.shape
     length, inner = shape[axis], math.prod(shape[axis + 1:])

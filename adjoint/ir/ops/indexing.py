@@ -36,7 +36,7 @@ def _check_indices(op: Op, indices: Any) -> None:
 
 
 def check_range(op: Op, indices: Array, size: int) -> None:
-    """Raise IndexError that names the first of `indices` outside of -size..size-1."""
+    """Check that indices are from -size to size - 1; raise IndexError that names the first that is not."""
     outside = (indices < -size) | (indices >= size)
     if outside.any():
         raise mistake(op, "indices", f"in {-size}..{size - 1}", int(indices[outside].flat[0]), IndexError)
@@ -55,7 +55,7 @@ def _add_at(target: Array, indices: Array, updates: Array, axis: int) -> None:
 
 
 def _three(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
-    """Return the numbers of elements before, along and after an axis."""
+    """Return three numbers of elements of a shape: of all axes before `axis`, along it, and of all axes after it."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
@@ -69,7 +69,7 @@ def emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
 
 
 COLUMNS = 64
-"""Columns that one unit of a scatter adds: no two units write to the same element."""
+"""The number of columns that one unit of work of a scatter adds, so that no two units write to the same element."""
 
 
 def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer, out: Buffer, axis: int) -> None:

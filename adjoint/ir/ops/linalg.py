@@ -39,22 +39,22 @@ Layout = tuple[int, int, int, list[int], list[list[int]]]
 UNPADDED: Padding = ((0, 0), (0, 0))
 
 PRODUCTS_PER_THREAD = 65536
-"""Multiply-adds of a matrix product that are worth waking a thread for."""
+"""The number of multiply-adds of a matrix product that a thread must get to be worth waking."""
 UNIT_ROWS = 4
-"""Rows of a unit of work: few, so that all threads have about equal shares; a tile computes several units together."""
+"""The number of rows in a unit of work: few, so that all threads have about equal shares; a tile computes several units together."""
 VECTOR_BYTES = 64
-"""The longest vector: the width of a unit that is made of columns."""
+"""Bytes of the longest vector, which is the width of a unit of work that is made of columns."""
 LARGE_ROWS = 168
 """Rows of `a` above which copying a `b` that is not in a near cache costs little compared with the product."""
 DEPTH = 512
 SHARE = 32
-"""As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
+"""The rows of `b` in a block, and the columns in a unit of copying it; the same number as in `matmul.h`."""
 NEAR_BYTES = 262144
 """Bytes: an operand of at most this size stays in a near cache whatever its layout."""
 LEVEL_2_BYTES = 786432
 """Bytes of `b` up to which reading it in place is faster than copying it: about a level-2 cache."""
 MEET_BYTES = 2048
-"""As in `vectors.h`: rows that are a multiple of this apart compete for the same few sets of a cache."""
+"""Rows that are a multiple of this many bytes apart compete for the same few sets of a cache; the same number as in `vectors.h`."""
 
 
 def _matrix(b: Builder, x: Atom) -> Atom:

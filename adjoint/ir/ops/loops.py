@@ -32,7 +32,10 @@ ELEMENTS_PER_THREAD = 32768
 
 
 def grain_of(elements: int) -> int:
-    """Return the units per thread below which threads do not pay, for units of this many elements."""
+    """Return how many units a thread must get to be worth waking.
+
+    elements  the number of elements in a unit
+    """
     return max(1, ELEMENTS_PER_THREAD // max(1, elements))
 
 
@@ -43,11 +46,11 @@ class StridedAccess:
     buffer: Buffer
     strides: tuple[int, ...]
     offset: int | None = None
-    """None if the operand is read from its beginning, which the C code then assumes."""
+    """The index of the first element that is read; None if it is 0, which the C code then assumes."""
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a contiguous array."""
+    """Return the strides of a contiguous array of this shape, in elements."""
     strides: list[int] = []
     step = 1
     for dim in reversed(shape):
@@ -57,7 +60,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_access(buffer: Buffer, shape: Sequence[int]) -> StridedAccess:
-    """Return the access to a whole buffer as broadcast to `shape`."""
+    """Return the access pattern by which a buffer is read as if it were broadcast to `shape`."""
     lead = len(shape) - buffer.rank
     own = row_major(buffer.shape)
     strides = tuple(0 if dim == 1 else stride for dim, stride in zip(buffer.shape, own, strict=True))
@@ -65,9 +68,13 @@ def broadcast_access(buffer: Buffer, shape: Sequence[int]) -> StridedAccess:
 
 
 def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Return the fewest axes, and each operand's strides along them, that visit the same elements in the same order.
+    """Merge axes of a loop nest where possible.  Return the remaining axes, and the strides of each operand along them; they visit the same
+    elements in the same order.
 
     There is always at least one axis; along an axis of no or of one element every stride is 1.
+
+    shape    the axes of the loop nest
+    strides  for each operand, its stride along each axis
     """
     if math.prod(shape) <= 1:
         return [math.prod(shape)], [[1] for _ in strides]
@@ -97,7 +104,7 @@ def emit_map(
     onto: tuple[Sequence[int], StridedAccess] | None = None,
     uniform: bool = True,
 ) -> None:
-    """Emit the stage `out[i] = element([x[...], y[...], ...])`; for the arguments see `emit_maps`."""
+    """Append the stage `out[i] = element([x[...], y[...], ...])` to a kernel; for the arguments see `emit_maps`."""
     emit_maps(k, [out], operands, lambda elements: [element(elements)], cost, onto=onto, uniform=uniform)
 
 
@@ -111,9 +118,9 @@ def emit_maps(
     onto: tuple[Sequence[int], StridedAccess] | None = None,
     uniform: bool = True,
 ) -> None:
-    """Emit the stage `out[i], ... = elements([x[...], y[...], ...])` for results of one shape.
+    """Append the stage `out[i], ... = elements([x[...], y[...], ...])` to a kernel, for results of one shape.
 
-    cost     that of an element, in additions of float32
+    cost     the time for an element, in additions of float32
     onto     the shape of the part of the results that is written, and how it is accessed; None for all of them
     uniform  True: the C code reads an operand that is constant along the last axis at a fixed index; otherwise at a run-time stride, 0
     """
@@ -245,7 +252,7 @@ class Walk:
 
 
 def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
-    """Emit the stage `out[i] = value`."""
+    """Append a stage to a kernel that writes `value` to each element of `out`."""
     with k.stage(out.count, 4 * ELEMENTS_PER_THREAD) as i:
         k.store(out, i, value)
 
@@ -258,7 +265,11 @@ def _described(strides: Sequence[int], rank: int) -> str:
 
 
 def row_counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
-    """Return a counter for each outer axis, at unit `begin`; none for a single axis, whose counter is the unit."""
+    """Return the C variables that count the outer axes of a loop nest, set for the unit (row) number `begin`; for a single axis, none is
+    needed.
+
+    sizes  the lengths of the outer axes
+    """
     counters: list[Any] = []
     inner: Any = None
     for axis in reversed(range(len(sizes))):
@@ -270,7 +281,9 @@ def row_counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
 
 
 def advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
-    """Advance by one unit: increment the last counter; at its end reset it and increment the one before."""
+    """Append the C code that moves the counters of a loop nest to the next row: increment the last one; if it is at its end, reset it and
+    increment the one before.
+    """
     if not counters:
         return
     *before, last = counters

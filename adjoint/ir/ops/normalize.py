@@ -42,7 +42,7 @@ __all__ = ["BatchNorm", "BatchNormGradient", "BatchNormInference", "LayerNorm", 
 WORK = 16384
 """The elements that a thread must get to be worth waking."""
 ROWS = 32
-"""Rows whose contributions to gamma' and beta' one thread adds, in order."""
+"""The number of rows whose contributions to gamma' and beta' one thread adds, in order."""
 
 
 class _Normalization(Op):
@@ -543,7 +543,10 @@ class BatchNormInference(_BatchNormalization):
 
 
 def _grain(elements: int) -> int:
-    """Return the units of `elements` per thread below which threads do not pay."""
+    """Return how many units a thread must get to be worth waking.
+
+    elements  the number of elements in a unit
+    """
     return max(1, WORK // max(1, elements))
 
 

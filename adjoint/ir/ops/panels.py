@@ -20,33 +20,33 @@ SUM_BYTES: Final = 262144
 TAPS: Final = 2048
 SOURCES: Final = 32
 SQUARE: Final = 16
-"""As in `convolution.h`."""
+"""The same number as in `convolution.h`."""
 VECTOR_BYTES: Final = 64
 COLUMNS: Final = 32
 """Elements of the longest vectors of any machine, and channels in a tile of vectors of channels.  A line of a panel has room
 for up to two more vectors than it has positions, a panel for eight more vectors than its lines."""
 CHANNELS: Final = 64
 CHANNELS_ALONE: Final = 128
-"""Numbers of channels that are worth a panel: with shared lines, and without."""
+"""The numbers of channels for which copying the source into a panel pays: CHANNELS if lines share rows, CHANNELS_ALONE if not."""
 LINES: Final = 128
-"""Lines that a panel should have room for: continuing a sum in another panel costs time."""
+"""The number of lines that a panel should have room for, since continuing a sum in another panel costs time."""
 PLACES: Final = 1024
 PLACES_WIDE: Final = 256
-"""Approximate numbers of positions in a part: in general, and where vectors hold channels."""
+"""The approximate number of positions in a part: PLACES in general, PLACES_WIDE where vectors hold channels."""
 WIDE: Final = 8
-"""Channels of the results from which vectors of channels pay."""
+"""The number of channels of the result from which on vectors of channels pay."""
 MOST: Final = 64
 MOST_WIDE: Final = 128
-"""Channels of the results in a unit of a gradient by the filters."""
+"""The most channels of the result in a unit of a gradient by the filters: MOST in general, MOST_WIDE where vectors hold channels."""
 SMALL: Final = 100
 MANY: Final = 32
 TOGETHER: Final = 256
 """A plane of fewer positions than SMALL leaves much of its last vector empty: with MANY channels of the result, which make longer
 lines worthwhile, small images are combined, to about this many positions."""
 UNITS: Final = 16
-"""Units that give each of several threads about the same share."""
+"""The number of units of work that gives each of several threads about the same share."""
 PRODUCTS: Final = 400_000
-"""Multiplications per thread below which threads do not pay."""
+"""The number of multiplications that a thread must get to be worth waking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _parts(
 
 
 def _even(length: int, block: int) -> int:
-    """Return the length of blocks of about equal size that are no longer than `block`."""
+    """Return the length of blocks that cut `length` into parts of about equal size, none longer than `block`."""
     return -(-length // max(1, -(-length // block)))
 
 

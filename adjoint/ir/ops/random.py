@@ -37,7 +37,7 @@ LANES = 16
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
-"""The increments of the two halves of the key in each round."""
+"""The two numbers that are added to the halves of the key in each round of Philox."""
 WORD = np.uint64(0xFFFFFFFF)
 """The largest word: 32 bits that are all 1."""
 
@@ -81,7 +81,7 @@ def wide_words(key: Array, count: int) -> Array:
 GROUP = 4 * LANES
 """The number of words that are drawn together."""
 WORK = 256
-"""Groups per thread below which threads do not pay."""
+"""The number of groups of words that a thread must get to be worth waking."""
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _groups(k: Kernel, key: Buffer, count: int, per_group: int) -> Iterator[tupl
 
 
 def _draw(k: Kernel, key: Buffer, group: Expr, word: LocalArray) -> None:
-    """Return the words of a group, in the order of `words`."""
+    """Append the C code that draws the words of a group, in the order of `words`, into the array `word`."""
 
     def half(value: Any, place: int) -> Any:
         return k.cast(value >> 32 if place else value, U32)

@@ -33,7 +33,7 @@ Cotangents = Sequence["Atom | None"]
 __all__ = ["GruCell", "GruCellGradient", "LstmCell", "LstmCellGradient"]
 
 COST = 60
-"""Cost of one element of a state, in additions of float32."""
+"""The time for one element of a state, in additions of float32."""
 
 
 class _Step(Op):

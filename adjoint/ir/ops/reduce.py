@@ -74,7 +74,7 @@ class Reduction(Op):
     axes: tuple[int, ...]
     keepdims: bool = False
     accepts: ClassVar[tuple[DType, ...]] = NUMBERS
-    """Dtypes of the operand."""
+    """The dtypes that the operand may have."""
     streams: ClassVar[int] = 0
     """The position of the operand, of which each element is read once, through `window`."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]] = (
@@ -97,11 +97,12 @@ class Reduction(Op):
         raise NotImplementedError(f"{type(self).__name__}.neutral")
 
     def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Return two results combined."""
+        """Return the C expression for two partial results combined to one."""
         raise NotImplementedError(f"{type(self).__name__}.combined")
 
     def finished(self, k: Kernel, total: Expr, count: Expr | None) -> Expr:
-        """Return the result from the combination of `count` elements; None means one element."""
+        """Return the C expression for the result, given the combination `total` of `count` elements; None as the count means one element.
+        """
         return total
 
     def empty(self, dtype: DType) -> bool | int | float:
@@ -372,15 +373,15 @@ LANES = 32
 FEW_LANES = 8
 """The number of lanes for rows of at most this length, which gives the same result as LANES in less time."""
 WINDOW = 256
-"""Elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
+"""The number of elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
 LONGEST_ROW = 1024
 """The limit for the elements of a row that `Reduction.row` reduces, as one block."""
 BLOCK = 2048
-"""Elements that lie side by side and are combined before others join."""
+"""The number of adjacent elements that are combined as a block."""
 ROWS = 64
-"""Rows that are combined, column by column, before others join."""
+"""The number of rows that are combined, column by column, as a block."""
 COLUMNS = 2048
-"""Columns that one unit of a reduction over rows takes, so that long pieces of memory are read in order; no result depends on it."""
+"""The number of columns in a unit of a reduction over rows, so that long stretches of memory are read in order; no result depends on it."""
 
 
 def rounding_steps(n: int) -> int:

@@ -44,7 +44,7 @@ SWEEPS = 64
 SQUARE = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 0.75]]}
 TALL = {0: [[1.0, 0.5], [-0.5, 2.0], [0.75, 0.25]]}
 WIDE = {0: [[[1.0, 0.5, -0.25], [0.5, -2.0, 1.0]], [[0.5, 1.5, 1.0], [-1.0, 0.25, 0.5]]]}
-"""Samples whose singular values are well separated."""
+"""Matrices for tests whose singular values are well separated."""
 
 
 @family
@@ -73,7 +73,7 @@ class Singular(Op):
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines of `length` adjacent numbers in a buffer, from `start` on."""
+    """Vectors of `length` adjacent numbers each in a buffer, from index `start` on; they are called lines."""
 
     k: Kernel
     buffer: Buffer
@@ -126,7 +126,7 @@ class _Lines:
 
 
 class _Jacobi:
-    """The description of a kernel: its scratch memory, and its parts in order."""
+    """Writes the C code of a kernel that computes singular values: owns its scratch memory, and has a method for each part, in order."""
 
     def __init__(self, k: Kernel, x: Buffer, *, vectors: bool):
         self.k, self.x, self.vectors = k, x, vectors
@@ -154,7 +154,7 @@ class _Jacobi:
             yield
 
     def load(self) -> Expr:
-        """Copy the matrix, scaled; return whether all of it is finite."""
+        """Append the C code that copies a matrix to the lines, scaled; return an expression that is true if all its elements are finite."""
         k = self.k
         start = k.let(self.matrix * self.n_short * self.n_long, "start")
         largest, not_finite = k.local(0.0, "largest", F64), k.local(0, "not_finite", I64)
@@ -456,7 +456,7 @@ def _as_column(b: Builder, x: Atom) -> Atom:
 
 
 def _skew(b: Builder, x: Atom) -> Atom:
-    """Return a square matrix less its transpose."""
+    """Return a square matrix minus its transpose."""
     rank = tensor_type(x).rank
     return b.sub(x, b.transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2)))
 

@@ -36,7 +36,7 @@ LONGEST = 2**31 - 1
 
 TIES = {0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf], [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}
 TIES_IN_ROWS = {0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]], 1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}
-"""Sample inputs with ties."""
+"""Operands for tests in which elements of a row are equal."""
 
 
 def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:

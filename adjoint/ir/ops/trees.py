@@ -24,11 +24,11 @@ Action = Callable[[Any], None]
 
 
 LEVELS = 32
-"""Totals to keep, one for each level of the tree: enough for 2**32 blocks."""
+"""The number of totals that are kept, one for each level of the tree: enough for 2**32 blocks."""
 
 
 def pushed(k: Kernel, number: Expr, merge: Action, keep: Action) -> None:
-    """Add the total of block `number` to the tree.
+    """Append the C code that adds the total of block `number` to the tree.
 
     merge  combines the total kept at a level, which comes before, with the current one
     keep   keeps the current one at a level
@@ -42,7 +42,7 @@ def pushed(k: Kernel, number: Expr, merge: Action, keep: Action) -> None:
 
 
 def collected(k: Kernel, blocks: Expr, take: Action, merge: Action) -> None:
-    """Combine the remaining totals after `blocks` totals, at least one.
+    """Append the C code that combines the totals which are left after `blocks` blocks, at least one.
 
     take   makes the total kept at a level the current one
     merge  combines the total kept at a level, which comes before, with the current one

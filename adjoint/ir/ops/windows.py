@@ -95,7 +95,7 @@ class Windows:
 
     @contextmanager
     def each_piece(self) -> Iterator[WindowRow]:
-        """Loop over pieces of rows of windows."""
+        """Append loops over all rows of windows, a piece of a row at a time; yield the object that writes the code for the piece."""
         k = self.k
         with k.loop(0, self.rows, "row") as row, k.loop(0, self.columns, "start", step=PIECE) as start:
             yield WindowRow(self, row, start, k.let(k.minimum_of(self.columns - start, PIECE), "width"))
@@ -164,7 +164,7 @@ class Windows:
                     k.store(task.out, task.first_out + i, array[n])
 
     def clear_margin(self, out: Buffer, first: Expr) -> None:
-        """For 2x2 windows: zero the last row and the last column if no window covers them."""
+        """Append the C code that writes zeros to the last row and the last column of a plane if no 2x2 window covers them."""
         k = self.k
         with k.loop(self.rows * 2 * self.w, self.h * self.w, "i") as i:
             k.store(out, first + i, 0.0)
@@ -181,13 +181,16 @@ class WindowRow:
         """The index of the first window within its plane."""
 
     def each_window(self, body: Callable[[Expr], None]) -> None:
-        """Do `body` for each window, counted from 0."""
+        """Append a loop over the windows; `body` appends the code for one, given its number."""
         with self.windows.k.loop(0, self.width, "c") as c:
             body(c)
 
     def each_element(self, body: Callable[[Expr, Expr], None]) -> None:
-        """Do `body` for window and index within the plane of all elements, one position in the window after the other, in row-major
-        order."""
+        """Append loops over all elements of the windows: `body` appends the code for one, given the window's number and the index in the
+        plane.
+
+        One position in the window after the other is visited, for all windows, in row-major order.
+        """
         k, s = self.windows.k, self.windows
         with k.loop(0, s.kernel[0], "a") as a:
             y = k.let(self.row * s.stride[0] - s.before[0] + a * s.dilation[0], "y")
