@@ -102,7 +102,9 @@ class World(Protocol):
         ...
 
     def hint(self, x: Any, name: str) -> None:
-        """Give the value of the IR behind `x` the name of the first variable that it is assigned to, so that the printed IR is readable."""
+        """Give the value of the IR for which `x` stands the name of the first variable that it is assigned to, so that the printed IR is
+        readable.
+        """
         ...
 
     def renamed(self, x: Any) -> Any:

@@ -59,7 +59,7 @@ def adjoint(
     cotangents: Sequence[Atom | None],
     wanted: Sequence[Value],
 ) -> list[Atom | None]:
-    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.  They use forward values freely.
+    """Append the nodes that compute gradients (the reverse pass over `nodes`) to `b`.  They read forward values directly.
 
     nodes       in program order, without `if`, `for` and `while`; for these, use `pullback`, which runs them again
     outputs     the values that are differentiated

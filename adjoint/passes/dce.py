@@ -120,7 +120,7 @@ def _again(node: Node, operands: Sequence[Atom], regions: Sequence[Region], resu
 
 @dataclass(frozen=True)
 class DeadCode(Pass):
-    """`dce`: removes nodes whose results are not used and whose effect is PURE or READS.
+    """The pass `dce`: remove nodes whose results are not used and whose effect is PURE or READS.
 
     failing  True to keep nodes that may fail: the function then raises the same errors as before
     """

@@ -36,10 +36,10 @@ class IfStatements:
     def run_if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
         """Run an `if` statement.
 
-        Return how it left the block (None if control reaches its end), and True if the statements behind it have run together with it, so
-        that the caller must not run them again.
+        Return how it left the block (None if control reaches its end), and True if the statements after it have been run together with it:
+        the caller must not run them again.
 
-        rest  the statements behind the `if` in its block
+        rest  the statements after the `if` in its block
         """
         condition = self.conditions.test(node.test)
         if isinstance(condition, bool):
@@ -50,14 +50,16 @@ class IfStatements:
                  node: ast.AST) -> tuple[Outcome | None, bool]:
         """Make an `if` of the graph from two branches between which a tensor decides.
 
-        Return how they left the block (None if control reaches their end), and True if the statements behind have run together with them.
+        Return how they left the block (None if control reaches their end), and True if the statements after the `if` have been run together
+        with them.
+
         That is done if one branch leaves the block: the statements then belong to the other.  It is also done if the branches leave values
         that cannot be merged: each branch then continues with these statements.
 
         condition  a bool of the IR
         first      runs the branch for a true condition, and returns how it ended
         second     runs the branch for a false one
-        rest       the statements behind, in the same block
+        rest       the statements after the `if`, in the same block
         node       the statement in the syntax tree, for error messages
         """
         names = self.stack.frame.names
@@ -85,10 +87,10 @@ class IfStatements:
     def run_match(self, node: ast.Match, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
         """Run a `match` statement.
 
-        Return how it left the block (None if control reaches its end), and True if the statements behind it have run together with it, so
-        that the caller must not run them again.
+        Return how it left the block (None if control reaches its end), and True if the statements after it have been run together with it:
+        the caller must not run them again.
 
-        rest  the statements behind the `match` in its block
+        rest  the statements after the `match` in its block
         """
         return self._cases(node.cases, self.run.value(node.subject), rest)
 

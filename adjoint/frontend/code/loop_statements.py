@@ -52,7 +52,7 @@ class LoopStatements:
     def run_for(self, node: ast.For) -> Outcome | None:
         """Run a `for` loop and its `else`.
 
-        Return how the block around the loop is left by it: None if the statements behind the loop follow, otherwise an Outcome for a
+        Return how the block around the loop is left by it: None if the statements after the loop run next, otherwise an Outcome for a
         `return` in it.
         """
         over = self.run.value(node.iter)
@@ -76,7 +76,7 @@ class LoopStatements:
     def run_while(self, node: ast.While) -> Outcome | None:
         """Run a `while` loop and its `else`.
 
-        Return how the block around the loop is left by it: None if the statements behind the loop follow, otherwise an Outcome for a
+        Return how the block around the loop is left by it: None if the statements after the loop run next, otherwise an Outcome for a
         `return` in it.
         """
         outcome: Outcome | None = None
@@ -249,7 +249,7 @@ class LoopStatements:
         outcome  how the loop ended: None after its last round, otherwise by `break` or `return`
         orelse   the statements of the `else`
 
-        Return None if the statements behind the loop follow, otherwise how the block around the loop is left.
+        Return None if the statements after the loop run next, otherwise how the block around the loop is left.
         """
         if outcome is None:
             return self.run.block(orelse)
@@ -266,8 +266,8 @@ class LoopStatements:
     def _returning(self, outcome: Outcome) -> Outcome | None:
         """Convert how a loop was left into how the block around it is left.
 
-        None if the statements behind the loop always follow, as after a `break`.  Otherwise an Outcome with the code RETURN, or with one
-        that the graph computes and that is RETURN or NEXT (the statements behind follow).
+        None if the statements after the loop always run next, as after a `break`.  Otherwise an Outcome with the code RETURN, or with one
+        that the graph computes and that is RETURN or NEXT (the statements after the loop run next).
         """
         if RETURN not in outcome.codes:
             return None

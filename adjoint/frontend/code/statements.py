@@ -76,10 +76,10 @@ class Statements:
     def _ended(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
         """Run a statement of a block.
 
-        rest  the statements behind it in the block
+        rest  the statements after it in the block
 
-        Return how the statement ended (None at its end), and True if the statements behind have run together with it, so that they must not
-        run again.
+        Return how the statement ended (None at its end), and True if the statements after it have been run together with it, so that they
+        must not run again.
         """
         match statement:
             case ast.If():

@@ -39,8 +39,8 @@ _SHOWN = 4
 
 
 class Unreachable(Exception):
-    """Raised when a `raise` statement has become a node of the graph, since the graph never runs the statements behind it.  Whoever runs
-    the branch or the loop around to make its nodes catches this exception, and continues with the code that is not behind the `raise`.
+    """Raised when a `raise` statement has become a node of the graph, since the graph never runs the statements after it.  Whoever runs
+    the branch or the loop around to make its nodes catches this exception, and continues with the code that is not after the `raise`.
     """
 
 
@@ -334,7 +334,7 @@ class Branching:
         branch  what `branch` or `resume` has returned
         run     the code; what it returns is the result of the longer branch
 
-        New nodes go behind those of the branch, whose changes of variables and objects are made again first.
+        New nodes are put after those of the branch, whose changes of variables and objects are made again first.
         """
         self.world.reopen(branch.builder)
         self.journal.open(branch.changes)

@@ -46,7 +46,7 @@ class _Carried:
     kind    whether it is a tensor or a number, with its IR type
     first   the value before the loop; DEAD (a marker for no value) if only the body assigns it
     inside  the tensor or number that Python code in the body sees
-    param   the parameter of the body in the IR, behind `inside`
+    param   the parameter of the body in the IR for which `inside` stands
     """
 
     name: str

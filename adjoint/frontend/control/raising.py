@@ -19,7 +19,7 @@ def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc
     world  the graph that is being made
     loc    the line of the `raise` in the user's program
 
-    This function always raises Unreachable: the code behind a `raise` must not add nodes to the graph.
+    This function always raises Unreachable: the code after a `raise` must not add nodes to the graph.
     """
 
     def throw(*given: Any) -> None:
@@ -31,12 +31,12 @@ def raise_late(world: World, kind: type[BaseException], args: Sequence[Any], loc
 
 
 def raise_again(world: World, mistake: Exception) -> NoReturn:
-    """Emit a node that raises a copy of an exception at each run of the graph.
+    """Emit a node that raises a copy of an exception each time the graph runs.
 
     world    the graph that is being made
     mistake  the exception, which user code has raised while the graph was made
 
-    This function always raises Unreachable: the code behind must not add nodes to the graph.
+    This function always raises Unreachable: the code after this point must not add nodes to the graph.
     """
 
     def throw() -> None:

@@ -69,7 +69,7 @@ class Names:
         own   True for a local variable of the running function, False for one of an enclosing function
         node  the name in the syntax tree, for the place of the error
 
-        This function always raises Unreachable: the code behind must not add nodes to the graph.
+        This function always raises Unreachable: the code after this point must not add nodes to the graph.
         """
         message = (f"cannot access {'local' if own else 'free'} variable '{name}' where it is not associated with a value"
                    f"{'' if own else ' in enclosing scope'}")

@@ -116,8 +116,8 @@ class BoundPlan:
     explanations  the functions that raise the exceptions of failed checks, by symbol
     sited   True: events are recorded with the locations of the nodes; False: with the line that runs the plan
     faster  the function that runs instead when nothing is recorded or logged; None if there is none
-    hosts   makes, for each run of the faster function, the Python functions that its host calls call; None if there are none
-    call    the source text around the run, for a function that does a whole call; None if no such function is wanted
+    hosts   makes, for each execution of the faster function, the Python functions that its host calls call; None if there are none
+    call    the source text before and after the execution, for a function that does a whole call; None if no such function is wanted
 
     call_function  does a whole call in which nothing is recorded or logged: it takes the caller's arguments and returns the caller's
         result, or NOT_RUN if it may not run on these arguments now.  None until it has been made

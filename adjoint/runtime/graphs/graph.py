@@ -179,7 +179,7 @@ def with_nodes(slots: Slots) -> Slots:
 
 @dataclass(frozen=True, eq=False)
 class CellSite:
-    """Describes one call of a cell in a graph, so that a run can call hooks with the arguments and the result as the user wrote them.
+    """Describes one call of a cell in a graph, so that hooks can be called with the arguments and the result as the user wrote them.
 
     It does not keep the cell alive.  The *boundary* of the cell is the list of tensors that enter and leave the cell's region, the body of
     the node that represents the call.

@@ -42,7 +42,7 @@ class BoundGraph:
     kind       the hash of the template of its arguments
     nodes      the number of its nodes
     slots      the slots for tensors in the structure of the result
-    leaves     True if a run may have to leave the graph, because the user's Python code returns or changes something
+    leaves     True if a call may have to be continued in another graph, because the user's Python code returns or changes something
     around     references to the cells in whose calls the user's code runs
     fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
     call       the source text of a function for a whole call; None if its arguments or result cannot be written as text

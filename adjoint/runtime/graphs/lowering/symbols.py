@@ -42,9 +42,9 @@ class Symbols:
         self._parameters: dict[tuple[int, str], Parameter] = {}
         """The Parameters that a net has read and that the user has named, by the id of the net and the name."""
         self._uses: dict[int, tuple[int, int]] = {}
-        """By id of a tensor from outside, how often the graph reads and writes it."""
+        """For the id of each tensor from outside: how often the graph reads it, and writes it."""
         self._shown: dict[int, Builder] = {}
-        """By id, the tensors from outside whose numbers Python has read in a branch or loop, with the region of that branch or loop."""
+        """For the id of each tensor from outside whose numbers Python has read in a branch or loop: the region of that branch or loop."""
         self._reads: dict[str, tuple[int, Builder, Value]] = {}
         """For each symbol the last read: `Regions.version` at that time, the region, and the value."""
 

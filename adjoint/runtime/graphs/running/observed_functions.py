@@ -111,7 +111,7 @@ class Places:
     The list begins with the arguments; the other objects are None until a hook first needs them.
 
     known    the index of each object in the list; the keys are those of `Watching.objects`
-    made     the initial contents of the list behind the arguments: a None for each object
+    made     the initial contents of the list after the arguments: a None for each object
     results  pairs (position in the graph's results, index in the list), for results that hooks get as well: the graph returns these objects
     """
 
@@ -378,7 +378,7 @@ class _Tape:
     def _renamed(self, values: Sequence[Value], atoms: Sequence[Atom], recorded: bool) -> None:
         """Give values that cross a cell's boundary tensor objects of their own, as a tape does for tensors that it knows.
 
-        values    the values behind the boundary
+        values    the values after the boundary
         atoms     the values before it
         recorded  True if the tape records the call of the cell
         """

@@ -185,7 +185,7 @@ def _optimised(graph: Graph, user: UserCode) -> Function | None:
 def _planned(function: Function) -> Plan:
     """Return the plan of an optimised function in which all sizes are known.
 
-    The nodes are first reordered to need less memory, unless that would move a read of state behind a write.
+    The nodes are first reordered to need less memory, unless that would move a read of state after a write.
     """
     smaller = SCORES.on(function)
     # The pass moves reads of operands to a later point, where state may have changed.
