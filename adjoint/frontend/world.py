@@ -329,13 +329,13 @@ class World(Protocol):
         ...
 
     def can_write(self, value: Any) -> bool:
-        """Return True if runs of the graph can write a value to an attribute or a name from outside of the function: tensors, numbers and
-        constants, or tuples of them.
+        """Return True if the graph, when it runs, can write such a value to an attribute or a name from outside of the function: tensors,
+        numbers and constants, or tuples of them.
         """
         ...
 
     def write_later(self, place: Any, value: Any) -> bool:
-        """Let each run of the graph write an attribute or a name from outside of the function, as the user's code is about to do.
+        """Let the graph write an attribute or a name from outside of the function each time it runs, as the user's code is about to do.
 
         place  the attribute or name
         value  the value to write
@@ -345,16 +345,16 @@ class World(Protocol):
         ...
 
     def is_written_later(self, place: Any) -> bool:
-        """Return True if runs of the graph make all changes of an attribute or a name from outside of the function, so that the change need
-        not be refused.
+        """Return True if the graph, each time it runs, makes all changes of an attribute or a name from outside of the function, so that
+        the change need not be refused.
 
         place  the attribute or name
         """
         ...
 
     def refuse_write(self, place: Any) -> None:
-        """Record that the user's code changes something from outside of the function in a way that runs of the graph cannot repeat, such as
-        deleting an attribute.
+        """Record that the user's code changes something from outside of the function in a way that the graph cannot repeat when it runs,
+        such as deleting an attribute.
 
         place  the attribute, name or container
         """

@@ -179,8 +179,9 @@ class Functions:
             raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
-        """At the end of the outermost function, check what it changed outside of itself: CompileError for a change that runs of the graph
-        do not repeat, such as an `append` to a global list.
+        """Check what the outermost function changed outside of itself, at its end.
+
+        CompileError for a change that the graph does not repeat when it runs, such as an `append` to a global list.
         """
         if self.stack.depth == 1:
             self.objects.outside.check(self.objects.is_late)

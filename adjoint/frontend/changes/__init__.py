@@ -9,6 +9,6 @@ the frontend records what the user's code changes.  Objects are called *outside*
     purity          tells which functions of Python and NumPy may be called while the graph is made
     unparsed_reads  records what user functions read when Python calls them by itself, such as `__lt__`
     unparsed        finds what such functions have changed
-    outside         knows the objects from outside, and refuses changes that runs of the graph could not repeat
+    outside         knows the objects from outside, and refuses changes that the graph could not repeat when it runs
     objects         combines all of these for one graph that is made
 """

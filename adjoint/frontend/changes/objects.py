@@ -184,7 +184,7 @@ class Objects:
             self.touched(held)
 
     def write(self, place: OutsidePlace, value: Any) -> None:
-        """Assign an attribute or a name.  If it existed before the function was called, runs of the graph repeat the assignment.
+        """Assign an attribute or a name.  If it existed before the function was called, the graph repeats the assignment each time it runs.
 
         place  the attribute or name
 
@@ -206,7 +206,7 @@ class Objects:
         return getattr(holder, name, *default) if self.journal.has_made(holder) else self.workspace.attribute(holder, name, *default)
 
     def touched_once(self, place: MutablePlace) -> None:
-        """Record a change that runs of the graph cannot repeat, such as deleting an attribute.  Call this before the change.
+        """Record a change that the graph cannot repeat when it runs, such as deleting an attribute.  Call this before the change.
 
         place  the attribute or name that changes
         """

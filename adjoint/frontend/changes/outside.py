@@ -51,8 +51,9 @@ _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
 
 
 class Outside:
-    """Knows which objects existed before the user's function was called, and refuses changes of them that runs of the graph could not
-    repeat.  There is one for each graph that is made.
+    """Knows which objects existed before the user's function was called, and refuses changes of them that the graph could not repeat when
+    it
+    runs.  There is one for each graph that is made.
 
     It collects *roots*: the values that the function finds in names, attributes and arguments.  What they refer to is outside, too.
 
@@ -158,8 +159,9 @@ class Outside:
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """Raise CompileError if the user's code has changed an object from outside of the function in a way that runs of the graph do not
-        repeat.  Called at the end of the outermost function.
+        """Raise CompileError if the user's code has changed an object from outside of the function in a way that the graph does not repeat
+        when it
+        runs.  Called at the end of the outermost function.
 
         All such changes are undone first.  Where the code has changed something and restored it, the graph depends on that value.
 

@@ -23,8 +23,8 @@ __all__ = ["MemberAccess"]
 class MemberAccess:
     """Reads and writes attributes and items for the code that becomes the graph.
 
-    Expressions and assignments call it.  It also records which attributes the graph depends on, and which of its writes each run of the
-    graph must repeat.
+    Expressions and assignments call it.  It also records which attributes the graph depends on, and which of its writes the graph must
+    repeat each time it runs.
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
@@ -103,8 +103,8 @@ class MemberAccess:
                 holder, "__setattr__", (name, value), lambda: self.objects.write(AttributePlace(holder, name), value))
 
     def assign_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
-        """Run the statement `holder.name = value`.  If the object existed before the function was called, each run of the graph writes the
-        attribute again.
+        """Run the statement `holder.name = value`.  If the object existed before the function was called, the graph writes the attribute
+        again each time it runs.
 
         node  the target in the syntax tree, for error messages
 

@@ -80,7 +80,7 @@ class Names:
 
         frame  the call whose code assigns, with its variables; None for the running one
 
-        A variable that existed before the function was called is written again by each run of the graph.
+        A variable that existed before the function was called is written again each time the graph runs.
         """
         frame = frame or self.stack.frame
         if name in frame.globals:

@@ -32,7 +32,8 @@ class Callee(WithBprop, WithPrecision, Protocol):
 
 
 class Moves(Protocol[_Given, _Result]):
-    """The parts of a cell's call, as methods that `call` calls in order; each way to run a cell is one class (see the module).
+    """The parts of a cell's call, as methods that `call` calls in order.  There is one such class for each way to run a cell: eagerly, in a
+    graph that runs, and in a graph that is being made (see the module).
 
     `given` is the form in which that class passes the arguments of the call, `output` that of the result.
     """

@@ -51,7 +51,7 @@ class Cell(CellValues):
     """True if construct itself casts the Parameters when `to_float` asks for another type."""
 
     _result: DType | None = None
-    """The float type to which construct's results are cast if `to_float` asks for another one inside; None: no cast."""
+    """The float type to which construct's results are cast if `to_float` asks for another one inside; None for no cast."""
 
     _called: bool = False
     """True after the first call, which checks the names of the parameters."""
