@@ -176,6 +176,25 @@ def test_the_whole_graph_is_demanded() -> None:
         run(X)
 
 
+def test_the_whole_graph_is_demanded_later() -> None:
+    net = hooked(lambda cell, args, output: output * 2)
+    often(jit(net))
+    with pytest.raises(CompileError, match="the way of this call is 'eagerly'"):
+        jit(net, fullgraph=True)(X)
+
+
+def test_calls_run_as_graphs_again_without_the_hook() -> None:
+    net = Net()
+    handle = net.act.register_forward_hook(lambda cell, args, output: output * 2)
+    run = jit(net)
+    often(run)
+    handle.remove()
+    jit_stats(run, reset=True)
+    for _ in range(3):
+        assert run(X).asnumpy().tobytes() == net(X).asnumpy().tobytes()
+    assert "eagerly" not in ways(run)
+
+
 def test_what_a_hook_writes_into_an_array_changes_no_tensor() -> None:
     """As in graphs: the arrays of what it is given are copies."""
     def hook(cell: nn.Cell, args: Any, output: Tensor) -> Tensor:

@@ -245,7 +245,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             plain = True
             entry = known.find_plain(types_)
             if entry is not None:
-                return entry.run(Call(known, None, named, args, given, kwargs))
+                return entry.run(Call(known, None, named, args, given, kwargs, len(given) - len(args)))
     template, tensors = _flat(known, args, kwargs)
     found = _cached(known, template, tensors, plain)
     if found is None and not recorded and (once := known.once(template, tensors)) is not None:
@@ -253,7 +253,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             known.calls.took(None, NEW_SIZE, Why(SIZE_ONCE))
         return once()
     entry, template, tensors = found or _found(known, template, tensors, named, plain)
-    return entry.run(Call(known, template, named, tensors, given, kwargs))
+    return entry.run(Call(known, template, named, tensors, given, kwargs, len(given) - len(args)))
 
 
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
@@ -512,7 +512,8 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
         return functools.partial(jit, fullgraph=fullgraph)
     if isinstance(function, Cell):
         cell = function
-        _cells.of(cell).must_be_whole |= fullgraph
+        if fullgraph:
+            _cells.of(cell).require_whole()
         jitted = functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
         mark(jitted, CompiledCell(cell))
         return jitted

@@ -6,7 +6,7 @@ from there what differs between them.  docs/adding-a-hook.md adds one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
@@ -15,7 +15,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
 from adjoint.runtime.process import context
 from adjoint.runtime.process.location import user_location
-from adjoint.runtime.process.tracer import not_eagerly, state
+from adjoint.runtime.process.tracer import set_eager, state
 
 __all__ = [
     "AFTER_CONSTRUCT", "BACKWARD_PRE", "BEFORE_CONSTRUCT", "FORWARD", "FORWARD_PRE", "OPERATORS", "CallArguments", "ForwardKind",
@@ -68,21 +68,26 @@ def _from_graph(fire: Callable[..., Any], cell: Hooked, *given: Any) -> Any:
     """
     held: list[Any] = []
     _hold(given, held)
+    set_eager(False)  # as `not_eagerly` does, but quicker
     try:
-        return not_eagerly(fire, cell, *given)
+        return fire(cell, *given)
     finally:
+        set_eager(True)
         held.clear()
 
 
-def _hold(x: Any, held: list[Any]) -> None:
-    """Append the memory of each tensor in `x`, also in tuples, lists and dicts, to `held`, so that it is not freed or written in place."""
-    if isinstance(x, (tuple, list)):
-        for item in x:
+def _hold(items: Iterable[Any], held: list[Any]) -> None:
+    """Append the memory of each tensor among `items`, also in tuples, lists and dicts, to `held`, so that it is not freed or written in
+    place.
+    """
+    for item in items:
+        if isinstance(item, (tuple, list)):
             _hold(item, held)
-    elif isinstance(x, dict):
-        _hold([*x.values()], held)
-    else:
-        held.append(getattr(x, "memory", None))
+        elif isinstance(item, dict):
+            if item:
+                _hold(item.values(), held)
+        elif (memory := getattr(item, "memory", None)) is not None:
+            held.append(memory)
 
 
 def _argument(cell: Hooked) -> Any:

@@ -18,7 +18,10 @@ from adjoint.foundation.diagnostics import CompileError, Loc
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType
 
-__all__ = ["Emitter", "Recorder", "check_gradients", "eagerly", "emitter", "not_eagerly", "not_recording", "set_tracer", "state", "tracing"]
+__all__ = [
+    "Emitter", "Recorder", "check_gradients", "eagerly", "emitter", "not_eagerly", "not_recording", "set_eager", "set_tracer", "state",
+    "tracing",
+]
 
 _set = threading.local.__setattr__
 
@@ -155,9 +158,10 @@ def check_gradients() -> None:
                            "and use its result inside")
 
 
-set_tracer, _set_eager = functools.partial(_set, state, "tracer"), functools.partial(_set, state, "eager")
+set_tracer, set_eager = functools.partial(_set, state, "tracer"), functools.partial(_set, state, "eager")
 """Set the thread's tracer, or `eager`, without a Python function call, so that a Ctrl-C cannot interrupt it.  For use at the beginning of a
-`finally`; `state.tracer = ...` then follows, to update `tracing`.
+`finally`; `state.tracer = ...` then follows, to update `tracing`.  A hook that code calls which runs eagerly is surrounded by
+`set_eager(False)` and `set_eager(True)`: the thread keeps its entry in `tracing`.
 """
 
 
@@ -168,20 +172,24 @@ def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """
     before = state.eager
     try:
-        state.eager = True
+        # As `state.eager = True` and `state.eager = before` do, but quicker: code that runs eagerly should take little more time than in
+        # eager mode.
+        tracing[get_ident()] = None
+        set_eager(True)
         return function(*args, **kwargs)
     finally:
-        _set_eager(before)
-        state.eager = before
+        set_eager(before)
+        if not before and state.tracer is None:
+            tracing.pop(get_ident(), None)
 
 
 def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a hook for code that runs eagerly in place of its graph: functions under `jit` that the hook calls run as graphs."""
-    _set_eager(False)  # `tracing` keeps its entry
+    set_eager(False)  # `tracing` keeps its entry
     try:
         return function(*args, **kwargs)
     finally:
-        _set_eager(True)
+        set_eager(True)
 
 
 def _in_child() -> None:

@@ -46,6 +46,8 @@ class BoundGraph:
     around     references to the cells in whose calls the user's code runs
     fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
     call       the source text of a function for a whole call; None if its arguments or result cannot be written as text
+    guard_text the source text of a function that checks whether the graph is for a call; its body may do anything instead of running it.
+               None if arguments are written in place or cannot be checked by statements
     may_share  True if it writes a tensor from outside of the graph that is not a Parameter: the caller may pass the same tensor as an
                argument
     is_one_call  True if running the plan is all that a call does; `plan.call_function`, once it is compiled, then does a whole call
@@ -64,8 +66,9 @@ class BoundGraph:
         objects = dict(_CONVERTING)
         result = None if lowered.written else expression_of(lowered.outline, converts=True, objects=objects)
         self.fill = None if result is None else filling(result, len(self.slots), objects)
-        given = None if result is None or self.may_share else argument_text(template, count)
+        given = None if self._writes else argument_text(template, count)  # not kept: it holds the arguments
         self.call = None if result is None or given is None else given.call(result, objects, lowered.guards)
+        self.guard_text = None if given is None else given.call("None", {}, lowered.guards)
         self.is_one_call = self.fill is not None and not (self.leaves or self.around or self.may_share)
         self.plan = bind(lowered.graph, guarded=True, alone=alone, call=self.call if self.is_one_call else None)
         self.observed: Observed | None = None

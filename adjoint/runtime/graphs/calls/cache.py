@@ -19,7 +19,7 @@ from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.changing_numbers import ChangingNumbers
 from adjoint.runtime.graphs.inputs.changing_state import ChangingState
 from adjoint.runtime.graphs.inputs.templates import Template
-from adjoint.runtime.graphs.reports.history import CallCounts, History, MadeGraph, is_logged
+from adjoint.runtime.graphs.reports.history import NO_REASON, CallCounts, History, MadeGraph, is_logged
 from adjoint.runtime.graphs.reports.ways import RECORDED, RECORDED_AROUND, Way, Why
 from adjoint.runtime.process.context import get_context
 
@@ -178,7 +178,12 @@ class Graphs(dict[Template, _Entries]):
             self._forget_quick()
         return self.calls
 
-    def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way) -> None:
+    def require_whole(self) -> None:
+        """Make calls raise, from now on, where they would not run entirely as a graph (`must_be_whole`)."""
+        self.must_be_whole = True
+        self._forget_quick()
+
+    def use(self, kind: int, quick: Callable[..., Any], made: MadeGraph, way: Way, why: Why = NO_REASON) -> None:
         """Make `quick` the function that the next calls try first.  Functions for some other kinds of arguments are tried after it.
 
         kind   the kind of arguments: the hash of the template of its graph
@@ -186,9 +191,10 @@ class Graphs(dict[Template, _Entries]):
             fit
         made   the record of the graph
         way    how the function runs it, for the counts
+        why    the reason for this way
         """
         if self.calls is not None:
-            quick = self.calls.counting(quick, made, way)
+            quick = self.calls.counting(quick, made, way, why)
         self.quick = quick
         if self.others.get(kind) is not quick:
             others = {known: other for known, other in self.others.items() if known != kind}

@@ -20,6 +20,7 @@ class Call(NamedTuple):
     named     the function or the Cell
     tensors   the tensors among the arguments
     args, kwargs  the arguments for `named` if the call runs eagerly
+    before    how many of `args` come before those for which graphs are made: 1 in a method of Cells, where each Cell has graphs of its own
     """
 
     known: Graphs
@@ -28,3 +29,4 @@ class Call(NamedTuple):
     tensors: Sequence[Tensor]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    before: int = 0

@@ -242,13 +242,18 @@ def _why_users_code(call: Call) -> Why:
     return Why(CODE_OF_THE_USER, "code of the user's, which may add forward hooks to a cell that is being called,")
 
 
-def _otherwise(graph: BoundGraph, why: _WhyNot) -> AlongPath | Eagerly:
+def _always() -> bool:
+    return True
+
+
+def _otherwise(graph: BoundGraph, why: _WhyNot, lasts: Callable[[], bool] = _always) -> AlongPath | Eagerly:
     """Return the object that runs calls of a graph in which hooks may replace values or change state: node by node (`AlongPath`) if the
     graph has branches or loops, otherwise without the graph (`Eagerly`).
 
-    why  returns the reason for reports, given a call
+    why    returns the reason for reports, given a call
+    lasts  returns True if later calls for which the guards hold will take this way as well
     """
-    return AlongPath(graph, why) if graph.is_decided else Eagerly(graph, why)
+    return AlongPath(graph, why) if graph.is_decided else Eagerly(graph, why, lasts)
 
 
 # -- the ways --------------------------------------------------------------------------------------------------------------
@@ -321,7 +326,8 @@ class Looking:
         # No reference to this object: the cycle would keep the graph alive until the collector runs.
         self._otherwise: CallWay | None = None
         if self._observed is not None:
-            self._otherwise = _otherwise(graph, functools.partial(_why_left, graph, self._observed.beginning))
+            beginning = self._observed.beginning
+            self._otherwise = _otherwise(graph, functools.partial(_why_left, graph, beginning), lambda: beginning.is_over)
 
     @property
     def is_possible(self) -> bool:
@@ -430,22 +436,45 @@ class AlongPath:
 
 
 class Eagerly:
-    """Runs calls eagerly: the user's function itself runs instead of its graph, since hooks may replace values."""
+    """Runs calls eagerly: the user's function itself runs instead of its graph, since hooks may replace values.
 
-    def __init__(self, graph: BoundGraph, why: _WhyNot):
-        self._graph, self._why = graph, why
+    why    returns the reason for reports, given a call
+    lasts  returns True if later calls for which the guards hold will run eagerly as well
+    """
+
+    def __init__(self, graph: BoundGraph, why: _WhyNot, lasts: Callable[[], bool]):
+        self._graph, self._why, self._lasts = graph, why, lasts
+        self._call_function: Callable[..., Any] | None = None
 
     def run(self, call: Call) -> Any:
-        graph, calls = self._graph, call.known.calls
-        if call.known.must_be_whole:
+        graph, known = self._graph, call.known
+        if known.must_be_whole:
             raise graph.not_whole(EAGERLY, self._why(call))
         graph.checked(call)
-        if calls is None:
-            return eagerly(call.named, *call.args, **call.kwargs)
-        why = self._why(call)
+        why = None if known.calls is None else self._why(call)
+        if state.tracer is None and self._lasts():
+            self._use(call)
         result = eagerly(call.named, *call.args, **call.kwargs)
-        calls.took(graph.record, EAGERLY, why)
+        if known.calls is not None and why is not None:
+            known.calls.took(graph.record, EAGERLY, why)
         return result
+
+    def _use(self, call: Call) -> None:
+        """Let the next calls try a function first that checks arguments and guards, and then calls the user's function.
+
+        call  one that runs eagerly
+        """
+        made = self._call_function
+        if made is None:
+            if (text := self._graph.guard_text) is None:
+                return
+            references = {f"reference{i}": reference(x) for i, x in enumerate((call.named, *call.args[: call.before]))}
+            found = [f"object{i}" for i in range(len(references))]
+            body = [f"{', '.join(found)}, = {''.join(f'{name}(), ' for name in references)}",
+                    f"if {' or '.join(f'{name} is None' for name in found)}: return NOT_RUN",
+                    f"args, kwargs = {text.given}", f"return eagerly({', '.join(found)}, *args, **kwargs)"]
+            made = self._call_function = text.function(None, body, {**references, "eagerly": eagerly})
+        call.known.use(self._graph.kind, made, self._graph.record, EAGERLY, self._why(call))
 
 
 # -- along the path ----------------------------------------------------------------------------------------------------------

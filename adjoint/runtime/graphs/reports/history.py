@@ -29,7 +29,7 @@ _KEPT = 100
 _MANY = 8
 """The number of times that one function may be parsed; the next time, a warning with the reason is logged."""
 
-_NO_REASON = Why(NONE)
+NO_REASON = Why(NONE)
 
 
 def is_logged() -> bool:
@@ -73,7 +73,7 @@ class CallCounts:
         self._tapes: dict[int, Why] = {}
         """For the id of each thread that is taking a gradient: why that gradient needs a tape (a recording of the call)."""
 
-    def took(self, graph: MadeGraph | None, way: Way, why: Why = _NO_REASON) -> None:
+    def took(self, graph: MadeGraph | None, way: Way, why: Why = NO_REASON) -> None:
         """Count one call, which has ended.
 
         graph  the record of the graph that ran; None for a call that has no graph of its own
@@ -106,7 +106,7 @@ class CallCounts:
         """
         return self._tapes.pop(get_ident(), otherwise)
 
-    def counting(self, call: Callable[..., Any], graph: MadeGraph, way: Way, why: Why = _NO_REASON) -> Callable[..., Any]:
+    def counting(self, call: Callable[..., Any], graph: MadeGraph, way: Way, why: Why = NO_REASON) -> Callable[..., Any]:
         """Return a function that calls `call`, and counts the call unless it returns NOT_RUN.
 
         call   a fast path for calls of a graph

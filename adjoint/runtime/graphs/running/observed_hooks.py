@@ -50,6 +50,11 @@ class Beginning:
         self.seen: tuple[int, int] | None = None
         self.runs = 0
 
+    @property
+    def is_over(self) -> bool:
+        """True if no run may begin any more, since too many have departed."""
+        return self.departures >= _DEPARTURES + self.runs // _RUNS
+
     def allows(self, now: int, latest: int) -> bool:
         """Return True if a call may begin in the optimised graph now.
 
@@ -57,7 +62,7 @@ class Beginning:
         latest  the number of the hook that was registered last
         """
         if self.seen != (now, latest):
-            if self.departures >= _DEPARTURES + self.runs // _RUNS or self.any_always():
+            if self.is_over or self.any_always():
                 return False
             self.seen = now, latest
         return True
