@@ -144,10 +144,6 @@ class Symbols:
         self.declared[symbol] = Host(reference, self._regions.loc)
         return symbol
 
-    def end(self) -> None:
-        """Drop the tensors and objects, so that they can be freed."""
-        self.tensors, self.hosts, self.declared, self._by_id, self._parameters, self._reads, self._shown = {}, {}, {}, {}, {}, {}, {}
-
     def _name_of(self, x: Parameter) -> str:
         """Return the name from which a Parameter's symbol is made; CompileError if the net has read another Parameter of the same name."""
         if has_generated_name(x):
