@@ -23,6 +23,7 @@ DIRECTORY: Final = Path(__file__).parent / "c"
 INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "fetch.h": (),
     "convert.h": (),
+    "sorting.h": ("convert.h",),
     "math_f32.h": (),
     "math_f64.h": (),
     "special_tables.h": (),

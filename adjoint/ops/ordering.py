@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast
-from adjoint.ir.ops.sort import Sort
+from adjoint.ir.ops.sort import Sort, TopK
 from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
@@ -47,12 +47,17 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
     count = integer("TopK", "k", k)
     if not 0 <= count <= (x.shape[along] if x.ndim else 1):
         raise wrong("TopK", "k", f"in 0..{x.shape[along] if x.ndim else 1}", count)
-    values, places = sort(x, along, descending=flag("TopK", "largest", largest))
+    descending = flag("TopK", "largest", largest)
     if x.ndim == 0:
-        return values, places
-    size = tuple(count if a == along else d for a, d in enumerate(x.shape))
-    begin = (0,) * x.ndim
-    return slice(values, begin, size), slice(places, begin, size)
+        return sort(x, along, descending)
+    if not count:
+        begin, size = (0,) * x.ndim, tuple(0 if a == along else d for a, d in enumerate(x.shape))
+        return slice(x, begin, size), apply(made(Cast, I32), slice(x, begin, size))
+    op = made(TopK, count, descending)
+    if along == x.ndim - 1:
+        return apply(op, x)
+    values, places = apply(op, swapaxes(x, along, -1))
+    return swapaxes(values, along, -1), swapaxes(places, along, -1)
 
 
 def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:

@@ -16,6 +16,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
+from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, F32, I32, I64, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     IndexMistake,
@@ -30,6 +31,7 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.parts import parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
+from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -145,11 +147,18 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     """
     x = operand("Unique", input)
     needs_values("Unique", "it has as many elements as there are different ones")
-    found, first, numbers = np.unique(x.asnumpy().reshape(-1), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return Tensor(found[order], x.dtype), Tensor(rank[numbers].reshape(x.shape), I32 if x.dtype is not I64 else I64)
+    with not_recording():
+        ordered, order = apply(made(Sort, False), reshape(x, (-1,)))
+    values, places = ordered.asnumpy(), order.asnumpy()
+    begins = np.ones(len(values), bool)
+    begins[1:] = values[1:] != values[:-1]
+    begins[1:] &= values[:-1] == values[:-1]  # all NaN count as one value; in the order they are last
+    by_occurrence = np.argsort(places[begins])  # the sort is stable: each group begins with its first occurrence
+    rank = np.empty(len(by_occurrence), np.int32)
+    rank[by_occurrence] = np.arange(len(by_occurrence), dtype=np.int32)
+    numbers = np.empty(len(values), np.int32)
+    numbers[places] = rank[np.cumsum(begins) - 1]
+    return Tensor(values[begins][by_occurrence], x.dtype), Tensor(numbers.reshape(x.shape), I32 if x.dtype is not I64 else I64)
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:

@@ -1,22 +1,22 @@
-"""Sorting along the last axis, and searching in sorted rows.
+"""Sorting along the last axis, the first elements of that order, and searching in sorted rows.
 
-The sort is a stable merge sort.  A row of n elements is cut into runs of RUN, each sorted by insertion; then adjacent runs are merged
-repeatedly: about n * log2(n) steps.  The elements move between the results and scratch memory of their size, so merges come in pairs,
-there and back.
+To sort a row, each element becomes a pair of a key, an unsigned number of 32 bits, and its place in the row.  The keys are in the order of
+the elements; `codegen/c/sorting.h` sorts the pairs by them.  Elements of 64 bits are sorted twice: by the lower half of their keys, then by
+the upper one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import BOOL, F32, I8, I32, I64, TensorType, tensor
+from adjoint.ir.types import BOOL, F32, F64, I8, I32, I64, U32, U64, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["SearchSorted", "Sort"]
-
-RUN = 8
-"""The number of elements in a run, which is sorted by insertion before runs are merged."""
+__all__ = ["SearchSorted", "Sort", "TopK"]
 
 LONGEST = 2**31 - 1
 """The largest length of a row whose indices are Int32."""
 
+FEW = 32
+"""The most elements that `TopK` finds by insertion: a row in reverse order then takes about as long as it takes to sort it."""
+
+_PLACE = 2**32 - 1
+"""The lower half of a pair."""
 
 TIES = {0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf], [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}
 TIES_IN_ROWS = {0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]], 1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}
@@ -46,17 +48,66 @@ def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
     return k.both(k.negation(k.greater_equal(a, b)), k.negation(k.call("isnan", a)))
 
 
-class _Row(NamedTuple):
-    """A row of elements with their original positions."""
+def _check_rows(op: Op, x: Any) -> None:
+    if not isinstance(x, TensorType):
+        raise mistake(op, "x", "a tensor", x, TypeError)
+    if x.rank == 0:
+        raise mistake(op, "x", "of at least 1 dimension", x)
+    if isinstance(x.shape[-1], int) and x.shape[-1] > LONGEST:
+        raise mistake(op, "x", f"of at most {LONGEST} elements along the last axis", x)
 
-    values: Buffer
-    places: Buffer
-    start: Expr
 
-    def move(self, k: Kernel, to: Expr, source: _Row, at: Expr) -> None:
-        """Copy element `at` of another row to element `to` of this one."""
-        k.store(self.values, self.start + to, source.values[source.start + at])
-        k.store(self.places, self.start + to, source.places[source.start + at])
+def _key(k: Kernel, value: Expr, *, descending: bool) -> Expr:
+    """Return an unsigned number that is in the order of the values, with NaN as the largest: a U64 for values of 64 bits, else a U32."""
+    dtype = value.dtype
+    if dtype.is_float:
+        key = k.call("key", value, dtype=U64 if dtype is F64 else U32)
+    elif dtype.size == 8:
+        key = k.cast(value, U64)
+        key = key if dtype is U64 else key ^ (1 << 63)
+    else:
+        key = k.cast(value, U32)
+        key = key if dtype.kind != "i" else key ^ (1 << 31)
+    return ~key if descending else key
+
+
+def _sort_row(k: Kernel, x: Buffer, start: Expr, n: Expr, pairs: Buffer, spare: Buffer, *, descending: bool) -> None:
+    """Sort pairs for the row of `n` elements that begins at `start`; the lower half of each pair is then the place of an element."""
+    wide = x.dtype.size == 8
+    with k.loop(0, n, "i") as i:
+        key = k.let(_key(k, x[start + i], descending=descending), "key")
+        k.store(pairs, start + i, (k.cast(key, U64) << 32) | k.cast(i, U64))
+    k.run("adjoint_sort_pairs", pairs.at(start), spare.at(start), n)
+    if wide:
+        with k.loop(0, n, "i") as i:
+            place = k.let(pairs[start + i] & _PLACE, "place")
+            key = k.let(_key(k, x[start + k.cast(place, I64)], descending=descending), "key")
+            k.store(pairs, start + i, ((key >> 32) << 32) | place)
+        k.run("adjoint_sort_pairs", pairs.at(start), spare.at(start), n)
+
+
+def _take(k: Kernel, x: Buffer, start: Expr, pair: Expr, values: Buffer, places: Buffer, to: Expr) -> None:
+    """Store the element of a sorted pair, and its place, as the results `to`."""
+    place = k.let(k.cast(pair & _PLACE, I64), "place")
+    k.store(values, to, x[start + place])
+    k.store(places, to, k.cast(place, I32))
+
+
+def _scattered(b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
+    """Return the gradient of x of an op that has taken elements along its last axis: ct at their places, 0 elsewhere."""
+    if ct is None:
+        return (None,)
+    type_, taken = tensor_type(node.operands[0]), tensor_type(node.results[1])
+    if not type_.is_static:
+        raise NotDifferentiable(f"the gradient of {node.op.name} needs known dimensions, but got {type_}")
+    length, each = type_.sizes[-1], taken.sizes[-1]
+    rows = math.prod(type_.sizes[:-1])
+    places = b.cast(b.reshape(node.results[1], to=tensor(I32, (rows, each))), to=I64)
+    starts = b.mul(b.iota(to=tensor(I64, (rows, 1)), axis=0), b.constant(length, I64))
+    flat, line = tensor(type_.dtype, (rows * each,)), tensor(I64, (rows * each,))
+    scattered = b.gather_gradient(b.reshape(ct, to=flat), b.reshape(b.add(places, starts), to=line), axis=0,
+                                  to=tensor(type_.dtype, (type_.count,)))
+    return (b.reshape(scattered, to=type_),)
 
 
 @operation
@@ -89,12 +140,7 @@ class Sort(Op):
     )
 
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
-        if not isinstance(x, TensorType):
-            raise mistake(self, "x", "a tensor", x, TypeError)
-        if x.rank == 0:
-            raise mistake(self, "x", "of at least 1 dimension", x)
-        if isinstance(x.shape[-1], int) and x.shape[-1] > LONGEST:
-            raise mistake(self, "x", f"of at most {LONGEST} elements along the last axis", x)
+        _check_rows(self, x)
         return x, tensor(I32, x.shape)
 
     def reference(self, x: Array) -> tuple[Array, Array]:
@@ -107,68 +153,92 @@ class Sort(Op):
     def lower(self, k: Kernel, x: Buffer, values: Buffer, places: Buffer) -> None:
         *outer, length = x.shape
         n = k.size(length, "n")
-        spare_values, spare_places = k.scratch(x.dtype, x.count, "spare_values"), k.scratch(I32, x.count, "spare_places")
+        pairs, spare = k.scratch(U64, x.count, "pairs"), k.scratch(U64, x.count, "spare")
         k.describe(x, "rows, n")
-        with k.stage(math.prod(outer), grain_of(4 * length * max(1, length.bit_length())), "row") as row:
+        with k.stage(math.prod(outer), grain_of(16 * length), "row") as row:
             start = k.let(row * n, "start")
-            sorted_, spare = _Row(values, places, start), _Row(spare_values, spare_places, start)
-            self._insert(k, x, sorted_, n)
-            width = k.local(RUN, "width", I64)
-            with k.loop_while(k.less(width, n)):
-                self._merge(k, sorted_, spare, width, n)
-                self._merge(k, spare, sorted_, width * 2, n)
-                k.set(width, width * 4)
+            _sort_row(k, x, start, n, pairs, spare, descending=self.descending)
+            with k.loop(0, n, "i") as i:
+                _take(k, x, start, pairs[start + i], values, places, start + i)
 
-    def _insert(self, k: Kernel, x: Buffer, into: _Row, n: Expr) -> None:
-        """Sort each run of RUN elements by insertion."""
+    def vjp(self, b: Builder, node: Node, values_ct: Any, places_ct: Any) -> Sequence[Atom | None]:
+        return _scattered(b, node, values_ct)
+
+
+@operation
+class TopK(Op):
+    """The first `count` elements of the order of `Sort` along the last axis, and their original positions.
+
+    x         T[s, n] with n known
+    result    T[s, count], the elements, and i32[s, count], the places
+    gradient  each element of ct at the place that its element had, 0 elsewhere; none for the places
+    errors    TypeError: not a tensor; ValueError: no axis, count not in 1..n, 2^31 elements along the last axis
+    """
+
+    count: int
+    descending: bool = True
+    samples = (
+        sample(tensor(F32, (3, 7)), count=2),
+        sample(tensor(F32, (2, 2, 5)), count=5, descending=False),
+        sample(tensor(F32, (2, 300)), count=40, domain=(-99.0, 99.0)),
+        sample(tensor(F32, (2, 9)), values=TIES, count=6, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (2, 9)), values=TIES, count=6, descending=False, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (0, 3)), count=1),
+        sample(tensor(I32, (2, 133)), count=3, domain=(-9, 9), smooth=False, note="integers, with ties"),
+        sample(tensor(I8, (100,)), count=50, domain=(-9, 9), smooth=False, note="integers, with ties"),
+        sample(tensor(BOOL, (2, 33)), count=9, smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any) -> tuple[TensorType, TensorType]:
+        _check_rows(self, x)
+        length = x.shape[-1]
+        if not isinstance(length, int):
+            raise mistake(self, "x", "of known length along the last axis", x)
+        if not 1 <= self.count <= length:
+            raise mistake(self, "count", f"in 1..{length}", self.count)
+        shape = (*x.shape[:-1], self.count)
+        return x.with_shape(shape), tensor(I32, shape)
+
+    def reference(self, x: Array) -> tuple[Array, Array]:
+        values, places = Sort(self.descending).reference(x)
+        return values[..., : self.count], places[..., : self.count]
+
+    def lower(self, k: Kernel, x: Buffer, values: Buffer, places: Buffer) -> None:
+        *outer, length = x.shape
+        n, rows = k.size(length, "n"), math.prod(outer)
+        k.describe(x, "rows, n")
+        if self.count <= FEW:
+            with k.stage(rows, grain_of(2 * length), "row") as row:
+                self._insert(k, x, k.let(row * n, "start"), n, values, places, k.let(row * self.count, "to"))
+            return
+        pairs, spare = k.scratch(U64, x.count, "pairs"), k.scratch(U64, x.count, "spare")
+        with k.stage(rows, grain_of(16 * length), "row") as row:
+            start = k.let(row * n, "start")
+            _sort_row(k, x, start, n, pairs, spare, descending=self.descending)
+            with k.loop(0, self.count, "i") as i:
+                _take(k, x, start, pairs[start + i], values, places, row * self.count + i)
+
+    def _insert(self, k: Kernel, x: Buffer, start: Expr, n: Expr, values: Buffer, places: Buffer, to: Expr) -> None:
+        """Keep the first `count` of the elements so far in order; most elements of a long row are not among them."""
+        last = k.local(x[start], "last")
         with k.loop(0, n, "i") as i:
-            value = k.let(x[into.start + i], "value")
-            first = k.let(i / RUN * RUN, "first")
-            hole = k.local(i, "hole")
-            with k.loop_while(k.both(k.greater(hole, first), self._goes_before(k, value, into.values[into.start + hole - 1]))):
-                into.move(k, hole, into, hole - 1)
-                k.set(hole, hole - 1)
-            k.store(into.values, into.start + hole, x[into.start + i])
-            k.store(into.places, into.start + hole, k.cast(i, I32))
-
-    def _merge(self, k: Kernel, source: _Row, into: _Row, width: Expr, n: Expr) -> None:
-        """Merge pairs of runs of `width` elements; of equal elements, those of the left run come first."""
-        width = k.let(width, "run")
-        first = k.local(0, "first", I64)
-        with k.loop_while(k.less(first, n)):
-            middle = k.let(k.minimum_of(first + width, n), "middle")
-            last = k.let(k.minimum_of(middle + width, n), "last")
-            left, right, to = k.local(first, "left"), k.local(middle, "right"), k.local(first, "to")
-            with k.loop_while(k.both(k.less(left, middle), k.less(right, last))):
-                behind = k.let(self._goes_before(k, source.values[source.start + right], source.values[source.start + left]), "behind")
-                into.move(k, to, source, k.let(k.select(behind, right, left), "at"))
-                k.increment(right, k.cast(behind, I64))
-                k.increment(left, k.cast(k.negation(behind), I64))
-                k.increment(to, 1)
-            for rest, stop in ((left, middle), (right, last)):
-                with k.loop_while(k.less(rest, stop)):
-                    into.move(k, to, source, rest)
-                    k.increment(rest, 1)
-                    k.increment(to, 1)
-            k.set(first, last)
+            value = k.let(x[start + i], "value")
+            with k.when(k.either(k.less(i, self.count), self._goes_before(k, value, last))):
+                hole = k.local(k.minimum_of(i, self.count - 1), "hole")
+                with k.loop_while(k.both(k.greater(hole, 0), self._goes_before(k, value, values[to + hole - 1]))):
+                    k.store(values, to + hole, values[to + hole - 1])
+                    k.store(places, to + hole, places[to + hole - 1])
+                    k.set(hole, hole - 1)
+                k.store(values, to + hole, value)
+                k.store(places, to + hole, k.cast(i, I32))
+                k.set(last, values[to + k.minimum_of(i, self.count - 1)])
 
     def _goes_before(self, k: Kernel, a: Expr, b: Expr) -> Expr:
         """Return the C condition that `a` sorts strictly before `b`, whatever their positions."""
         return _smaller(k, b, a) if self.descending else _smaller(k, a, b)
 
     def vjp(self, b: Builder, node: Node, values_ct: Any, places_ct: Any) -> Sequence[Atom | None]:
-        if values_ct is None:
-            return (None,)
-        type_ = tensor_type(node.results[0])
-        if not type_.is_static:
-            raise NotDifferentiable(f"the gradient of sort needs known dimensions, but got {type_}")
-        count, length = type_.count, type_.sizes[-1]
-        rows = count // length if length else 0
-        places = b.cast(b.reshape(node.results[1], to=tensor(I32, (rows, length))), to=I64)
-        starts = b.mul(b.iota(to=tensor(I64, (rows, 1)), axis=0), b.constant(length, I64))
-        flat, line = tensor(type_.dtype, (count,)), tensor(I64, (count,))
-        scattered = b.gather_gradient(b.reshape(values_ct, to=flat), b.reshape(b.add(places, starts), to=line), axis=0, to=flat)
-        return (b.reshape(scattered, to=type_),)
+        return _scattered(b, node, values_ct)
 
 
 @operation
