@@ -759,8 +759,8 @@ def population_count(input_x: Any) -> Tensor:
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is no integer is NaN; input ** 2 is input * input and
-    input ** 1 is input, to the bit.
+    """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is not an integer is NaN; input ** 2 is input * input
+    and input ** 1 is input, to the bit.
 
     An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
 

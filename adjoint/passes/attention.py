@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type, walk
+from adjoint.ir.op import Op
 from adjoint.ir.ops.attention import Attention, Role, role_of
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.fused import Fused
@@ -244,8 +245,8 @@ class _Scores:
         known: dict[Value, Value] = {}
         params: dict[Any, tuple[Value, Atom]] = {}
 
-        def inside(atom: Atom) -> Atom:
-            if isinstance(atom, Literal) and is_written_out(atom):
+        def inside(atom: Atom, op: Op, position: int) -> Atom:
+            if isinstance(atom, Literal) and is_written_out(op, position, atom):
                 return atom
             if isinstance(atom, Value) and atom in known:
                 return known[atom]
@@ -254,7 +255,8 @@ class _Scores:
 
         for i in members:
             node = self.nodes[i]
-            made = inner.emit_node(node.op, [inside(x) for x in node.operands], hint=node.result.hint, loc=node.loc)
+            given = [inside(x, node.op, position) for position, x in enumerate(node.operands)]
+            made = inner.emit_node(node.op, given, hint=node.result.hint, loc=node.loc)
             known[node.result] = made.result
         values = [self.nodes[i].result for i in results]
         region = inner.finish([known[value] for value in values], [param for param, _ in params.values()])

@@ -37,9 +37,10 @@ from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
-from adjoint.ir.op import Effect
+from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
+from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed
 from adjoint.ir.ops.fused_rows import reduces_rows
 from adjoint.ir.ops.shape import Broadcast
@@ -363,7 +364,8 @@ class _Grouping:
         def inside(atom: Atom, node: int, position: int) -> Atom:
             if isinstance(atom, Value) and atom in known:
                 return known[atom]
-            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and is_written_out(atom):
+            op = stretch.nodes[node].op
+            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and is_written_out(op, position, atom):
                 return atom
             hint = atom.hint if isinstance(atom, Value) else "number"
             return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
@@ -464,10 +466,14 @@ def _space(node: Node) -> tuple[int, ...] | None:
     return space if math.prod(space) > 1 else None
 
 
-def is_written_out(literal: Literal) -> bool:
+def is_written_out(op: Op, position: int, literal: Literal) -> bool:
     """Return True if a literal is written into the C text of a kernel; False if it is passed as an argument, so that the text stays the
     same for other numbers.
+
+    op, position  the op that takes the literal, and the index of this operand
     """
+    if isinstance(op, Elementwise) and position in op.chosen_by:
+        return True
     return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 
 

@@ -226,7 +226,7 @@ class _Simplifier(RegionSimplifier):
         result = op.result_types([atom.type for atom in operands], ())
         narrowed = list(operands)
         for i, source in enumerate(sources):
-            if source is None or not isinstance(source.op, Broadcast):
+            if source is None or not isinstance(source.op, Broadcast) or i in op.chosen_by:
                 continue
             before, narrowed[i] = narrowed[i], source.operands[0]
             if not _broadcasts_to(narrowed, result[0]):

@@ -228,3 +228,23 @@ def test_a_square_is_a_product_to_the_bit(dtype: str) -> None:
                             (ms.grad(_square)(x), x * 2)):
         assert found.dtype == kind
         assert found.astype(ms.float64).asnumpy().tobytes() == expected.astype(ms.float64).asnumpy().tobytes()
+
+
+@pytest.mark.parametrize("power", [3.0, 4.0, 0.5, -0.5, -1.0, -2.0, 1.5])
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_a_power_by_one_number_has_the_same_bits_everywhere(dtype: str, power: float) -> None:
+    """Whether the number stands in the text, is a float argument or a tensor; alone, fused with other operators, and element by element."""
+    kind = getattr(ms, dtype)
+    numbers = np.random.default_rng(0).standard_normal(100) * 10.0 ** np.arange(-25, 25, 0.5)
+    x = Tensor([*numbers.tolist(), 0.0, -0.0, math.inf, -math.inf, math.nan, 1.0]).astype(kind)
+    one = Tensor(power, kind)
+    in_text, by_float = ms.jit(lambda x: x**power), ms.jit(lambda x, p: (x + 0) ** p * 1)
+    fused, by_tensor = ms.jit(lambda x: (x * 1) ** power * 1), ms.jit(lambda x, p: (x * 1) ** p * 1)
+    spread = ms.jit(lambda x: (x * 1) ** ops.full((1,), power, dtype=kind) * 1)
+    expected = x**power
+    each = ops.stack([x[i] ** power for i in range(len(x))])
+    floats = [by_float(x, p) for p in (power, power + 1, power - 1, power + 2, power)]  # from the third on, the float is an input
+    for found in (each, x**one, x ** ops.reshape(one, (1,)), in_text(x), fused(x), by_tensor(x, one), spread(x)):
+        assert found.astype(ms.float64).asnumpy().tobytes() == expected.astype(ms.float64).asnumpy().tobytes()
+    for found in (floats[0], floats[-1]):
+        assert found.astype(ms.float64).asnumpy().tobytes() == ((x + 0) ** power).astype(ms.float64).asnumpy().tobytes()

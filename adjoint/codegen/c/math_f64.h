@@ -403,6 +403,48 @@ static inline double adjoint_pow_f64(double x, double y) {
     return ((y == 0) | (x == 1)) ? 1 : result;
 }
 
+/* high + low, or high where that is infinite, NaN or 0 */
+static inline double adjoint_completed_f64(double high, double low) {
+    return (fabs(high) <= 0x1.fffffffffffffp+1023) & (high != 0) ? high + low : high;
+}
+
+/* x^y for the y that programs write most often: products, quotients and roots, to whose results what rounding has lost is
+   added. Error 0.55. */
+static inline double adjoint_cube_f64(double x) {
+    double square_low, square = adjoint_exact_product_f64(x, x, &square_low);
+    double low, cube = adjoint_exact_product_f64(square, x, &low);
+    return adjoint_completed_f64(cube, ADJOINT_FMA_F64(square_low, x, low));
+}
+
+static inline double adjoint_fourth_power_f64(double x) {
+    double square_low, square = adjoint_exact_product_f64(x, x, &square_low);
+    double low, power = adjoint_exact_product_f64(square, square, &low);
+    return adjoint_completed_f64(power, ADJOINT_FMA_F64(2 * square, square_low, low));
+}
+
+static inline double adjoint_inverse_f64(double x) { return 1 / x; }
+
+static inline double adjoint_inverse_square_f64(double x) {
+    double inverse = 1 / x, one_low, one = adjoint_exact_product_f64(inverse, x, &one_low);
+    double low, square = adjoint_exact_product_f64(inverse, inverse, &low);
+    return adjoint_completed_f64(square, ADJOINT_FMA_F64(2 * square, (1 - one) - one_low, low));
+}
+
+/* Unlike sqrt, 0 for -0 and infinity for -infinity. */
+static inline double adjoint_square_root_f64(double x) {
+    double root = sqrt(fabs(x));
+    return (x < 0) & (x > -(double)INFINITY) ? (double)NAN : root;
+}
+
+/* Error 1 for subnormal x. */
+static inline double adjoint_inverse_root_f64(double x) {
+    double size = fabs(x), root = sqrt(size), square_low, square = adjoint_exact_product_f64(root, root, &square_low);
+    double inverse = 1 / root, one_low, one = adjoint_exact_product_f64(inverse, root, &one_low);
+    double missing = ((1 - one) - one_low) - 0.5 * (((size - square) - square_low) / size);
+    double result = adjoint_completed_f64(inverse, inverse * missing);
+    return (x < 0) & (x > -(double)INFINITY) ? (double)NAN : result;
+}
+
 /* arsinh x = ln(x + sqrt(x^2 + 1)); for large x, where adding 1 changes nothing, ln x + ln 2. Error 1.7. */
 static inline double adjoint_asinh_f64(double x) {
     double a = fabs(x), z = a > 0x1p60 ? 0 : x * x;

@@ -68,6 +68,8 @@ class Elementwise(Op):
     """True if loops may read an operand that is a single number at a fixed index.  False where gcc then would not vectorise the loop, since
     half of the formula does not depend on the element.
     """
+    chosen_by: ClassVar[tuple[int, ...]] = ()
+    """The indices of operands that choose the formula if they are one number.  In a fused kernel such a number stands in the C text."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
     """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 

@@ -44,7 +44,11 @@ def is_map(node: Node) -> bool:
     if not _static(node):
         return False
     op = node.op
-    return isinstance(op, Broadcast) or (isinstance(op, Elementwise) and type(op).scalar is not Elementwise.scalar and not op.may_fail)
+    if not isinstance(op, Elementwise):
+        return isinstance(op, Broadcast)
+    if any(isinstance(x := node.operands[i], Value) and tensor_type(x).count == 1 for i in op.chosen_by):
+        return False
+    return type(op).scalar is not Elementwise.scalar and not op.may_fail
 
 
 def streamed(node: Node) -> int | None:

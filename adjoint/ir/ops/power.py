@@ -1,11 +1,14 @@
-"""Powers: squares, which programs compute most often, are products."""
+"""Powers: those that programs compute most often are products, quotients and roots."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoint.ir.kernel.c_ast import Real
 from adjoint.ir.op import operation, sample
 from adjoint.ir.ops.elementwise import I32_23, NUMBERS, PLAIN_FORMS, Array, Binary, Cotangents, dtype_of, literal, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
@@ -20,9 +23,22 @@ if TYPE_CHECKING:
 __all__ = ["Pow"]
 
 
+_KNOWN: Mapping[float, Callable[[Kernel, Expr], Expr]] = {
+    2: lambda k, x: x * x,
+    1: lambda k, x: x,
+    3: lambda k, x: k.call("cube", x),
+    0.5: lambda k, x: k.call("square_root", x),
+    -1: lambda k, x: k.call("inverse", x),
+    4: lambda k, x: k.call("fourth_power", x),
+    -0.5: lambda k, x: k.call("inverse_root", x),
+    -2: lambda k, x: k.call("inverse_square", x),
+}
+"""What computes floating point powers if y is one number: by this number, the C expression for an element of x."""
+
+
 @operation
 class Pow(Binary):
-    """x to the power y; 0 ** 0 is 1, a negative x to a power that is no integer is NaN; x ** 2 is x * x and x ** 1 is x, to the bit.
+    """x to the power y; 0 ** 0 is 1, a negative x to a power that is not an integer is NaN; x ** 2 is x * x and x ** 1 is x, to the bit.
 
     An integer to a negative power is 1 / x**-y truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
 
@@ -36,6 +52,7 @@ class Pow(Binary):
     public = Public("pow(input, exponent)", functions="tensor_pow")
     accepts = NUMBERS
     uniform = False
+    chosen_by = (1,)
     cost = 32
     pack = "power"
     forms = PLAIN_FORMS
@@ -44,19 +61,24 @@ class Pow(Binary):
         sample(tensor(F32, (7,)), tensor(F32, (7,)), values={0: [0, 0, 0, -2, -2, 2, 0], 1: [0, 1, 2, 2, 3, 0, -1]},
                smooth=False, note="powers of zero and of negative numbers"),
         *(sample(tensor(F32, (2, 33)), tensor(F32), values={1: power}, smooth=False, note=f"all to the power {power}")
-          for power in (2.0, 1.0, 3.0)),
+          for power in (2.0, 1.0, 3.0, 4.0, 0.5, -0.5, -1.0, -2.0, 1.5)),
+        *(sample(tensor(F32, (6,)), tensor(F32), values={0: [0.0, -0.0, math.inf, -math.inf, math.nan, -2.0], 1: power}, smooth=False,
+                 note=f"edges to the power {power}") for power in (3.0, 4.0, 0.5, -0.5, -1.0, -2.0)),
         sample(I32_23, I32_23, values={0: [[2, 3, 0], [-1, -1, 7]], 1: [[3, 0, 0], [-3, -2, -1]]},
                smooth=False, note="integers"),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
         if x.dtype.kind == "f":
-            return np.where(y == 2, x * x, np.where(y == 1, x, np.power(x, y)))
+            # Of two rows in memory: for an exponent that is one number NumPy may call `sqrt`, another function of -0 and -infinity.
+            bases, exponents = (np.ascontiguousarray(each).reshape(-1) for each in np.broadcast_arrays(x, y))
+            powers = np.power(bases, exponents).reshape(np.broadcast_shapes(x.shape, y.shape))
+            return np.where(y == 2, x * x, np.where(y == 1, x, powers))
         inverse = np.where(x == 1, 1, np.where(x == np.array(-1).astype(x.dtype), 1 - 2 * (y & 1), 0))
         return np.where(y >= 0, np.power(x, np.maximum(y, 0)), inverse).astype(x.dtype)
 
     def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
-        if not (x.dtype.is_float and y.count == 1 < out.count == x.count):
+        if not (x.dtype.is_float and y.count == 1 and out.count == x.count):
             super().lower(k, x, y, out)
             return
         k.describe(x, "...")
@@ -64,16 +86,24 @@ class Pow(Binary):
         step = k.size(0, "step")
         with k.stage_range(out.count, max(1, ELEMENTS_PER_THREAD // self.cost)) as (begin, end):
             power = k.let(y[0], "power")
-            with k.when(k.equal(power, 2)), k.loop(begin, end, "i") as i:
-                k.store(out, i, x[i] * x[i])
-            with k.when(k.equal(power, 1)), k.loop(begin, end, "i") as i:
-                k.store(out, i, x[i])
-            with k.when(k.both(k.not_equal(power, 2), k.not_equal(power, 1))), k.loop(begin, end, "i") as i:
-                k.store(out, i, k.call("pow", x[i], y[i * step]))  # as `uniform` says
+
+            def either(known: Sequence[tuple[float, Callable[[Kernel, Expr], Expr]]]) -> None:
+                if not known:
+                    with k.loop(begin, end, "i") as i:
+                        k.store(out, i, k.call("pow", x[i], y[i * step]))  # as `uniform` says
+                    return
+                (value, formula), *others = known
+                with k.when(k.equal(power, value)), k.loop(begin, end, "i") as i:
+                    k.store(out, i, formula(k, x[i]))
+                with k.otherwise():
+                    either(others)
+
+            either([*_KNOWN.items()])
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         if x.dtype.is_float:
-            return k.call("pow", x, y)
+            known = _KNOWN.get(y.value) if isinstance(y, Real) else None
+            return k.call("pow", x, y) if known is None else known(k, x)
         power = k.local(1, "power", x.dtype)
         base, exponent = k.local(x, "base"), k.local(y, "exponent")
         with k.loop_while(k.greater(exponent, 0)):
