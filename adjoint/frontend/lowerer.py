@@ -65,6 +65,7 @@ class Lowerer:
     """Runs the user's functions on their syntax trees, so that what they do with tensors becomes nodes of a graph.  The runtime creates one
     object for each graph that it makes, and calls the functions below.
 
+    world         the interface to the runtime, which makes the nodes
     call          calls any callable with a tuple of positional and a dict of keyword arguments, and returns its result
     run_function  the same for a Python function
     with_around   returns a function in which the variables of enclosing functions have given values

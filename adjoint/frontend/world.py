@@ -81,8 +81,8 @@ class World(Protocol):
         ...
 
     def atom_as(self, x: Any, kind: Kind) -> Atom:
-        """Return the value or literal of the IR for the tensor or number `x`, converted to a given kind.  A number becomes a tensor if the
-        kind is one.
+        """Return the value or literal of the IR for the tensor or number `x`, converted to `kind`: to its type, and a number to a tensor if
+        `kind` is that of a tensor.
         """
         ...
 

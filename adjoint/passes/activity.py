@@ -36,8 +36,8 @@ Leaf = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """Callbacks (hooks on values) that are attached inside of an `if` node: when the program runs, only those of the side that was taken
-    run.
+    """Callbacks (hooks on values) that are attached inside of an `if` node.  When the program runs, one side of the `if` is taken, and only
+    its callbacks run.
 
     node   the `if` node
     sides  for each of its two sides, the callbacks attached there
@@ -446,6 +446,8 @@ class _Around:
 
 class _Names:
     """Finds out whether a value has other names: whether the same value is also used elsewhere, or yielded by a region as another variable.
+
+    nodes  the nodes to search, with those in their regions
     """
 
     def __init__(self, nodes: Sequence[Node]):

@@ -96,13 +96,16 @@ def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
 
 
 class _Scores:
-    """Replaces scores of one type, in the nodes of a region, by `attention` nodes, which do not store them.
+    """Replaces scores, in the nodes of a region, by `attention` nodes, which do not store them.
 
     Scores are matrix products, and values computed from them row by row, such as a softmax.  Nodes are given by their indices.
 
-    maker  for each value, the node that computes it
-    users  for each value, the nodes that use it; `len(nodes)` stands for the end of the region
-    roles  for each node that may be part of an `attention` node, its role there (`Role`)
+    nodes    the nodes of the region
+    results  the values that the region yields
+    type_    the tensor type (shape and dtype) of the scores to replace; scores of another type are left
+    maker    for each value, the node that computes it
+    users    for each value, the nodes that use it; `len(nodes)` stands for the end of the region
+    roles    for each node that may be part of an `attention` node, its role there (`Role`)
     """
 
     def __init__(self, nodes: list[Node], results: Sequence[Atom], type_: TensorType):

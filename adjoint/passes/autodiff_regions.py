@@ -346,8 +346,10 @@ def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None
 
 
 def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
-    """Append a loop that calls one callback (hook) on the running sum of `leaf`, as often as the reverse pass has counted.
+    """Append a loop that calls one callback (hook) on a running sum of cotangents, as often as the reverse pass has counted.
 
+    sweep   the reverse pass that is being built
+    leaf    the key of the sum: a value or parameter, or the key of a counted callback (`Pending`)
     firing  the callback and the count
     """
     b = sweep.b

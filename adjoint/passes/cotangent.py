@@ -49,7 +49,7 @@ Cotangent = Atom | Sometimes
 
 
 def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
-    """Return a cotangent (gradient) as it is on the side of an `if` where the condition `bit` is `known`.
+    """Return a cotangent (gradient) as it is on the side of an `if` where the condition `bit` has the value `known`.
 
     A `Sometimes` with this bit becomes its value, or None if it does not exist there; every other cotangent is returned unchanged.
     """

@@ -100,7 +100,11 @@ class _Adjoint:
 
 
 class _Expander(Rewriter):
-    """Copies a function, and replaces each `gradient`, `record` and `pull!` by nodes that compute the gradients."""
+    """Copies a function, and replaces each `gradient`, `record` and `pull!` by nodes that compute the gradients.
+
+    function  the function
+    module    the module with the functions that it calls
+    """
 
     def __init__(self, function: Function, module: Module):
         self._function, self._module = function, module

@@ -128,6 +128,8 @@ class Stretch:
 
     A group is a set of nodes that one kernel computes.  Nodes are given by their indices.
 
+    begin   the index of the first of these nodes in the region
+    accept  called with a proposed fused node; returns True to use it, False to keep its nodes separate
     maker   for each value, the node that computes it
     needed  for each node, True if it must stay: its results are used after the stretch, it has an effect, or it may fail
     spaces  for each node, the shape over whose elements its kernel loops; None for a node that cannot be in a group
@@ -299,6 +301,8 @@ class Stretch:
 class _Grouping:
     """Makes the fused nodes for a given choice of groups (sets of nodes, each to be computed by one kernel).
 
+    stretch  the nodes, with what is known about each
+    groups   the groups, as lists of indices
     members  for each group, its nodes and the cheap nodes that it computes again
     stored   the nodes whose results are stored, since they are used outside of their group
     live     for each group, the members that its results depend on
@@ -454,7 +458,8 @@ def _edges(nodes: Sequence[Node]) -> list[list[int]]:
 def _space(node: Node) -> tuple[int, ...] | None:
     """Return the shape over whose elements a kernel loops to compute this node (a reduction loops over those of its operand).
 
-    None if the node cannot be in a group: its op is neither elementwise nor an end, or there is only one element.
+    None if the node cannot be in a group: its op is neither elementwise nor one that ends a group (a reduction or an optimiser's step), or
+    there is only one element.
     """
     position = streamed(node)
     if position is not None:

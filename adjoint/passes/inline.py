@@ -51,9 +51,10 @@ def inlined_region(region: Region, module: Module, around: str) -> Region:
 
 
 def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
-    """Return True if a node with this op is to be replaced by the nodes of its region.
+    """Return True if a node with this op is to be replaced by the nodes of its region: a fused node always, a cell as the two options say.
 
-    cells, plain  which cells are unpacked: all, or those without hooks and `bprop`
+    cells  True: all cells are replaced
+    plain  True: those without hooks and `bprop` are
     """
     return isinstance(op, Fused) or (isinstance(op, Cell) and (cells or (plain and not op.symbol and not op.rule)))
 
@@ -61,6 +62,7 @@ def _opens(op: Op, *, cells: bool, plain: bool) -> bool:
 class _Inliner(Rewriter):
     """Copies a function, with calls replaced by the nodes of their functions.
 
+    module  the module with the functions that are called
     around  the symbols of the functions around; calls of these are recursive, and stay
     at      the location of the call that is being inlined; None outside of any
     """

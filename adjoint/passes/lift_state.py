@@ -99,7 +99,10 @@ def _lifted(function: Function, module: Module, touched: dict[str, _Touched]) ->
 class _Lifter(Rewriter):
     """Copies a function in which parameters are arguments and results.
 
-    now  the current value of each parameter
+    module   the module with the functions that it calls
+    touched  for each function, the parameters that it reads or writes
+    params   the argument of the copy for each parameter
+    now      the current value of each parameter
     """
 
     def __init__(self, module: Module, touched: dict[str, _Touched], params: dict[str, Value]):

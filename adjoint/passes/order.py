@@ -50,7 +50,9 @@ __all__ = ["calls_alike", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
-    """Return True if the gradients in a function, expanded as a whole, add up in the order of eager mode, so that the bits are the same."""
+    """Return True if the code of the gradients in a function adds up in the order of eager mode, so that the bits are the same.  Otherwise
+    the caller must take the gradients along a tape.
+    """
     return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
 
 
@@ -91,6 +93,8 @@ class _Names:
 
     Each name has its own sum of cotangents (gradients); the order of additions is that of eager mode only under the conditions checked
     here.
+
+    activity  tells which values have a gradient
     """
 
     def __init__(self, activity: Activity):
@@ -142,7 +146,7 @@ class _Names:
 
 
 def calls_alike(function: Function) -> bool:
-    """Return True if the gradients in a function, expanded as a whole, call hooks and `bprop`s only where eager mode does.
+    """Return True if the code of the gradients in a function calls hooks and `bprop`s only where eager mode does.
 
     Call this only for a function for which `sums_alike` returns True.
     """
@@ -154,6 +158,8 @@ class _OnSomePaths:
     """Finds values whose gradient exists only on some paths through an `if` or a loop, since they depend on a leaf on those paths only.
 
     Eager mode calls a hook on such a value only if the program takes one of those paths.
+
+    activity  tells which values have a gradient
     """
 
     def __init__(self, activity: Activity):

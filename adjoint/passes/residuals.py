@@ -24,10 +24,11 @@ __all__ = ["Looked", "extended"]
 
 @dataclass
 class Looked:
-    """Lists forward values inside of one node's regions that the gradient uses; the node must return them in addition.
+    """Lists the forward values inside of one node's regions that the gradient uses.  `extended` makes a node that returns them in addition.
 
     values  for each such value, the value that the node returns for it: the same one, or for a loop a stack with one item for each round
-    queues  pairs of the same kind, for callbacks (hooks) attached in a loop, which run in the order of the rounds
+    queues  pairs (value, stack) for the values that callbacks (hooks) attached in a loop use; the adjoint takes them out with the first
+        round first, those of `values` with the last round first
     rounds  the number of rounds that a `while` ran, if the gradient needs it, otherwise None
     """
 

@@ -279,9 +279,10 @@ class _Simplifier(RegionSimplifier):
 
 
 def _made_here(b: Builder, node: Node) -> bool:
-    """Return True if `node` computes floats in the region that is being built, and not outside of it.
+    """Return True if `node` computes floats in the region that is being built, and not outside of it: then the caller may replace it.
 
-    A node outside of a loop runs once; a replacement that repeats its work in the loop would run in each round.
+    A node outside of a loop runs once; a replacement that repeats its work in the loop would run in each round.  For integers the
+    replacement would be slower.
     """
     type_ = node.result.type
     return isinstance(type_, TensorType) and type_.dtype.is_float and _in_region(b, node)

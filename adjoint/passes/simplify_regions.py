@@ -247,7 +247,10 @@ class RegionSimplifier(Rewriter):
 
 
 class _Remembering(Rewriter):
-    """Copies nodes unchanged, and registers each new node with a RegionSimplifier, so that this finds which node computes a value."""
+    """Copies nodes unchanged, and registers each new node with a RegionSimplifier, so that this finds which node computes a value.
+
+    simplifier  the RegionSimplifier
+    """
 
     def __init__(self, simplifier: RegionSimplifier):
         self._simplifier = simplifier

@@ -84,6 +84,9 @@ class Inferences:
     once.
 
     These are the inferences of nodes without regions whose types or ops contain one of the names.
+
+    functions  the functions with named sizes
+    names      the names of the sizes
     """
 
     def __init__(self, functions: Iterable[Function], names: Iterable[str]):
@@ -97,12 +100,13 @@ class Inferences:
         self._unchanged = probe.unchanged()
 
     def numbered(self, function: Function, sizes: Mapping[str, Dim]) -> Function:
-        """Return one of the functions with numbers in place of the names.
+        """Return `function`, one of the functions given to the constructor, with numbers in place of the named sizes.
 
         sizes  the number for each name
 
-        TypeError or ValueError if an op of any of the functions does not accept these sizes, or if the type of its result is then another
-        one than the inferred type with the numbers in it.  Nodes without names are shared with the function, unless they have regions.
+        Nodes without names are shared with `function`, unless they have regions.  TypeError or ValueError if an op of any of the functions
+        does not accept these sizes.  ValueError also if the op, asked again, infers another type for its result than the recorded type with
+        the numbers put in.
         """
         return replace(function, body=_Copy(self.checked(sizes)).region(function.body))
 

@@ -36,6 +36,9 @@ __all__ = ["PYTHON", "Builtins"]
 class Builtins:
     """Gives the replacements in this module access to the other parts of the frontend (operators, calls, the graph that is being made).
     `Calls` passes it as the first argument, `on`, to each replacement.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, iterators, branching, access, python, run  the parts of the `Lowerer` that the replacements use
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
@@ -288,7 +291,9 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 def _in_turn(on: Builtins, sequence: Iterator[Any], items: Iterator[Any], until: bool) -> Any:
     """Return what `any` or `all` returns for the items of an iterator.  As in Python, no item is taken after the one that decides.
 
-    sequence  the iterator that the user's code has passed; if the graph decides how many of its items are taken, that is recorded
+    on        gives access to the other parts of the frontend
+    sequence  the iterator that the user's code has passed.  If a tensor decides how many items are taken, later code may not advance it:
+        `Iterators.undecided` is told
     items     yields the items of `sequence`
     until     the truth of an item that decides: True for `any`, False for `all`
     """

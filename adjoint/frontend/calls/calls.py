@@ -33,6 +33,9 @@ _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescrip
 class Calls:
     """Makes the calls of the code that becomes the graph: it finds out what kind of callable is called, and passes the call to the part
     that handles this kind.  Other parts reach it through `Runner.call`.
+
+    world  the interface to the runtime, which makes the nodes
+    decisions, python, instances, functions, builtins  the parts of the `Lowerer` to which it passes calls
     """
 
     def __init__(self, world: World, decisions: Decisions, python: PythonCalls, instances: Instances, functions: Functions,

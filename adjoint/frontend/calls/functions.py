@@ -32,6 +32,9 @@ __all__ = ["Functions"]
 class Functions:
     """Defines the functions that the code that becomes the graph contains (`def` and lambda), and runs calls of the user's functions on
     their syntax trees.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, branching, decisions, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, branching: Looping, decisions: Decisions, run: Runner):

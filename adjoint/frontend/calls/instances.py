@@ -21,6 +21,8 @@ class Instances:
     """Creates objects when the code that becomes the graph calls a class.  A user-defined `__new__` or `__init__` becomes part of the
     graph, too; Python or the library does the rest.
 
+    world         the interface to the runtime, which makes the nodes
+    objects, operators, python, run  the parts of the `Lowerer` that it uses
     initialising  the number of user-defined `__init__`s of cells that are running now
     """
 
@@ -62,7 +64,8 @@ class Instances:
     def _made_cell(self, cls: type, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return a new cell of a user-defined class.
 
-        init  the `__init__` of the class; if it is the user's, it is run on its syntax tree, and calls the library's `Cell.__init__`
+        init  the `__init__` of the class; the user's is run on its syntax tree, so that it becomes part of the graph; one of the library is
+            called as it is
         """
         made = self.world.new_cell(cls)
         if self.world.is_library(init):
@@ -93,7 +96,8 @@ class Instances:
         self.run.call(after, (made, *given[0]), {})
 
     def _read_defaults(self, function: Any) -> None:
-        """Record that the graph depends on the default values of a function, which Python calls as it is.
+        """Record that the graph depends on the default values of a function that Python calls itself.  The code that Python runs is not
+        parsed, so nothing else would notice that a default value has changed.
 
         Do nothing for a function that is not written in Python.
         """

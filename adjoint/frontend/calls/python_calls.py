@@ -60,8 +60,11 @@ class CalledBack(functools.partial[Any]):
 
 
 class PythonCalls:
-    """Makes the calls of functions that Python runs as they are: those of Python, NumPy and this library.  It records what such a function
-    may read and change, and refuses calls whose results a graph must not keep.
+    """Calls functions whose code Python runs unparsed: those of Python, NumPy and this library.  It records what such a function may read
+    and change, and refuses calls whose results a graph must not keep.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, iterators, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, iterators: Iterators, run: Runner):

@@ -37,9 +37,11 @@ class Aliases:
     """Records which objects may be the same object, since a branch or a loop of the graph decides that.  It refuses writes in place that
     would then give wrong results.  There is one for each graph that is made.
 
-    frame   a function that returns the frame of the running call, which holds its variables
-    given   the arguments of the outermost call, which the caller can still see
-    at_end  functions that break reference cycles; they are called when the graph has been made
+    world      the interface to the runtime, which makes the nodes
+    workspace  keeps what the code that becomes the graph writes to attributes and names from outside
+    frame      a function that returns the frame of the running call, which holds its variables
+    given      the arguments of the outermost call, which the caller can still see
+    at_end     functions that break reference cycles; they are called when the graph has been made
     """
 
     def __init__(self, world: World, frame: Callable[[], Frame | None], workspace: Workspace):
@@ -55,7 +57,9 @@ class Aliases:
         """Functions without arguments that break reference cycles; they are called when the graph has been made."""
 
     def may_be(self, made: Any, *others: Any) -> None:
-        """Record that `made` may be the same object as any of the others, so that a write in place to one could change the other."""
+        """Record that `made` may be the same object as any of `others`.  A write in place to one could then change another, and is refused
+        where the graph would give a wrong result.
+        """
         if not self._counts(made):
             return
         origins = self._origins.get(id(made))
@@ -69,7 +73,9 @@ class Aliases:
             self._made_of.setdefault(origin, set()).add(id(made))
 
     def merged(self, made: Any, *others: Any) -> None:
-        """Record that `made` represents one of the others, and that a branch or a round of a loop decides which one."""
+        """Record that `made` is, when the graph runs, one of the objects `others`: a branch or a round of a loop decides which one.
+        `merged_from` returns them.
+        """
         self.may_be(made, *others)
         if self._counts(made):
             self._merged.setdefault(id(made), []).extend(others)

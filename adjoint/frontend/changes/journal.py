@@ -56,10 +56,10 @@ MISSING: Any = object()
 
 
 class PlaceValues(Protocol):
-    """The interface through which an `OutsidePlace` reads and writes values that the code that becomes the graph has given to attributes
-    and names.
+    """The interface of the object that keeps what the code that becomes the graph has given to attributes and names outside of it.
 
-    `Workspace` in `adjoint.frontend.changes.workspace` implements it.
+    `OutsidePlace.get` and `set` call it, with themselves as `place`: the user's own objects keep their values.  `Workspace` in
+    `adjoint.frontend.changes.workspace` implements it.
     """
 
     def get(self, place: OutsidePlace) -> Any: ...
@@ -82,7 +82,7 @@ class OutsidePlace:
         raise NotImplementedError
 
     def held(self) -> Any:
-        """Return the value that the object itself has, or MISSING (a marker) if there is none."""
+        """Return the value that the program itself has there, whatever the workspace says; MISSING (a marker) if there is none."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
@@ -158,7 +158,12 @@ class ContentsPlace:
 
 @dataclass(frozen=True, eq=False)
 class ItemPlace(OutsidePlace):
-    """Reads and writes one entry of a dict, such as a global variable in the namespace of its module."""
+    """Reads and writes one entry of a dict, such as a global variable in the namespace of its module.
+
+    holder     the dict
+    name       the key of the entry
+    workspace  keeps written values, so that the dict stays unchanged; None: the dict itself is written
+    """
 
     holder: dict[Any, Any]
     name: Any
@@ -189,7 +194,13 @@ class NamesPlace(ContentsPlace):
 
 @dataclass(frozen=True, eq=False)
 class AttributePlace(OutsidePlace):
-    """Reads and writes an attribute of an object.  An attribute of a module counts as the same place as the global variable."""
+    """Reads and writes an attribute of an object.  An attribute of a module has the same `key` as the global variable, so that both are one
+    place.
+
+    holder     the object
+    name       the name of the attribute
+    workspace  keeps written values, so that the object stays unchanged; None: the object itself is written
+    """
 
     holder: Any
     name: str
@@ -224,7 +235,10 @@ class AttributePlace(OutsidePlace):
 
 @dataclass(frozen=True, eq=False)
 class ObjectPlace:
-    """Reads and restores all attributes of an object, as its `__dict__`."""
+    """Reads and restores all attributes of an object, as its `__dict__`.
+
+    holder  the object
+    """
 
     holder: Any
 
@@ -242,7 +256,11 @@ class ObjectPlace:
 
 @dataclass(frozen=True, eq=False)
 class CellPlace(OutsidePlace):
-    """Reads and writes a variable of an enclosing function that Python itself runs: the contents of a closure cell."""
+    """Reads and writes a variable of an enclosing function that Python itself runs: the contents of a closure cell.
+
+    cell       the closure cell
+    workspace  keeps written values, so that the cell stays unchanged; None: the cell itself is written
+    """
 
     cell: CellType
     workspace: PlaceValues | None = None
@@ -295,6 +313,7 @@ class Journal:
 
     A *place* is a variable, an attribute, a container or a tensor that code can change, as a `MutablePlace`.
 
+    where    returns the running line of the user's program, which is kept with each change for messages
     touched  for each changed place except local variables, by key: the place, its value before, and the line of the first change
     """
 

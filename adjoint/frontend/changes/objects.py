@@ -37,6 +37,8 @@ class Objects:
     """Records how the code that becomes the graph reads, changes and passes on Python objects.  So the graph depends on the right state,
     and changes can be undone.  All parts of the frontend that handle objects call it; there is one for each graph that is made.
 
+    world      the interface to the runtime, which makes the nodes
+    frame      a function that returns the frame of the running call, which holds its variables
     journal    records changes, which are undone at the end of a branch
     workspace  keeps the values of attributes and names from outside of the function, as the code that becomes the graph sees them
     outside    knows the objects of the program around

@@ -57,7 +57,10 @@ class Outside:
 
     It collects *roots*: the values that the function finds in names, attributes and arguments.  What they refer to is outside, too.
 
-    unparsed  records what user code changes that Python calls by itself, such as `__lt__`
+    world      the interface to the runtime, which records what the graph depends on
+    journal    tells what the code has changed and created
+    workspace  keeps what the code writes to attributes and names from outside
+    unparsed   records what user code changes that Python calls by itself, such as `__lt__`
     """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace):
@@ -70,8 +73,10 @@ class Outside:
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
-        """Record an object that the user's code has found in the program around, and return it.  What it refers to then counts as outside,
-        too.
+        """Record an object that the user's code has found in the program around, and return it.
+
+        The object, and all that it refers to, then exist outside of the function: changes of them are refused where the graph could not
+        repeat them.
         """
         if type(x) not in LEAVES and id(x) not in self._noted:
             self._noted[id(x)] = x
@@ -79,10 +84,9 @@ class Outside:
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
-        """Record `x`, the value of `holder.name`, as an object from outside of the function, if `holder` is one or if its class has the
-        attribute.
+        """Record `x`, the value of `holder.name`, as an object from outside of the function (see `found`), and return it.
 
-        Return `x`.
+        Record it only if the holder is itself from outside, or if the holder's class or a base class has `x` under this name.
         """
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
@@ -193,7 +197,8 @@ class Outside:
                 place.set(before)
 
     def _look(self, place: MutablePlace) -> None:
-        """Record that the graph depends on the value of an attribute or a name, which the user's code has changed and restored.
+        """Record that the graph depends on an attribute or a name that the user's code has changed and then set back: the graph writes
+        nothing there, which is right only if a call begins with the same value.
 
         place  the attribute or name; nothing is recorded for a container
         """

@@ -47,7 +47,10 @@ class Unparsed:
     """Finds what user code has changed that Python calls by itself, such as `__lt__` or `__getattr__`.  `given` records the state of
     objects before Python receives them, and `note_changes` compares it later.  There is one for each graph that is made.
 
-    found  a function, called for each recorded object that existed before the user's function was called
+    world      the interface to the runtime, which records what the graph depends on
+    journal    tells which objects the code has created and changed
+    workspace  keeps what the code writes to attributes and names from outside
+    found      a function, called for each recorded object that existed before the user's function was called
     """
 
     def __init__(self, world: World, journal: Journal, workspace: Workspace, found: Callable[[Any], Any]):

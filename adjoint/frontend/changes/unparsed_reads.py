@@ -29,6 +29,8 @@ _NOT_CALLED = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name
 class UnparsedReads:
     """Records what user code may read that Python calls by itself, such as `__lt__` or `__iter__`.  A later call of the function makes a
     new graph if that has changed.  `Unparsed` uses it; there is one for each graph that is made.
+
+    world  the interface to the runtime, which records what the graph depends on
     """
 
     def __init__(self, world: World):
@@ -93,8 +95,8 @@ class UnparsedReads:
         return not (self._world.is_library(function) or purity.is_installed(function.__code__.co_filename))
 
     def _of_function(self, function: types.FunctionType, seen: dict[int, Any]) -> Iterator[Any]:
-        """Record the global names and closure variables that a function uses, and do the same for the functions among their values.  Yield
-        the other values.
+        """Record in the graph's guards the global names and closure variables that a function uses, and those of the functions among their
+        values.  Yield the other values, whose attributes the caller looks at.
 
         seen  the objects that have been recorded, by `id`; more are added
         """

@@ -83,6 +83,7 @@ class Workspace:
 
     A *place* is an attribute, a global name or a variable of an enclosing function, as an `OutsidePlace`.
 
+    world         the interface to the runtime, which records what the graph depends on
     is_shared     True if other threads may change the objects; only then the values of first reads are kept
     is_disturbed  True if another thread has written something that was read or written here; the graph must then be made again
     """

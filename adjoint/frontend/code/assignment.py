@@ -21,7 +21,11 @@ __all__ = ["Assignment"]
 
 
 class Assignment:
-    """Runs the assignments and deletions of the code that becomes the graph.  Statements, loops and comprehensions use it."""
+    """Runs the assignments and deletions of the code that becomes the graph.  Statements, loops and comprehensions use it.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, iterators, names, access, run  the parts of the `Lowerer` that it uses
+    """
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, names: Names,

@@ -20,7 +20,10 @@ __all__ = ["Comprehensions"]
 
 
 class Comprehensions:
-    """Runs the loops of comprehensions and generator expressions.  `Expressions` uses it, and evaluates the items."""
+    """Runs the loops of comprehensions and generator expressions.  `Expressions` uses it, and evaluates the items.
+
+    stack, objects, iterators, conditions, run  the parts of the `Lowerer` that it uses
+    """
 
     def __init__(self, stack: CallStack, objects: Objects, iterators: Iterators, conditions: Conditions, run: Runner):
         self.stack, self.objects, self.iterators, self.conditions = stack, objects, iterators, conditions

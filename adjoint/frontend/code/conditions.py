@@ -25,6 +25,9 @@ class Conditions:
 
     A result is a Python bool if it is known while the graph is made.  Otherwise it is an object for a bool that the graph computes, or a
     value of another type that a comparison gives, such as a tensor.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, iterators, decisions, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(

@@ -32,7 +32,11 @@ _JOINED = frozenset({list, set, dict, collections.deque, bytearray})
 
 
 class Expressions:
-    """Evaluates the expressions of the code that becomes the graph.  All other parts reach it through `Runner.value`."""
+    """Evaluates the expressions of the code that becomes the graph.  All other parts reach it through `Runner.value`.
+
+    stack, objects, operators, iterators, decisions, conditions, names, access, functions, comprehensions, run  the parts of the `Lowerer`
+        that it uses
+    """
 
     def __init__(
         self, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, decisions: Decisions,

@@ -24,6 +24,8 @@ class IfStatements:
 
     If the condition is known already, only the branch that is taken runs.  If a tensor decides, all branches that may be taken become
     branches of the graph.
+
+    stack, branching, decisions, conditions, names, patterns, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(

@@ -40,6 +40,9 @@ _MOST_ITEMS = 1_000_000
 class LoopStatements:
     """Runs the `for` and `while` loops of the code that becomes the graph.  It decides for each whether it is unrolled (each round adds
     nodes of its own) or stays a loop of the graph.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, iterators, branching, decisions, conditions, ifs, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(
@@ -153,7 +156,8 @@ class LoopStatements:
         node  the loop in the syntax tree
         over  the value that the loop iterates over
 
-        Return how the loop ended, or None after its last round.  CompileError if the loop does not end.
+        Return how the loop ended, or None after its last round.  CompileError if the iterator is known to be endless and the body has no
+        `break` or `return`, and if too many rounds have been made.
         """
         items = self.iterators.iterated(over, node.iter)
         if self.iterators.is_endless(over) and not jumps(node.body):
@@ -266,8 +270,8 @@ class LoopStatements:
     def _returning(self, outcome: Outcome) -> Outcome | None:
         """Convert how a loop was left into how the block around it is left.
 
-        None if the statements after the loop always run next, as after a `break`.  Otherwise an Outcome with the code RETURN, or with one
-        that the graph computes and that is RETURN or NEXT (the statements after the loop run next).
+        Return None if no `return` left it: the statements after the loop run next.  Otherwise return an Outcome.  If it depends on tensors
+        whether a `return` left the loop, the graph computes its code: RETURN, or NEXT if the statements after the loop run next.
         """
         if RETURN not in outcome.codes:
             return None

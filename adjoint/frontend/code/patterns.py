@@ -36,7 +36,11 @@ _SEQUENCE, _MAPPING = 1 << 5, 1 << 6
 
 
 class Patterns:
-    """Matches the patterns of `match` statements against values.  `IfStatements` uses it for each `case`."""
+    """Matches the patterns of `match` statements against values.  `IfStatements` uses it for each `case`.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, decisions, conditions, access, run  the parts of the `Lowerer` that it uses
+    """
 
     def __init__(
         self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: MemberAccess,

@@ -36,6 +36,9 @@ __all__ = ["Statements"]
 class Statements:
     """Runs the statements of the code that becomes the graph, with the variables of the running function.  Other parts reach it through
     `Runner.block`.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, decisions, conditions, names, functions, expressions, assignment, ifs, loops, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(

@@ -93,7 +93,8 @@ class Branch:
     `Branching.resume` continues it.
 
     builder  the nodes of the branch
-    changes  the values that the branch has given to variables, attributes and containers; they have been undone
+    changes  the values that the branch has given to variables, attributes and containers; the program has its earlier values again, so that
+        the other branch begins from the same state
     result   what the code of the branch returned; for statements how they ended, an `Outcome` or None
     dead     True if the branch always ends in a `raise`
     loc      the line of the user's program where the branch begins
@@ -141,6 +142,8 @@ class Merge:
     Merging has two steps.  First, `value` is called for each pair of values.  Pairs that need a result of the IR node are collected in
     `pairs`.  Each call returns a function, which builds the merged value later, from the results of the node.
 
+    world       the interface to the runtime, which makes the nodes
+    aliases     is told which objects a merged value may be
     broadcasts  True if a Python number may be merged with a tensor of any shape; otherwise only with a tensor without axes
     journal     records merged lists and dicts as newly created; None if the caller does that
     """
@@ -309,6 +312,10 @@ def _one_atom(a: Any, b: Any) -> bool:
 class Branching:
     """Runs the branches of an `if` one after the other from the same state of the program, which turns each into nodes, and emits the IR
     node that merges them.  All code that meets a condition known only when the graph runs uses the one object of its graph.
+
+    world    the interface to the runtime, which makes the nodes
+    journal  records the changes of a branch, and undoes them at its end
+    aliases  records which objects a merged value may be
     """
 
     def __init__(self, world: World, journal: Journal, aliases: Aliases):
@@ -564,5 +571,7 @@ class Branching:
 
 
 def _hint(name: str) -> str:
-    """Return a short name for a value of the printed IR, from a description: its first fitting word, such as `way` for "the way out"."""
+    """Return a short name for a value of the printed IR, from a description: its first word that is an identifier and not "the", such as
+    `way` for "the way out"; `y` if there is none.
+    """
     return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

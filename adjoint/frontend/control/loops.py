@@ -502,12 +502,11 @@ class Looping(Branching):
                     self._collect(a, after[key], last, ends)
 
     def _after(self, state: _LoopState, results: Sequence[Value]) -> Outcome | None:
-        """Give the variables and objects that the loop changes their values after the loop, which are results of the IR node.
+        """Set the variables and objects that a loop changes to their values after the loop, and return how the loop was left; None if the
+        body cannot leave it.
 
         state    tells what the loop changes
-        results  the results of the node
-
-        Return None if the body cannot leave the loop, otherwise how it was left.
+        results  the results of the loop's node: the values after the loop
         """
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
@@ -560,6 +559,8 @@ def _differs(place: MutablePlace, state: _LoopState, after: Any) -> bool:
 class _Final:
     """Converts what variables hold at the beginning of a round into what they hold after the loop.  It replaces the parameters of the body
     by the results of the loop's node, also inside of lists, tuples and dicts.
+
+    aliases  is told which objects a new list, tuple or dict may be
     """
 
     def __init__(self, aliases: Aliases):

@@ -25,6 +25,9 @@ class MemberAccess:
 
     Expressions and assignments call it.  It also records which attributes the graph depends on, and which of its writes the graph must
     repeat each time it runs.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):

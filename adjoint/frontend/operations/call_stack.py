@@ -22,6 +22,7 @@ class CallStack:
     """Keeps the calls of parsed functions (user functions whose syntax trees the frontend runs) that are open while one graph is made.
     Nearly all parts of the frontend ask it for the running function and for lines of the program.
 
+    world        the interface to the runtime, which keeps the running line
     frame        the call that is running, with its variables; None while no call is open
     frames       the frames of all calls so far, also of those that have ended
     depth        the number of open calls

@@ -26,6 +26,9 @@ __all__ = ["Decisions", "leaving"]
 class Decisions:
     """Finds the truth of values, and makes nodes of choices between two values or two branches.  Expressions, conditions, `if` statements
     and loops use it wherever a tensor may decide.
+
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, branching, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, branching: Looping, run: Runner):

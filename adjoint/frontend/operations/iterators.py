@@ -25,7 +25,9 @@ class Iterators:
     """Keeps the iterators that the code that becomes the graph has created, and makes new ones for loops, comprehensions and unpacking.  As
     in Python, each item is computed only when the iterator is advanced.
 
-    made  for the `id` of each iterator: the iterator, and the objects that it takes its items from
+    world  the interface to the runtime, which makes the nodes
+    stack, objects, operators, run  the parts of the `Lowerer` that it uses
+    made   for the `id` of each iterator: the iterator, and the objects that it takes its items from
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):

@@ -20,6 +20,9 @@ __all__ = ["Names"]
 class Names:
     """Reads and assigns names in the running function of the code that becomes the graph.  Expressions and assignments use it.  It records
     which names the graph depends on.
+
+    world           the interface to the runtime, which records what the graph depends on
+    stack, objects  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, stack: CallStack, objects: Objects):

@@ -76,6 +76,9 @@ class Operators:
 
     It follows Python's rules for special and reflected methods.  Those that a user has defined are run on their syntax trees, so that they
     become part of the graph.
+
+    world         the interface to the runtime, which makes the nodes
+    objects, run  the parts of the `Lowerer` that it uses
     """
 
     def __init__(self, world: World, objects: Objects, run: Runner):

@@ -74,10 +74,17 @@ class Frame:
 
 
 class Closure:
-    """A function that a `def` or lambda in the code that becomes the graph defines.  It keeps the syntax tree, and a call runs the tree.
-    Python may call it, too, as in `sorted(key=...)`.
+    """A function that a `def` or lambda in the code that becomes the graph defines.  It keeps the syntax tree; a call runs the tree, which
+    adds nodes to the graph.
 
-    Its `__dict__` contains only attributes that the user's code has set, since `functools.wraps` copies them to another function.
+    Python code may call it, too, as in `sorted(key=...)`.  Its `__dict__` contains only attributes that the user's code has set, since
+    `functools.wraps` copies them to another function.
+
+    node       the definition in the syntax tree
+    frame      the call in which it was defined, with the variables around it
+    signature  its parameters and default values
+    run        runs a call, from the function, its positional arguments and its keyword arguments
+    name       its name
     """
 
     __slots__ = ("__dict__", "__frame__", "__name__", "__node__", "__qualname__", "__run__", "__signature__", "__weakref__")

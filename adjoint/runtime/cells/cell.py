@@ -518,11 +518,12 @@ class Cell(CellValues):
     def set_inputs(self, /, *inputs: Any, **kwargs: Any) -> None:
         """Declare the types of construct's arguments: all of them, or some by name.
 
-        A tensor declares its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` any size of the second axis; any other
-        value declares itself.  A call that runs as a graph is checked: TypeError for another dtype or kind of value;
-        ValueError for another shape, number, or count.
+        A tensor declares its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` any size of the second axis; any other value
+        declares itself.  A later call that runs as a graph is checked against this: TypeError for a tensor of another dtype, and where only
+        one of the two is a tensor; ValueError for another shape or number, and for another count of arguments.
 
-        ValueError for positional and named inputs at once and for an unknown name.  In graph mode TypeError for too few or too many.
+        `set_inputs` itself raises ValueError for positional and named inputs at once, and for an unknown name; TypeError for named inputs
+        if construct has `*args` or `**kwargs`, and in graph mode for more or fewer positional inputs than construct takes.
         """
         self._inputs = declared(self.construct, inputs, kwargs)
 

@@ -26,7 +26,10 @@ __all__ = ["Rule", "WithBprop"]
 
 
 class WithBprop(Hooked, Protocol):
-    """The attributes of a Cell that are used to call its `bprop` (a Protocol)."""
+    """The attributes of a Cell that are used to call its `bprop` (a Protocol).
+
+    takes_absent  True if `bprop` gets None, not zeros, for a result to which no gradient flows
+    """
 
     takes_absent: bool
 
@@ -43,6 +46,8 @@ class Rule:
     order of its parameters (defaults filled in), then with construct's result, then with the cotangent of the result, in the same
     structure: zeros where nothing flows, 0 for a number, None for any other value.
 
+    cell           the cell
+    args, kwargs   the arguments of its call; the tensors in them are not kept
     shown          the indices of the tensors among the arguments that backward hooks see
     shown_results  the same for the result; empty before `returned` is called
     """
@@ -87,7 +92,9 @@ class Rule:
 
 
 class _TooFewParameters(TypeError, RuntimeError):
-    """Raised if a bprop takes no output and cotangent: a TypeError, as Python raises, and a RuntimeError, as MindSpore's graphs raise."""
+    """Raised if a `bprop` has fewer than two parameters, so that it cannot take the output and its cotangent.  It is a TypeError, which
+    Python raises, and a RuntimeError, which MindSpore's graphs raise.
+    """
 
 
 _TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qualname__ = "builtins", "TypeError", "TypeError"

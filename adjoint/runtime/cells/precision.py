@@ -23,7 +23,10 @@ __all__ = ["WithPrecision", "cast_floats", "cast_parameter", "in_precision", "st
 
 
 class WithParameters(Protocol):
-    """The attributes of a Cell that are used to cast its Parameters (a Protocol)."""
+    """The attributes of a Cell that are used to cast its Parameters (a Protocol).
+
+    keeps_parameters  True if construct itself casts the Parameters, so that they must not be cast before
+    """
 
     keeps_parameters: bool
 
@@ -79,8 +82,10 @@ def in_precision(cell: WithPrecision, construct: Callable[..., Any], args: tuple
 
 
 class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
-    """Within a `with` statement, run the construct of `cell` in the float type `dtype` on this thread; `as` gives the function that casts
-    an input.
+    """Lets the construct of a cell compute in another float type, on this thread, within `with computing(cell, dtype) as cast:`.
+
+    construct sees the Parameters cast to `dtype`, unless `cell.keeps_parameters`; what it writes to them is written back at the end.
+    `cast(x)` returns an input cast to `dtype`.
     """
 
     __slots__ = ("_around", "_numbers", "cell", "dtype", "parameters")

@@ -180,21 +180,22 @@ class BoundPlan:
         return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
 
     def fits(self, arguments: Listed[Tensor]) -> bool:
-        """Return True if the faster function (the optimised one, see `Faster`) may run on these arguments now; False also if there is none.
+        """Return True if the faster function (the optimised one, see `Faster`) may run on these arguments now.  Return False also if there
+        is no such function; `run_fitting` then runs the plan itself.
         """
         faster = self._faster
         return faster is not None and (faster.fits is None or faster.fits(arguments))
 
     @property
     def quiet(self) -> Runnable:
-        """Return the form (the plan made ready for one way of running) that records and logs nothing; make it at the first use."""
+        """The object by which the plan runs while no tape records and no log is kept; it is made at the first use."""
         return self._quiet or self._tiered("_quiet", self.plan)
 
     @property
     def fastest(self) -> Runnable:
-        """Return the form (the plan made ready for one way of running) that runs the faster function; make it at the first use.
+        """The object by which the faster function (the optimised one, see `Faster`) runs; it is made at the first use.
 
-        If it turns out that there is no faster function, return the quiet form, now and later.
+        If it turns out that there is no faster function, this is `quiet`, now and later.
         """
         plan = None if self._faster is None else self._faster.plan()
         if plan is None:
@@ -243,12 +244,15 @@ class BoundPlan:
 
     @property
     def emitting(self) -> Form:
-        """Return the form whose ops are added as nodes to the graph that is being made, and not computed; make it at the first use."""
+        """The object that adds the plan's ops as nodes to the graph that this thread is making, instead of computing them; it is made at
+        the first use.
+        """
         return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
 
     @property
     def recording(self) -> Form:
-        """Return the form in which every value is a tensor and every node is recorded on a tape; make it at the first use."""
+        """The object by which the plan runs on a tape: every value is a tensor, and every node is recorded.  It is made at the first use.
+        """
         return self._recording or self._form("_recording", self.plan, recording=True)
 
     def _form(self, name: str, plan: Plan, **kind: bool) -> Form:

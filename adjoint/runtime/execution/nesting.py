@@ -37,10 +37,11 @@ a copy.
 class Candidate:
     """Describes a branch or loop that may be nested, since its regions need no Python; `staying` decides which of the candidates are.
 
-    inner     all slots (value numbers) that its regions fill
-    outside   all slots that its regions read and do not fill
-    within    the candidates inside of it
-    quick     True if its kernels are quick to compile and it writes no state
+    control  the branch or loop
+    inner    all slots (value numbers) that its regions fill
+    outside  all slots that its regions read and do not fill
+    within   the candidates inside of it
+    quick    True if its kernels are quick to compile and it writes no state
     """
 
     control: Control

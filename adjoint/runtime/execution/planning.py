@@ -56,11 +56,12 @@ _KEPT = 4096
 
 
 def planned(function: Function, *, identities: bool, accesses: bool = False) -> Plan:
-    """Make the plan of a function.
+    """Make the execution plan of a function: the order of what is done, and a slot (a numbered place) for each value.
 
-    identities  True: an argument that is returned, or a tensor that a host returned, stays the same object; False: host calls get new
-        tensors
-    accesses    True: state and stacks are used between launches; False: Python reads and writes them
+    identities  True: an argument that is returned, or a tensor that a host (a Python function of the graph) returned, stays the same
+        object; False: host calls get new tensors
+    accesses    True: reads and writes of state, and nodes on stacks, are entries between the launches of kernels; False: each of them is a
+        call of Python
     """
     count("plans")
     planner = _Planner(identities, accesses)
@@ -85,6 +86,8 @@ class _Planner:
     flows      for each slot the slots that control flow copies to it; if it is shown, so are they
     launched   the slots that launches fill with memory of their own
     candidates the branches and loops that may be nested; their copies are not in `flows` as long as they are candidates
+
+    identities, accesses  as for `planned`
     """
 
     def __init__(self, identities: bool, accesses: bool):

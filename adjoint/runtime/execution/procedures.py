@@ -34,7 +34,8 @@ class Untraceable(Exception):
 class Procedure:
     """Runs library code that has been traced, such as the step of an optimiser, as one bound plan.
 
-    tensors  the tensors from outside that the code reads and writes, with their types at the time of tracing
+    function  the traced code as a function of the IR
+    tensors   the tensors from outside that the code reads and writes, with their types at the time of tracing
     """
 
     def __init__(self, function: Function, tensors: dict[str, Tensor]):
@@ -68,7 +69,11 @@ def traced(code: Callable[[Sequence[Tensor]], None], types: Sequence[TensorType]
 
 
 class _Symbolic(Tensor):
-    """A tensor without numbers, given to code that is being traced: it has a type, and a value of the IR."""
+    """A tensor without numbers, given to code that is being traced: it has a type, and a value of the IR.
+
+    atom   its value or literal in the IR
+    type_  its type
+    """
 
     __slots__ = ("atom",)
 

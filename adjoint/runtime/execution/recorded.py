@@ -63,10 +63,15 @@ def recorded_piece(
 class _OneCall:
     """Runs a straight piece by one C call, and records it.
 
-    positions  the positions of the operands from outside, then of all results, in the order in which the Recording numbers them
-    made       made for one set of values to keep, `recording.kept`: that set; the step that computes the piece and keeps them, None if an
-        op has no kernel; and for each result its position, -1 if it is not kept
-    round      the value of `tuning.round` when `made` was made: it changes when better kernels are there
+    piece         the piece
+    operands      for each of its ops, the positions of the operands (indices in the list of values)
+    slots         the slots of the plan, by position
+    sites         for each op, the node whose location is recorded
+    explanations  the functions that raise the exceptions of failed checks, by symbol
+    positions     the positions of the operands from outside, then of all results, in the order in which the Recording numbers them
+    made          made for one set of values to keep, `recording.kept`: that set; the step that computes the piece and keeps them, None if
+        an op has no kernel; and for each result its position, -1 if it is not kept
+    round         the value of `tuning.round` when `made` was made: it changes when better kernels are there
     """
 
     def __init__(
@@ -127,10 +132,12 @@ class _OneCall:
 
 
 class _Logged:
-    """Stands in a log for all launches of a piece that ran by one C call.
+    """Entry of a log for all launches of a piece that ran by one C call.  `entries` gives the results that a replay takes from it.
 
+    one_call  the piece
     given     the memory of the operands from outside
     made      for each result the tensor that was kept, or None
+    tape      the tape that recorded the piece; None if there was none
     extended  the record of the piece on the tape; None if there is no tape, or if the tape has all results
     """
 

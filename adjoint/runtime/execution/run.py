@@ -38,8 +38,9 @@ class Deviation(Exception):
         self.unwind: list[Callable[[], None]] = []
 
     def abandon(self) -> None:
-        """Close the cells that are still open on the tape, innermost first, as any exception does.  Call this if the graph's call is not
-        continued.
+        """Close the cells that are still open on the tape, innermost first, as an exception that leaves them would.
+
+        Code that catches a Deviation, and does not continue the call in another graph, must call this.
         """
         while self.unwind:
             self.unwind.pop(0)()
@@ -65,17 +66,19 @@ class Run:
         self.noted = hosts is not None
 
     def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """Return the next entry of the log that is replayed, and append it to the log of this execution; None if no entry is left.
+        """Return the next entry of the log that is replayed (that of an earlier execution, whose call continues here), and append it to the
+        log of this execution; None if no entry is left, so that the caller must do the work.
 
         kind  the class that the entry must have, otherwise InternalError
         """
         return None
 
     def next_inline(self, slot: str) -> InlineHooks | None:
-        """Return the next entry of the log that is replayed if it is for hooks of the kind `slot`, and append it to the log of this
-        execution.
+        """Return the next entry of the log that is replayed, and append it to the log of this execution, if the entry is for hooks of the
+        kind `slot`.
 
-        Return None, and take nothing, if it is something else or no entry is left.
+        That log is of an earlier execution, whose call continues in this graph.  Return None, and take nothing, if the next entry is
+        something else or none is left; the caller then calls the hooks.
         """
         return None
 
@@ -88,7 +91,9 @@ class Run:
             _note(raised, node)
 
     def keep(self, entry: Any) -> Any:
-        """Append an entry to the log of this execution, or do nothing if no log is kept.  Return the entry."""
+        """Append an entry to the log of this execution, from which another graph can continue the call; do nothing if no log is kept.
+        Return the entry.
+        """
         return entry
 
 
@@ -97,6 +102,7 @@ class LoggedRun(Run):
 
     With the log, an execution that left its graph (see Deviation) continues in another graph.
 
+    tape    as for `Run`
     log     gets the results of each node, in order, or a `LoggedPiece` for several nodes; None if no log is kept
     replay  the log of an execution of a graph that begins with the same nodes.  Until it is used up, its results are taken instead of
         running nodes, without recording or effects; `at` is the index of the next entry
@@ -165,7 +171,9 @@ class InlineHooks(tuple[Any, ...]):
 
 
 class LoggedPiece(Protocol):
-    """Log entry for a straight piece that ran by one C call, so that not all results were kept."""
+    """Log entry for a straight piece that ran by one C call, so that not all results were kept.  Before a replay, `unfolded` puts the
+    results of its nodes in its place.
+    """
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
         """Return an entry for each of the piece's nodes; results that were not kept are computed again."""

@@ -28,7 +28,11 @@ _WHOLE = 1 << 40
 
 
 def library_kernel(name: str, sizes: Sequence[int]) -> Any:
-    """Return a kernel of the run-time library, ready to launch with these sizes and on one thread."""
+    """Return a kernel of the run-time library, bound to its sizes, for a stage (a part of a C call) to launch on one thread.
+
+    name   the C function
+    sizes  the sizes with which it works, such as the bytes of an item
+    """
     here = machine()
     return here.bind(getattr(here.library, name), (1, _WHOLE, *sizes))
 

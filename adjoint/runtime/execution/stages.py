@@ -40,6 +40,8 @@ class LaunchStage:
 class Jump:
     """The stage (a part of a C call) that continues at the stage with the index `target`.
 
+    node       the branch or loop that it belongs to
+    target     the index of the stage
     condition  where in memory a bool is: the jump is done only if that is false; None: always
     """
 
@@ -52,6 +54,9 @@ class Jump:
 class Rotation:
     """The stage (a part of a C call) that exchanges blocks of memory instead of copying them: each block becomes the memory of the next
     one, the last that of the first.
+
+    node    the loop that it belongs to
+    blocks  the blocks, in the order of the exchange
     """
 
     node: Node

@@ -293,8 +293,10 @@ class PieceTable:
             self.stages.append(LaunchStage(kernel, (*given, *scratch), sizes, len(launch.operands), launch.node, failure))
 
     def transfer(self, entry: Transfer, operands: Sequence[int]) -> None:
-        """Append a node that makes a stack, pushes to it or pops from it; `operands` are the positions of its operands (indices in the list
-        of values).
+        """Append the stages for a node that makes a stack of values, pushes to it or pops from it.
+
+        entry     the node, with the slots of its operands and results, as it is in the plan
+        operands  the positions of its operands (indices in the list of values)
         """
         given = [self.place(position) for position in operands]
         if continues(entry):
@@ -419,7 +421,7 @@ class PieceTable:
     def allocate(self, name: str, nbytes: int, first: str = "") -> None:
         """Append the statement that sets the variable `name` to new memory.
 
-        first  the beginning of an expression that may yield other memory instead, see `alone`; "" for none
+        first   the beginning of an expression that yields memory to use instead if nothing else holds it (`alone`); "" for none
         nbytes  how much memory
         """
         self.made[f"allocate_{name}"], self.made[f"size_{name}"] = machine().allocator(nbytes)

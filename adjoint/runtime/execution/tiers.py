@@ -62,9 +62,9 @@ class Tiered(Protocol):
     """The methods of a bound plan that a FirstForm uses (a Protocol): prepare another plan, and replace the prepared plan in use."""
 
     def bound(self, plan: Plan) -> Runnable:
-        """Make a form (a plan made ready for one way of running) that records nothing.
+        """Return an object that runs a plan (a form) and records and logs nothing.
 
-        plan  the plan
+        plan  the plan: that of the bound plan, with fused kernels
         """
         ...
 
@@ -83,6 +83,11 @@ class FirstForm:
 
     After the first executions, one generated function does a whole call (`function_of_calls`).  Callers keep that function; it checks
     whether this form is still in use.
+
+    form  runs the plan with a kernel for each node
+    plan  the plan
+    of    the bound plan that holds this object; it is referred to weakly
+    name  the attribute of the bound plan that holds it
     """
 
     __slots__ = ("_form", "_name", "_next", "_of", "_plan", "_runs", "_settled", "takes")

@@ -39,8 +39,14 @@ _MOST_LAUNCHES = 64
 
 
 class StraightPart(NamedTuple):
-    """A straight piece (consecutive nodes that one C call runs) with all that is needed to write its statements; `tables.table_step`
-    explains the fields.
+    """A straight piece (consecutive nodes that one C call runs) with all that is needed to write its statements.
+
+    piece         the piece
+    operands      for each of its entries, the positions of the operands (indices in the list of values)
+    slots         the slots of the plan, by position
+    tensors       the positions that hold tensors; the others hold memory
+    state         the tensors that stay between calls, by symbol
+    explanations  the functions that raise the exceptions of failed checks, by symbol
     """
 
     piece: Straight
@@ -90,10 +96,12 @@ class Part(NamedTuple):
 class Text(Variables):
     """Collects the variables of one call function while its parts write their statements.
 
-    given   the expression for the call's arguments, as `(args, kwargs)`
-    made    the variables that steps have assigned, by what they represent
-    results the variables of results that steps have made, by the number of the result
-    called  the statements that call Python for a node, each with the node's location
+    call       the text before and after the execution
+    constants  the values of the plan's constants, by position
+    given      the expression for the call's arguments, as `(args, kwargs)`
+    made       the variables that steps have assigned, by what they represent
+    results    the variables of results that steps have made, by the number of the result
+    called     the statements that call Python for a node, each with the node's location
     """
 
     def __init__(self, call: CallText, constants: Mapping[int, Any]):

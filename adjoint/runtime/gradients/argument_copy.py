@@ -91,7 +91,13 @@ class ArgumentCopy:
 
 
 class _Container:
-    """Remembers one container of an argument, its copy, and the initial contents of both, so that changes can be found and written back."""
+    """Remembers one container of an argument, so that changes of its copy can be found and written back.
+
+    original  the container in the argument
+    copy      its copy, which the differentiated function gets
+    parts     the items of the original when it was copied
+    new       the items of the copy at that time
+    """
 
     __slots__ = ("copy", "names", "new", "original", "parts")
 

@@ -143,7 +143,10 @@ Function.__name__ = Function.__qualname__ = "_Function"
 
 
 class CustomFunction(Cell):
-    """Lets the tape (this thread's recording) and graphs see a `_Function` as a cell, whose `bprop` calls `backward`."""
+    """Lets the tape (this thread's recording) and graphs see a `_Function` as a cell, whose `bprop` calls `backward`.
+
+    function  the class of the `_Function`
+    """
 
     takes_absent = True
 

@@ -27,7 +27,9 @@ class Extended:
         self.first, self.recording, self.chain, self.given = first, recording, chain, given
 
     def begins(self) -> int:
-        """Return the first slot (value number) of the tape that these ops fill, as a key for a binary search."""
+        """Return the first slot (value number) of the tape that the ops of this call fill; the tape finds the record of a slot by a binary
+        search over these.
+        """
         return self.first
 
     def keep(self, slot: int) -> None:

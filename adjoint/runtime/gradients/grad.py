@@ -53,7 +53,11 @@ def function_identity(fn: Any) -> Any:
 
 
 class _Leaf:
-    """One argument by which a gradient is taken: a copy with new tensors in it, and the tape's slots (numbers) of these tensors."""
+    """One argument by which a gradient is taken: a copy with new tensors in it, and the tape's slots (numbers) of these tensors.
+
+    tape   the tape that records the function
+    value  the argument as the caller passed it
+    """
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
@@ -148,11 +152,14 @@ def with_parameters(tape: Tape, result: Any) -> Any:
 
 
 class Recorded:
-    """What is known of a function after it has run on the tape (the recording), until its gradient is computed.
+    """Facts about a function that has run on the tape (the recording), kept until its gradient is computed.
 
-    start   the recorded event at which its recording begins
-    result  the value that it returned
-    wanted  the tape's slots (value numbers) of the values by which the gradient is taken
+    weights  the Parameters among the values to differentiate with respect to
+    start    the recorded event at which its recording begins
+    leaves   the arguments to differentiate with respect to
+    watched  the slots (value numbers) of the weights on the tape; None for one that gets zeros
+    wanted   the slots of all these arguments and weights
+    result   the value that it returned
     """
 
     __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")

@@ -103,7 +103,8 @@ class PausedTape:
         """Do nothing, where a tape records ops that one C call has run: their results are constants."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """Tell the tape outside of `_no_grad` that `x` is about to be overwritten by `value`; the gradient of `x` flows as if it were not.
+        """Tell the tape outside of `_no_grad` that `x` is about to be overwritten by `value`.  Gradients of later uses of `x` flow to its
+        old value unchanged, as if `x` had kept that value.
         """
         new = wrap(value.type, value.memory)
         if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
@@ -119,9 +120,16 @@ class PausedTape:
         return list(results)
 
     def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:
-        """Return the arguments of a cell that is entered unchanged, since nothing is recorded inside."""
+        """Return the given arguments of a cell, not new tensor objects for them: nothing is recorded, so the cell has no boundary on the
+        tape.
+
+        hooked, rule  not used; as for `Tape.enter`
+        """
         return list(arguments)
 
     def leave(self, results: Sequence[Tensor], rule: Any) -> list[Tensor]:
-        """Return the results of a cell that is left unchanged, since nothing is recorded."""
+        """Return the given results of a cell, not new tensor objects for them, since nothing is recorded.
+
+        rule  not used; as for `Tape.leave`
+        """
         return list(results)

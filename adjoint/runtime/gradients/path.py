@@ -145,7 +145,7 @@ class Path:
         return EnterStep(self.end, op, arguments, params, tuple(filter(None, (op.symbol, op.rule))), loc, owner)
 
     def left(self, operands: Sequence[int]) -> LeaveStep:
-        """Make the step (recorded event) for leaving the innermost cell.
+        """Return the step (recorded event) for leaving the innermost cell.  The tape adds it to the trie.
 
         operands  the slots (value numbers) of the cell's results
         """

@@ -23,9 +23,10 @@ _CHAIN_BYTES = 600
 
 
 class TrieStep:
-    """One recorded event, such as an op that has run, as a node of the trie; it holds the IR for the event, and the adjoints of what ends
-    here.
+    """One recorded event, such as an op that has run, as a node of the trie.  A recording is the path from the root to its last step, which
+    holds the adjoints (reverse passes) that were made for it.
 
+    parent    the step before it; None for the root
     node      the IR node that it adds; None for the beginning of a gradient, a new leaf, and a cell that is entered
     values    the values that get the next slots (numbers on a tape), in order: operands that no step defines, then results
     hosts     the symbols of hosts (hooks and bprops) that get the next indices among a tape's hosts
@@ -33,8 +34,9 @@ class TrieStep:
         gradient begins
     children  the steps that have followed this one, by key
     programs  the adjoints of recordings that end here, as `gradients.adjoints.Program`
-    chains    shortcuts over the steps of whole pieces that begin here
-    used      the period of the budget in which it was made, or an adjoint was found here or below
+    chains    shortcuts from here over all steps of a piece (several ops that one C call runs)
+    used      the number of the period in which it was made, or an adjoint was last found here or below; the cache's budget counts periods,
+        and evicts what no late period has used
     """
 
     __slots__ = ("chains", "children", "hosts", "node", "owner", "parent", "programs", "used", "values")
@@ -51,9 +53,12 @@ class TrieStep:
 class EnterStep(TrieStep):
     """The step of the trie for entering a cell; `values` are the parameters of the cell's region, which are its arguments inside.
 
-    arguments  the values of the arguments
-    op         the op of the cell's node
-    loc        the location of the call
+    arguments     the values of the arguments
+    op            the op of the cell's node
+    loc           the location of the call
+    parent        the step before it
+    params        the parameters of the cell's region, which become `values`
+    hosts, owner  as for `TrieStep`
     """
 
     __slots__ = ("arguments", "loc", "op")
@@ -68,6 +73,7 @@ class LeaveStep(TrieStep):
     """The step of the trie for leaving a cell; `node` is the cell's node, with everything that was recorded inside as its region.
 
     entered  the step that entered the cell
+    parent   the step before it
     """
 
     __slots__ = ("entered",)
@@ -92,7 +98,8 @@ class Chain:
 
 
 class Trie(Cache):
-    """Holds the root of all recordings of this process, and frees those that were not used for long.
+    """Holds the root of all recordings of this process.  If the caches of the process use more memory than the budget allows, it frees the
+    steps that were not used since an earlier period of the budget.
 
     Evicting a step only removes it from its parent.  A tape that has reached the step can continue, since it refers to its step, and steps
     refer to their parents.

@@ -111,8 +111,9 @@ class LibraryCall:
 class StateAccess(LibraryCall):
     """Reads or writes Python state when a graph runs: an attribute, a global variable, a variable of an enclosing function.
 
+    run     does the access: it returns the tensors that were read, or takes those to write
     number  the same access for one Python number: a read returns the number, a write takes it as argument.  None if the access is to
-            several values, or to a value that is neither an int nor a float
+        several values, or to a value that is neither an int nor a float
     bound   the largest absolute value that an int read here may have
     """
 
@@ -143,7 +144,8 @@ class CellReference:
 class GradientSlot(CellReference):
     """The Python object behind a node `outputs`, which runs hooks of one kind on the gradients of a cell's result.
 
-    kind  the kind of hooks
+    reference  returns the cell, or None if it has been freed
+    kind       the kind of hooks
     """
 
     def __init__(self, reference: Callable[[], Cell | None], kind: GradientKind):

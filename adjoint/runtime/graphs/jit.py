@@ -131,7 +131,10 @@ class Compiled(CompiledFunction):
 
 
 class CompiledCell:
-    """Knows the graphs that a Cell runs as, for gradients and reports; see `CompiledFunction`."""
+    """Knows the graphs that a Cell runs as, for gradients and reports; see `CompiledFunction`.
+
+    cell  the Cell
+    """
 
     shared: None = None
 
@@ -259,7 +262,8 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def _flat(known: Graphs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Template, list[Tensor]]:
     """Return the template of a call (the structure of its arguments without the tensors), and the tensors in order.
 
-    ValueError if an argument contains itself; NotShared if the graphs are shared, since then the culprit may be an enclosing variable.
+    ValueError if an argument contains itself.  If several functions share the graphs, NotShared is raised instead: their calls also pass
+    variables of enclosing functions, which may contain themselves, so this function must use graphs of its own.
 
     known  the cache of graphs in which the call is looked up
     """

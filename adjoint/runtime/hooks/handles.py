@@ -49,8 +49,10 @@ def check_hook(hook_fn: object) -> None:
 
 
 class HookHandle:
-    """Returned to the program that registers a hook, to remove it: by `remove()`, which may be called more than once, or as a context
-    manager.
+    """What a program gets when it registers a hook.  `remove()`, or leaving a `with handle:` block, removes the hook; both may be done more
+    than once.
+
+    functions  the hooks of the place where it was registered, by id; the handle's own id is `handle_id`
     """
 
     def __init__(self, functions: dict[int, Any]):
@@ -188,7 +190,9 @@ class Hooked(Protocol):
 
 
 class Slots(NamedTuple):
-    """Tells which kinds of hooks a cell has, in the order in which they run: each is True if at least one hook of that kind is registered.
+    """Tells which kinds of hooks a cell has, in the order in which they run.
+
+    forward_pre, forward, backward_pre, backward  True if at least one hook of this kind is registered
     """
 
     forward_pre: bool = False

@@ -49,9 +49,12 @@ class Tuning:
         self._busy = False
 
     def add(self, key: Any, kernel: KernelText, replace: Callable[[], None]) -> None:
-        """Ask for a plain kernel to be replaced: another thread compiles `kernel`, and then calls `replace` once.
+        """Ask for a plain kernel to be replaced: another thread compiles `kernel`, the tuned one, and then calls `replace` once.
 
-        key  names the request; a later one with the same key takes its place
+        If the compiler refuses the kernel, `replace` is never called.  A thread that calls `finish` compiles all kernels itself, and calls
+        `replace`.
+
+        key  names the request; a later one with the same key takes the place of one that is not done yet
         """
         with self._lock:
             self._wanted[key] = kernel, replace

@@ -189,7 +189,9 @@ def _launches_observed() -> Iterator[None]:
 
 
 def observing() -> bool:
-    """Return True if this thread has an observer."""
+    """Return True if operators that this thread computes are reported to an observer, a Python function that is called after each of them
+    (see `observed`).
+    """
     return bool(_thread.observers)
 
 

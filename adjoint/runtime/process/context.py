@@ -250,7 +250,7 @@ def check_device(target: str) -> None:
 
 
 def get_current_device() -> tuple[str, int]:
-    """Return the name of the device and its number, as they were set."""
+    """Return the name of the device and its number, as `set_device` or `set_context` has set them; ("CPU", 0) if neither has."""
     return _settings["device_target"], _settings["device_id"]
 
 

@@ -112,10 +112,10 @@ class Computing(Protocol):
 class _State(threading.local):
     """The state of a thread, which ops read before they compute.
 
-    tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
-    eager     True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too
-    computing the cells that run in another float type, by their ids: see `precision`
-    no_grad   for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
+    tracer  a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
+    eager   True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too
+    computing the cells that run in another float type, for the id of each one the `precision.computing` that it runs in
+    no_grad  for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
     """
 
     tracer: Recorder | Emitter | None = None

@@ -33,7 +33,10 @@ _DRAWN = 8
 class Initializer:
     """The base class of initialisers, which compute the initial values of a Parameter.
 
-    A subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array.
+    A subclass defines `draw(shape, generator)`, which returns an array of random or other values, or, as in MindSpore, `_initialize(arr)`,
+    which fills an array.
+
+    kwargs  kept in `_kwargs`, where subclasses find them
     """
 
     draws: ClassVar[bool] = True
@@ -133,7 +136,10 @@ class One(Initializer):
 
 
 class Constant(Initializer):
-    """Initialise every element with the same number."""
+    """Initialise every element with the same number.
+
+    value  the number
+    """
 
     draws = False
 
@@ -156,7 +162,10 @@ class Identity(Initializer):
 
 
 class Uniform(Initializer):
-    """Initialise with numbers drawn uniformly from [-scale, scale)."""
+    """Initialise with numbers drawn uniformly from [-scale, scale), by default from [-0.07, 0.07).
+
+    scale  the bound; ValueError or TypeError if it is not a finite number that is at least 0
+    """
 
     def __init__(self, scale: float = 0.07):
         self.scale = _spread("Uniform", "scale", scale)
@@ -166,7 +175,11 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """Initialise with normal numbers of standard deviation `sigma` around `mean`."""
+    """Initialise with normal numbers.
+
+    sigma  the standard deviation, 0.01 by default; ValueError if it is negative
+    mean   the mean, 0 by default
+    """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0):
         self.sigma, self.mean = _deviation("Normal", sigma), _number("Normal", "mean", mean)
@@ -176,7 +189,12 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Initialise with normal numbers of standard deviation `sigma` around `mean`; a number outside of [a, b] is drawn again."""
+    """Initialise with normal numbers; a number outside of [a, b] is drawn again.
+
+    sigma  the standard deviation, 0.01 by default; ValueError if it is negative
+    mean   the mean, 0 by default
+    a, b   the limits, -2 and 2 by default; ValueError if `a` is not less than `b`
+    """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         self.sigma, self.mean = _deviation("TruncatedNormal", sigma), _number("TruncatedNormal", "mean", mean)
@@ -200,7 +218,10 @@ class TruncatedNormal(Initializer):
 
 
 class XavierUniform(Initializer):
-    """Initialise uniformly in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Initialise uniformly in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+
+    gain  a factor, 1 by default; ValueError if it is negative
+    """
 
     def __init__(self, gain: float = 1.0):
         self.gain = _spread("XavierUniform", "gain", gain)
@@ -211,7 +232,10 @@ class XavierUniform(Initializer):
 
 
 class XavierNormal(Initializer):
-    """Initialise with normal numbers of deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Initialise with normal numbers of deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+
+    gain  a factor, 1 by default; ValueError if it is negative
+    """
 
     def __init__(self, gain: float = 1.0):
         self.gain = _spread("XavierNormal", "gain", gain)
@@ -257,6 +281,7 @@ class HeNormal(_He):
 class VarianceScaling(Initializer):
     """Initialise with random numbers whose variance is scale / n.
 
+    scale         the factor, 1 by default; ValueError if it is not greater than 0
     mode          what n is: "fan_in", "fan_out", or "fan_avg" for their mean
     distribution  "uniform"; "untruncated_normal"; "truncated_normal": cut off at twice the deviation that it would have uncut
     """
@@ -290,7 +315,10 @@ _CUT_DEVIATION = 0.87962566103423978
 
 
 class Orthogonal(Initializer):
-    """Initialise with `gain` times a matrix (n, rest) with orthonormal rows or columns, whichever are fewer (Saxe et al. 2013)."""
+    """Initialise with `gain` times a matrix (n, rest) with orthonormal rows or columns, whichever are fewer (Saxe et al. 2013).
+
+    gain  a factor, 1 by default
+    """
 
     def __init__(self, gain: float = 1.0):
         self.gain = _finite("Orthogonal", "gain", gain)
@@ -310,6 +338,8 @@ class Dirac(Initializer):
     them.
 
     groups  the number of groups of channels, each of which is treated so
+
+    TypeError if `groups` is not an int, ValueError if it is less than 1.
     """
 
     draws = False
@@ -335,7 +365,11 @@ class Dirac(Initializer):
 
 
 class Sparse(Initializer):
-    """Initialise a matrix with normal numbers of deviation `sigma`, and set a share `sparsity` of each column to 0 (Martens 2010)."""
+    """Initialise a matrix with normal numbers, and set a share of each column to 0 (Martens 2010).
+
+    sparsity  the share, from 0 to 1; otherwise ValueError
+    sigma     the standard deviation of the numbers, 0.01 by default; ValueError if it is negative
+    """
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
         if not 0 <= _number("Sparse", "sparsity", sparsity) <= 1:

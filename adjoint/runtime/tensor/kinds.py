@@ -36,7 +36,10 @@ class NamedKind:
 
 
 class TensorType(NamedKind):
-    """Represents the kind of all tensors with one dtype: `TensorType(float32)`."""
+    """Represents the kind of all tensors with one dtype: `TensorType(float32)`.
+
+    element  the dtype; TypeError if it is not one
+    """
 
     __slots__ = ("element",)
 

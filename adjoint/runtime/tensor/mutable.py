@@ -14,15 +14,15 @@ __all__ = ["MUTABLE", "MutableBool", "MutableDict", "MutableFloat", "MutableInt"
 
 
 class MutableInt(int):
-    """An int that a graph gets as an input, so that another number needs no new graph."""
+    """An int that a graph gets as an input, so that another number needs no new graph.  `mutable(3)` returns `MutableInt(3)`."""
 
 
 class MutableFloat(float):
-    """A float that a graph gets as an input, so that another number needs no new graph."""
+    """A float that a graph gets as an input, so that another number needs no new graph.  `mutable(0.5)` returns `MutableFloat(0.5)`."""
 
 
 class MutableBool(int):
-    """A bool that a graph gets as an input, so that the other value needs no new graph.
+    """A bool that a graph gets as an input, so that the other value needs no new graph.  `mutable(True)` returns `MutableBool(True)`.
 
     It is not a subclass of bool, which Python forbids, but behaves like a bool.
     """
@@ -55,19 +55,28 @@ class MutableBool(int):
 
 
 class MutableTuple(tuple[Any, ...]):
-    """A tuple whose numbers a graph gets as inputs, so that other numbers need no new graph."""
+    """A tuple whose numbers a graph gets as inputs, so that other numbers need no new graph.  `mutable` makes it of a plain tuple.
+
+    dynamic_len  True if `mutable` has declared that the length may change from call to call
+    """
 
     dynamic_len: bool = False
 
 
 class MutableList(list[Any]):
-    """A list whose numbers a graph gets as inputs, not as constants, so that other numbers need no new graph."""
+    """A list whose numbers a graph gets as inputs, not as constants, so that other numbers need no new graph.  `mutable` makes it of a
+    plain list.
+
+    dynamic_len  True if `mutable` has declared that the length may change from call to call
+    """
 
     dynamic_len: bool = False
 
 
 class MutableDict(dict[Any, Any]):
-    """A dict whose numbers a graph gets as inputs, so that other numbers need no new graph; its keys are constants."""
+    """A dict whose numbers a graph gets as inputs, so that other numbers need no new graph; its keys are constants.  `mutable` makes it of
+    a plain dict.
+    """
 
 
 MUTABLE = {MutableInt: int, MutableFloat: float, MutableBool: bool, MutableTuple: tuple, MutableList: list, MutableDict: dict}

@@ -31,10 +31,12 @@ training = _Training()
 class Parameter(Tensor):
     """A tensor with a name that takes part in training.
 
-    default_input  its initial value: Tensor, number, list, NumPy array
-    name           its name in checkpoints, optimisers and graphs; by default `Parameter#2`, `Parameter#3`, ..., until it becomes an
-                   attribute of a Cell, which names it after the attribute
-    requires_grad  True if `trainable_params` includes it and gradients are taken for it
+    default_input       its initial value: Tensor, number, list, NumPy array
+    name                its name in checkpoints, optimisers and graphs; by default `Parameter#2`, `Parameter#3`, ..., until it becomes an
+        attribute of a Cell, which names it after the attribute
+    requires_grad       True if `trainable_params` includes it and gradients are taken for it
+    layerwise_parallel  True if `nn.DistributedGradReducer` is to leave its gradient as it is
+    parallel_optimizer, storage_format, device  accepted for MindSpore's scripts; they have no effect
     """
 
     __slots__ = ()

@@ -64,8 +64,10 @@ class _Seen:
         self.refused: set[tuple[TensorType, ...]] = set()
 
     def once(self, now: Sequence[TensorType], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """Return a function that runs a call node by node, without making a graph for its sizes; None if the sizes are to get a graph,
-        since they have occurred before or no graph with named sizes fits.
+        """Return a function that runs a call node by node, by a graph with named sizes (one that was made for any size), so that these
+        sizes need no graph of their own.
+
+        Return None if the sizes are to get a graph: they have occurred before, or no graph with named sizes fits the call.
 
         now      the types of the arguments
         tensors  the arguments
@@ -153,7 +155,9 @@ def matched(general: Sequence[TensorType], now: Sequence[TensorType]) -> dict[st
 class AnySize:
     """A graph whose arguments have named sizes, from which the graphs of calls with numbers for these sizes are made.
 
-    types  the types of its arguments
+    lowered    the function, lowered to a graph with these sizes
+    optimised  the optimised form of the graph's function
+    types      the types of its arguments
     """
 
     def __init__(self, types: Sequence[TensorType], lowered: Lowered, optimised: Function):
@@ -238,6 +242,8 @@ class SizedGraph(Graph):
 
     Its IR is specialised when it is first accessed, which executing the optimised function never does.
 
+    sizes    the number for each named size
+    derived  graphs made from the general one, such as those with gradients, which the graphs of all sizes share
     general  the graph for any size
     """
 

@@ -36,22 +36,27 @@ __all__ = ["BoundGraph"]
 class BoundGraph:
     """A graph that is ready to run; the classes in `entry` that run calls ask it for facts, results and explanations.
 
-    lowered    the function, lowered to a graph
-    record     the record of the graph in the function's history
-    plan       the bound plan, which runs it
-    kind       the hash of the template of its arguments
-    nodes      the number of its nodes
-    slots      the slots for tensors in the structure of the result
-    leaves     True if a call may have to be continued in another graph, because the user's Python code returns or changes something
-    around     references to the cells in whose calls the user's code runs
-    fill       makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
-    call       the source text of a function for a whole call; None if its arguments or result cannot be written as text
-    guard_text the source text of a function that checks whether the graph is for a call; its body may do anything instead of running it.
-               None if arguments are written in place or cannot be checked by statements
-    may_share  True if it writes a tensor from outside of the graph that is not a Parameter: the caller may pass the same tensor as an
-               argument
+    The constructor takes the first four of these, and `count`, the number of arguments that `call` takes one by one; None if it takes
+    `args, kwargs`.
+
+    lowered      the function, lowered to a graph
+    template     the structure of the arguments; not kept
+    record       the record of the graph in the function's history
+    alone        the optimised form if it was specialised from a graph for any size; None if it is made when needed
+    plan         the bound plan, which runs it
+    kind         the hash of the template of its arguments
+    nodes        the number of its nodes
+    slots        the slots for tensors in the structure of the result
+    leaves       True if a call may have to be continued in another graph, because the user's Python code returns or changes something
+    around       references to the cells in whose calls the user's code runs
+    fill         makes the result of the tensors; None if arguments are written in place or the result cannot be written as text
+    call         the source text of a function for a whole call; None if its arguments or result cannot be written as text
+    guard_text   the source text of a function that checks whether the graph is for a call; its body may do anything instead of running it.
+        None if arguments are written in place or cannot be checked by statements
+    may_share    True if it writes a tensor from outside of the graph that is not a Parameter: the caller may pass the same tensor as an
+        argument
     is_one_call  True if running the plan is all that a call does; `plan.call_function`, once it is compiled, then does a whole call
-    observed   runs the graph as long as forward hooks change nothing; None if that is not possible, or nobody has asked for it
+    observed     runs the graph as long as forward hooks change nothing; None if that is not possible, or nobody has asked for it
     """
 
     def __init__(self, lowered: Lowered, template: Template, record: MadeGraph, alone: Alone | None = None, count: int | None = None):

@@ -66,6 +66,10 @@ class Graphs(dict[Template, _Entries]):
 
     A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under `lowering_lock`, which
     must be held to add an entry.
+
+    call           runs the user's function or cell while it becomes a graph; called with the lowering and the arguments
+    count          the number of positional arguments if the fast functions take them one by one; None if they take `args, kwargs`
+    must_be_whole  True if a call must raise where it would not run entirely as a graph (`fullgraph=True`)
     """
 
     __slots__ = (
@@ -269,6 +273,9 @@ class Graphs(dict[Template, _Entries]):
 class GraphsOfCells(dict[int, Graphs]):
     """The caches of graphs of a jitted method: one for each cell that it was called on, by the id of the cell.  They do not keep cells
     alive.
+
+    call                  takes a weak reference to a cell, and returns the `call` of the cell's `Graphs`
+    count, must_be_whole  as for `Graphs`
     """
 
     def __init__(
@@ -296,7 +303,10 @@ class GraphsOfCells(dict[int, Graphs]):
 
 
     def ask(self) -> None:
-        """Begin to count how the calls run, for the cells known now and those to come."""
+        """Begin to count how the calls run, for the cells known now and those to come.
+
+        `jit_stats` calls this; the counts are in each cell's `Graphs.calls`.
+        """
         self._asked = True
         for graphs in [*self.values()]:
             graphs.ask()

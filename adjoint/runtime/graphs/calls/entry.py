@@ -91,25 +91,30 @@ _WhyNot = Callable[[Call], Why]
 
 
 class CallWay(Protocol):
-    """The interface of the classes below that run calls: each runs the calls of one graph in one way (see the table in the module).
+    """The interface of the classes below.  Each of them runs the calls of one graph in one way, such as node by node; the table in the
+    module lists the ways.
 
-    `Entry` holds one object for calls without a tape (the recording for a gradient) and one for calls on a tape.
+    `Entry` holds one such object for calls without a tape (the recording for a gradient) and one for calls on a tape.
     """
 
     def run(self, call: Call) -> Any:
-        """Execute a call for which this graph has been found, and return what the user's function would return."""
+        """Execute `call`, for which the cache has found or made the graph of this object, and return what the user's function would return.
+        """
         ...
 
 
 class Entry:
     """Runs the calls for which one graph was made; the cache of graphs holds it.
 
-    lowered  the function, lowered to a graph
-    graph    the same graph, bound to run
-    made     the record of it in the function's history
-    nbytes   an estimate of its bytes
-    _way     runs calls without a tape (the recording for a gradient around them); None before the first such call
-    _recorded  runs calls on a tape; None before the first such call
+    template    the structure of the arguments
+    alone       the optimised form if it was specialised from a graph for any size, otherwise None
+    count       as for `Graphs`
+    lowered     the function, lowered to a graph
+    graph       the same graph, bound to run
+    made        the record of it in the function's history
+    nbytes      an estimate of its bytes
+    _way        runs calls without a tape (the recording for a gradient around them); None before the first such call
+    _recorded   runs calls on a tape; None before the first such call
     _gradients  the gradients asked for so far.  The keys hold ids of Parameters; each entry keeps these Parameters alive
     """
 
@@ -201,7 +206,8 @@ def shown(template: Template, tensors: Sequence[Tensor]) -> str:
 
 # -- the choice ------------------------------------------------------------------------------------------------------------
 def way_of(lowered: Lowered) -> tuple[CallWay, BoundGraph]:
-    """Return the object that would run calls of a graph while no gradient is recorded, and the graph made ready for that.  No call is made.
+    """Return the object that would run calls of a graph while no gradient is recorded, and the graph bound to its plan.  No call is made;
+    reports use it.
 
     lowered  the function, lowered to a graph
     """
@@ -304,7 +310,7 @@ class AsGraph:
 
 
 def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
-    """Return why a graph runs in the form in which it was parsed, and not in an optimised form.
+    """Return the reason, for reports, why calls of a graph execute its nodes as they were parsed, and not its optimised form.
 
     tensors  the tensors among the arguments: a hook on one of them prevents the optimised form
     """
@@ -395,7 +401,7 @@ class Looking:
 
 
 def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
-    """Return the reason why a call does not even begin in the form of the graph whose hooks are expected to change nothing.
+    """Return the reason, for reports, why a call runs node by node at once, and not by the plan that expects hooks to change nothing.
 
     beginning  the object that has decided so
     """
@@ -411,6 +417,10 @@ class InTwoParts:
 
     The user's code in the first graph (forward hooks, or hooks of a gradient) is expected to change nothing that the second was made for;
     this is checked.
+
+    graph  the graph, ready to run
+    parts  its two parts
+    why    returns the reason, for reports, why a call does not run as one graph
     """
 
     def __init__(self, graph: BoundGraph, parts: HeadAndTail, why: _WhyNot):
@@ -426,6 +436,9 @@ class AlongPath:
     """Runs calls node by node: hooks may replace values, and branches or loops depend on tensors.
 
     Each result is kept in a log, so that the call can continue in another graph after a hook that returns something unexpected.
+
+    graph  the graph, ready to run
+    why    returns the reason, for reports, why a call runs in this way
     """
 
     def __init__(self, graph: BoundGraph, why: _WhyNot):

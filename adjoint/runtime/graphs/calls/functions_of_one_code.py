@@ -80,6 +80,9 @@ class SharedGraphs(Graphs):
     """The cache of the graphs that all functions of one code share.
 
     It also decides which functions share: not the first one, and none while the function before it is still alive.
+
+    pattern   a function of the code without values of its enclosing variables; it is parsed in place of each of them
+    function  the first function of the code that was seen
     """
 
     __slots__ = ("_is_anew", "_last", "_pattern", "_refused")

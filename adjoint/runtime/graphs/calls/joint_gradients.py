@@ -64,8 +64,14 @@ class JointGradient:
     """Computes a function's result and gradient by one graph, without a tape (the recording for a gradient); `jit` calls it for
     `grad(f)(x)`.
 
-    plan    the bound plan that runs it; its `call_function`, once it is compiled, returns what `run` returns
-    nbytes  an estimate of its bytes
+    graph       the graph that returns the result, then the gradients
+    optimised   the optimised form of its function
+    template    the structure of the arguments
+    result      a Python expression that makes the result of a call from the tensors `leaf0`, `leaf1`, ...
+    objects     the values of the other names in that expression
+    conditions  the guards of the graph
+    plan        the bound plan that runs it; its `call_function`, once it is compiled, returns what `run` returns
+    nbytes      an estimate of its bytes
     """
 
     def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
@@ -76,8 +82,8 @@ class JointGradient:
         self._fill = filling(result, len(optimised.body.results), objects)
 
     def run(self, tensors: Sequence[Tensor]) -> Any:
-        """Return three things: the result, the gradients of the arguments and those of the Parameters.  The result is None if it was not
-        asked for.
+        """Run the graph on the tensors of a call, and return three things: the result (None if it was not asked for), the gradients of the
+        arguments, and those of the Parameters.
 
         Return None alone if this cannot run now, because an argument or a Parameter has a hook that waits for its gradient.
         """

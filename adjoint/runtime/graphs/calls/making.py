@@ -108,9 +108,11 @@ def _made_reading(known: Graphs, named: Any, template: Template, places: Sequenc
 def _attempted(
     known: Graphs, named: Any, template: Template, lower: Callable[[Subject], tuple[Lowered, Alone | None] | None]
 ) -> tuple[Lowered, Alone | None] | None:
-    """Try to make a graph in which numbers are inputs; return None if that fails, or if the graph runs code of the user's.
+    """Try to make a graph in which numbers are inputs, and return it with its optimised form (`Alone`; None if it was not specialised from
+    a graph for any size).
 
-    Because of such code a call may have to be continued in another graph, in which Python might need to know the numbers.
+    Return None if making it fails, as where Python needs to know a number, or if the graph runs code of the user's: a call may then have to
+    be continued in another graph, which might need to know the numbers.
 
     known     the cache of the function's graphs
     named     the function or Cell

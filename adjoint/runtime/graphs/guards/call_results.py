@@ -18,6 +18,9 @@ class CallResult(Place):
 
     Comparing the objects would not be enough.  The class of an object, and the classes that it is an instance of, also depend on
     `ABC.register`, on the bases of its class, and on an `__instancecheck__` of the user's.
+
+    function   the Python function
+    arguments  the objects for which it was called; they are referred to weakly where that is possible
     """
 
     __slots__ = ("_arguments", "_function")

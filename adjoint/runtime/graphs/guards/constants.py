@@ -52,7 +52,8 @@ def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, 
     """Return a hashable object that is equal for two values exactly if they are the same constant.
 
     hold    called with every object that the key identifies by its id: the key is valid only while that object lives
-    around  ids of the containers that contain `value`
+    around  the ids of the containers around `value`, the outermost first, by which a container that contains itself is recognised; callers
+        leave it out
     """
     # Containers are copied before their items are looked at: another thread may change them meanwhile.
     kind = type(value)

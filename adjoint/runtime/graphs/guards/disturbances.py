@@ -46,7 +46,9 @@ class Disturbances:
         self._thread, self._outer = get_ident(), epoch.log
 
     def begin(self) -> None:
-        """Record from now on which objects are changed, by this thread and by others."""
+        """Record from now on, until `end`, which objects are changed by this thread and which by others.  `any`, `has` and `concern` then
+        tell what others have changed.
+        """
         self._outer, epoch.log = epoch.log, self._log
 
     def _log(self, changed: object, name: str | None) -> None:

@@ -142,7 +142,7 @@ class Guards:
         self._record(Attribute(reference(holder), name, label or f"{named(holder)}.{name}"))
 
     def of_cell(self, cell: Cell) -> None:
-        """Record a cell of the library as a whole: all attributes, parameters and sub-cells that its code may read."""
+        """Record all of a cell of the library at once, by one guard: all attributes, parameters and sub-cells that its code may read."""
         self._record(CellState(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
@@ -209,7 +209,9 @@ class Guards:
         self._looked[id(container)] = container, self.clock
 
     def count(self) -> int:
-        """Return how many places (variables, attributes, objects) have been recorded so far; `forget` takes such numbers."""
+        """Return how many places (variables, attributes, objects) have been recorded so far.  Two such numbers tell `forget` which places
+        to drop.
+        """
         return len(self._recorded)
 
     def called(self, after: int) -> None:
@@ -372,7 +374,8 @@ class Guards:
         return (place for place in self._places if isinstance(place, (Attribute, OwnAttribute, Global, ClosureVariable)))
 
     def compares_all_of(self, holder: object, name: str) -> bool:
-        """Return True if the guards compare an object as a whole, including its attribute of this name.
+        """Return True if one guard compares all attributes of an object, the one of this name among them: then the graph cannot read it
+        each time it runs.
 
         holder  the object
         """
@@ -393,7 +396,8 @@ class Guards:
         return next((place.label for place in self._places if place.holder() is None), "")
 
     def changed(self, before: int, after: int) -> tuple[str, bool]:
-        """Describe something that the user's code has changed and that the graph reads after calling it; "" if there is nothing.
+        """Describe something that the user's code has changed and that the graph reads after calling it; "" if there is nothing, so that
+        the call can go on.
 
         The second value is True if the graph also reads it before that call.
 
@@ -453,7 +457,9 @@ def _renewed(guards: weakref.ref[Guards]) -> bool:
 class _SameContainers:
     """Checks that a place still leads to the same container objects, where the graph depends on which objects they are.
 
-    ids  the ids of those found when the snapshot was taken, in order
+    place   the variable or attribute from which the containers are reached
+    wanted  by id, the containers whose identity the graph depends on
+    ids     the ids of those found when the snapshot was taken, in order
     """
 
     __slots__ = ("_place", "_wanted", "ids")

@@ -26,8 +26,10 @@ __all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_s
 class _Whole(Held):
     """Guards all attributes of an object together; the base of `Object` and `CellState`.
 
+    held        returns the object; None once it has been freed
+    label       its name for messages
     identities  the names and ids of its attributes when the snapshot was taken; None if an attribute can change while it stays the same
-                object
+        object
     """
 
     __slots__ = ("identities",)
@@ -46,7 +48,7 @@ class _Whole(Held):
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
     def covers(self, name: str) -> bool:
-        """Return True if an attribute of this name is among those that this guard compares."""
+        """Return True if this guard compares an attribute of this name, so that a guard of its own is not needed."""
         return True
 
     def is_determined(self, holder: Any) -> bool:
@@ -156,6 +158,8 @@ class CellState(_Whole):
     """Guards a cell of the library as a whole: the graph may be used again only if its class, and the attributes that its code may read,
     are unchanged.
 
+    held   returns the cell; None once it has been freed
+    label  its name for messages
     texts  descriptions of the attributes' values, for messages
     """
 
@@ -225,7 +229,7 @@ _NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix
 def _attributes(cell: Cell) -> dict[str, Any]:
     """Return the cell's own attributes that a graph may depend on, by name.
 
-    Parameters come last, since `to_float` takes them out of the `__dict__`.
+    Parameters come last, whether they are in the `__dict__` or not: `to_float` takes them out of it, which must not change the order.
     """
     attributes, names = dict(cell.__dict__), names_read(type(cell))  # a copy: another thread may change the cell
     parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})

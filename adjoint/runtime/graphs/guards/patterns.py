@@ -24,10 +24,10 @@ by its id.
 
 @dataclass(frozen=True)
 class NumberPattern:
-    """Says which numbers may stand where a graph reads a Python number each time it runs: those of one type, and for ints up to a bound.
+    """A condition on the Python number that a graph reads from an attribute or variable each time it runs: one type, and for ints a bound.
 
     kind   int or float
-    bound  the largest absolute value of an int
+    bound  the largest absolute value of an int; not used for a float
     """
 
     kind: type

@@ -136,7 +136,7 @@ class Place:
     def expression(self, conditions: GuardConditions) -> str:
         """Return Python source text that reads the variable or attribute, and may raise an exception when it runs.
 
-        Only for places whose `watch` is "identity".
+        Call this only for a place whose `watch` is "identity": then the compiled check compares just which object is there.
 
         conditions  gives the names of objects in the text
         """
@@ -216,7 +216,8 @@ class Global(Place):
 class ClosureVariable(Place):
     """Guards a variable of an enclosing function.
 
-    cell  the Python cell that holds the variable
+    cell   the Python cell that holds the variable
+    label  the name of the variable for messages
     """
 
     __slots__ = ("cell",)
@@ -263,7 +264,8 @@ class Setting(Place):
 class Held(Place):
     """A place in an object that may be freed; the place refers to the object weakly where that is possible.
 
-    held  returns the object; None once it has been freed
+    label  its name for messages
+    held   returns the object; None once it has been freed
     """
 
     __slots__ = ("held",)
@@ -283,7 +285,12 @@ class Held(Place):
 
 
 class _Named(Held):
-    """Guards a part of an object that has a name, such as an attribute."""
+    """Guards a part of an object that has a name, such as an attribute.
+
+    held   returns the object; None once it has been freed
+    name   the name of the part
+    label  what messages call it
+    """
 
     __slots__ = ("name",)
 

@@ -13,7 +13,8 @@ Reference = Callable[[], Any]
 
 
 class Strong:
-    """A strong reference that is called like a weak one and returns the object, for a class whose objects do not support weak references.
+    """A strong reference to `value`, for an object whose class does not support weak references.  It is called like a weak reference and
+    returns the object.
     """
 
     __slots__ = ("value",)
@@ -41,9 +42,11 @@ def address_of(held: Reference) -> int:
 class Life:
     """Records whether every object that a graph's guards compare by identity is still alive: once one is freed, its id proves nothing.
 
+    The guards also keep here when they last checked, so that a compiled check has both in one object.
+
     lasts  False as soon as one of them has been freed
     epoch  the last epoch for which the places that are compared by epochs were found unchanged.  The epoch is a number that rises with each
-           change of a cell, a hook slot, a tensor's type or a setting
+        change of a cell, a hook slot, a tensor's type or a setting
     ended  functions that are called once when `lasts` becomes False
     """
 
@@ -66,7 +69,11 @@ class Life:
 
 
 class Watched:
-    """Keeps a weak reference to each object that a graph's guards compare by identity, so that their `Life` ends when one is freed."""
+    """Keeps a weak reference to each object that a graph's guards compare by identity.  When one of these objects is freed, `life` ends,
+    and the graph is not used any more.
+
+    life  the record whose `end` is then called
+    """
 
     __slots__ = ("_end", "_references")
 

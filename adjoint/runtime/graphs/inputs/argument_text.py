@@ -42,6 +42,7 @@ class ArgumentText(PythonText):
 
     They become the beginning of the compiled function that does a whole call of a graph.
 
+    leaves      yields the leaves of the template in order: the values that are not tensors, and for each dict its keys
     header      the name and the parameters of that function
     given       an expression for the arguments as `(args, kwargs)`
     statements  the statements; they return NOT_RUN if the arguments do not fit the template

@@ -45,10 +45,12 @@ _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
 
 @dataclass(frozen=True)
 class NumberSlot(OutlineSlot):
-    """The slot, in the pattern of a value (its structure), from which the graph reads or to which it writes a Python number each time it
-    runs.
+    """A slot for a Python number in the pattern of a value (its structure, with slots for tensors and numbers).  The graph reads the number
+    from there, or writes it there, each time it runs.
 
-    bound  the largest absolute value of an int; 0 for other numbers
+    category  "int", "float" or "bool"
+    type      the type of the number in the IR
+    bound     the largest absolute value of an int; 0 for other numbers
     """
 
     bound: int = 0

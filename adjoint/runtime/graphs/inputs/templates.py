@@ -69,7 +69,8 @@ class Template:
 
     Two templates are equal if their structures, tensor types and constants are.
 
-    node     what is hashed and compared: a type for a tensor, `(kind, items)` for a structure, the key of a constant for other leaves
+    held     the objects that `node` identifies by their ids
+    node     what is hashed and compared: a type for a tensor, `(class, items)` for a container, the key of a constant for other leaves
     types    the types of the tensors, in order
     numbers  for each tensor that represents a Python number, the class of the number, by the tensor's index
     """

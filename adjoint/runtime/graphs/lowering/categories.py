@@ -38,10 +38,11 @@ def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]
 
 
 def value_slot(x: Any) -> OutlineSlot | None:
-    """Return the slot that represents a value of the graph in an outline (a structure with slots for tensors); None for other values, which
-    are constants.
+    """Return the slot that represents `x` in an outline (a structure with slots for tensors) if `x` is a tensor or number of the graph: an
+    argument, or a value that its nodes compute.
 
-    The user's own tensors are such constants: each call of the graph returns the same object.
+    Return None for any other value: it is a constant of the outline.  The user's own tensors are constants, so each call of the graph
+    returns the same tensor object.
     """
     if isinstance(x, GraphTensor):
         return OutlineSlot("tensor", x.type)

@@ -47,7 +47,10 @@ __all__ = ["CellCalls", "LoweredCall"]
 class CellCalls:
     """Makes calls of cells into nodes of the graph: one node with a region for construct, and nodes for hooks around it.
 
-    sites  for each such node, by its `site_key`, what is needed to run the call with hooks
+    The constructor's arguments are other parts of the `Lowering`, and `frontend`, which runs the user's code.
+
+    sites  for each such node what is needed to run the call with hooks; the key is the node's first result, or the first parameter of its
+        region if it has no results (`site_key`)
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, guards: Guards, objects: PythonObjects,

@@ -17,7 +17,10 @@ __all__ = ["AtomPlace", "CellsPlace"]
 
 
 class AtomPlace:
-    """Saves and restores the present value of a tensor of the graph, which a write in place replaces."""
+    """Saves and restores the present value of a tensor of the graph, which a write in place replaces.
+
+    x  the tensor
+    """
 
     def __init__(self, x: GraphTensor):
         self.tensor = x
@@ -38,8 +41,9 @@ class CellsPlace:
 
     Of parameters it saves `requires_grad` and the name.
 
+    holder             the cell
     changed_by_others  returns True if another thread has changed an attribute of a cell since the graph was begun: such a change does not
-                       count as one that the parsed code (the user's code of the graph) makes
+        count as one that the parsed code (the user's code of the graph) makes
     """
 
     def __init__(self, holder: Cell, changed_by_others: Callable[[Cell, str], bool]):

@@ -14,7 +14,10 @@ __all__ = ["Cuts"]
 
 
 class Cuts:
-    """Replaces values that are used inside of `_no_grad`, so that no gradient flows back through what is computed there."""
+    """Replaces values that are used inside of `_no_grad`, so that no gradient flows back through what is computed there.
+
+    regions  tells which region (body of nodes) is open
+    """
 
     def __init__(self, regions: Regions):
         self._regions = regions

@@ -28,7 +28,12 @@ __all__ = ["ForwardHooks", "hooked_outline", "outline_of"]
 
 
 class ForwardHooks:
-    """Adds nodes that call the forward pre hooks and the forward hooks of cells, with an assumption of what they return."""
+    """Adds nodes that call the forward pre hooks and the forward hooks of cells, with an assumption of what they return.
+
+    regions, values, hosts, guards  the parts of the `Lowering` that it uses
+    assumptions  what the hooks are assumed to return
+    aliases      is told which tensors a returned tensor may be
+    """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, assumptions: Assumptions, aliases: Aliases):
         self._regions, self._guards = regions, guards
@@ -179,7 +184,9 @@ def _is_of_tuples(outline: Any) -> bool:
 
 
 def hooked_outline(value: Any) -> Any:
-    """Return the structure of what forward hooks return, with a slot for each tensor and number."""
+    """Return the outline of what forward hooks return: its structure, with a slot for each tensor and each number that the graph computes.
+    All other leaves stay in it as constants.
+    """
     return outlined(value, tensor_slot)[0]
 
 

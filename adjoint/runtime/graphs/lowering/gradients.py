@@ -37,7 +37,11 @@ __all__ = ["Gradients"]
 
 
 class Gradients:
-    """Adds nodes to the graph for `grad`, `vjp` and related functions; the function to differentiate becomes a region of the node."""
+    """Adds nodes to the graph for `grad`, `vjp` and related functions; the function to differentiate becomes a region of the node.
+
+    owner, regions, symbols, values, guards  the parts of the `Lowering` that it uses
+    frontend  runs the function to differentiate
+    """
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols, values: Values, guards: Guards, frontend: Lowerer):
         self._owner, self._regions, self._symbols, self._values = owner, regions, symbols, values

@@ -35,6 +35,8 @@ __all__ = ["Hosts"]
 class Hosts:
     """Adds nodes that call Python functions when the graph runs: hooks, prints, checks, and arithmetic that only Python can do.
 
+    regions, symbols, values, assumptions  the parts of the `Lowering` that it uses
+    journal           tells whether a branch or a loop is open
     user_code_inside  True once user's code is called in a branch or a loop that a tensor decides
     always            how many of the cells that are being called have forward hooks that run even if construct raises
     """

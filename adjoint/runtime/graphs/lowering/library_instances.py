@@ -42,6 +42,9 @@ class LibraryInstances:
     """Makes tensors, Parameters, cells and other objects of the library for parsed code, and stores attributes of cells.
 
     The user's parsed code calls their classes while its source is run on symbolic values.
+
+    owner, regions, values, hosts, operations, made, reads  the parts of the `Lowering` that it uses
+    frontend  runs the user's code
     """
 
     def __init__(self, owner: Owner, regions: Regions, values: Values, hosts: Hosts, operations: Operations, made: Made, reads: Reads,
@@ -89,9 +92,10 @@ class LibraryInstances:
     def new_parameter(
         self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
     ) -> Parameter:
-        """Return a Parameter of the graph that begins with the present values of `data`; each time the graph runs it makes a new Parameter.
+        """Return the object that represents a new Parameter in the graph.  Each time the graph runs, it creates a Parameter that begins
+        with the values that `data` has at this point.
 
-        The other arguments are those of `Parameter`.
+        name, requires_grad, layerwise_parallel, parallel_optimizer  attributes of the Parameter, as for `Parameter`
         """
         atom = self._values.atom(Tensor.__copy__(data))
         made = GraphParameter(self._owner, atom, data.type, name, requires_grad, layerwise_parallel, parallel_optimizer)
@@ -162,8 +166,8 @@ class LibraryInstances:
 
     # -- objects and cells ------------------------------------------------------------------------------------------------
     def new_object(self, x: object) -> None:
-        """Record that parsed code (the user's code of the graph) has made an object: it belongs to the graph, and changes of it are no
-        changes of the program.
+        """Record that parsed code (the user's code of the graph) has made the object `x`.  It belongs to the graph, so a change of it need
+        not be refused or repeated as a change of the user's program.
         """
         self._frontend.journal.born(ObjectPlace(x))
 

@@ -170,10 +170,14 @@ def continued(subject: Subject, before: Lowered, decisions: dict[Any, Any]) -> L
 class _Attempt:
     """One attempt to make a graph, with some attributes and variables read each time it runs; `lowered` makes several with different ones.
 
-    made     the graph; None if an exception was raised
-    raised   the exception
-    found    attributes and variables that differ from call to call, but were taken for constants
-    numbers  the keys of those that are read each time and hold numbers
+    subject    the function and its arguments
+    decisions  what forward hooks return, as was seen, by site
+    state      the attributes and variables that the graph is to read each time it runs
+    begun      what attributes and variables contained when the call began, if another graph has begun it
+    made       the graph; None if an exception was raised
+    raised     the exception
+    found      attributes and variables that differ from call to call, but were taken for constants
+    numbers    the keys of those that are read each time and hold numbers
     """
 
     def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),

@@ -38,7 +38,9 @@ class Made:
         self.unparsed[id(x)] = x
 
     def add_drawn(self, value: Tensor) -> None:
-        """Record a tensor of random initial values that are drawn each time the graph runs; a Parameter may begin with it."""
+        """Record a tensor whose values a node draws each time the graph runs, such as random initial values.  A Parameter that parsed code
+        makes from it then begins with the values drawn.
+        """
         self.drawn[id(value)] = value
 
     def is_drawn(self, x: object) -> bool:

@@ -24,7 +24,11 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """Adds nodes for ops, for writes to tensors from outside of the graph, and for random draws to the graph that is being made."""
+    """Adds nodes for ops, for writes to tensors from outside of the graph, and for random draws to the graph that is being made.
+
+    regions, symbols, values, cuts, made, assumptions  the parts of the `Lowering` that it uses
+    aliases  refuses a write to a tensor that another name may refer to
+    """
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
@@ -89,7 +93,10 @@ class Operations:
 
 
 class _Undrawn:
-    """Takes the place of a generator of random numbers while a graph is made: any use raises CompileError."""
+    """Takes the place of a generator of random numbers while a graph is made: any use raises CompileError.
+
+    regions  tells the line of the program for the message
+    """
 
     def __init__(self, regions: Regions):
         self._regions = regions

@@ -26,7 +26,10 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class PythonObjects:
-    """Answers the frontend's questions about Python objects, such as whether one is a cell or belongs to this package."""
+    """Answers the frontend's questions about Python objects, such as whether one is a cell or belongs to this package.
+
+    regions, made, guards  the parts of the `Lowering` that it uses
+    """
 
     def __init__(self, regions: Regions, made: Made, guards: Guards):
         self._regions, self._made, self._guards = regions, made, guards

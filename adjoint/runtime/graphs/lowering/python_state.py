@@ -66,8 +66,11 @@ class PythonState:
 
     Such an attribute or variable is a *place*.
 
-    loaded  the places whose numbers and tensors are values of the graph
-    begun   the contents of places at the beginning of a call, if these differ from the present ones
+    regions, values, hosts, guards  the parts of the `Lowering` that it uses
+    journal    records what parsed code changes
+    workspace  keeps what parsed code writes to places
+    loaded     the places whose numbers and tensors are values of the graph
+    begun      the contents of places at the beginning of a call, if these differ from the present ones
     """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, workspace: Workspace,
@@ -125,7 +128,7 @@ class PythonState:
     def keep_attributes(self, holder: Any, values: dict[str, Any]) -> None:
         """Let unparsed code of the library find in `holder` the values that parsed code has written to its attributes.
 
-        See `frontend.world.World`.
+        A cell of the user's that parsed code has changed then works for unparsed code, too; `end` takes the values back.
         """
         if isinstance(holder, Cell):
             self._kept.add(holder, values)
@@ -196,10 +199,12 @@ class PythonState:
         self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
 
     def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
-        """Add a node that reads an attribute or variable, and let parsed code (the user's code of the graph) find the node's results there.
+        """Add a node that reads an attribute or variable each time the graph runs.  From now on parsed code (the user's code of the graph)
+        finds the node's results there.
 
-        pattern  the structure of its value, with slots for tensors and numbers
-        put      writes the place for parsed code
+        pattern  the structure of the value, with slots for tensors and numbers; if it has no slots, no node is needed
+        put      called with the structure and the node's results in its slots; it stores this where parsed code looks, not in the user's
+            object
         again    True if the graph itself may have written the value: then a gradient may flow through it, if a tape records the call
         """
         slots = slots_of(pattern)
@@ -257,9 +262,9 @@ class PythonState:
 
     @property
     def needs_care(self) -> bool:
-        """True if user's code runs in a branch or a loop, where it may write an attribute or variable between two reads of it.
+        """True if the graph must be made a second time, with a read of an attribute or variable wherever user's code may have written it.
 
-        The graph is then made again, with more reads.
+        That is so if user's code runs in a branch or a loop: it may write between two reads, but the first attempt reads once.
         """
         return bool(self.loaded or self._written) and self._hosts.user_code_inside and not self._regions.restless
 

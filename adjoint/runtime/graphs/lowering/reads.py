@@ -38,9 +38,10 @@ class Reads:
 
     The frontend calls its methods before each read.
 
-    symbols  knows which tensors of the program the graph writes
-    journal  knows the objects that parsed code has made: no other code changes these
-    python   knows the attributes and variables that parsed code writes: values read there need not be constant
+    guards   collects the conditions
+    symbols  tells which tensors of the program the graph writes
+    journal  tells which objects parsed code has made: no other code changes these, so their own attributes need no guard
+    python   tells which attributes and variables parsed code writes: the graph reads them when it runs, so they need no guard
     """
 
     def __init__(self, guards: Guards, symbols: Symbols, journal: Journal, python: PythonState):
@@ -162,7 +163,7 @@ class Reads:
         self._guards.of_setting(read, name)
 
     def count(self) -> int:
-        """Return how many different reads have been recorded; see `forget`."""
+        """Return how many different reads have been recorded.  Two such numbers tell `forget` which reads to drop."""
         return self._guards.count()
 
     def forget(self, since: int, until: int) -> None:

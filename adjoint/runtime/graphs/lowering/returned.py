@@ -106,7 +106,7 @@ _LATE = (GraphTensor, GraphNumber, RunTimeText)
 class Returned:
     """Turns the result of a function that is made into a graph into a pattern, from which the result of each call is made.
 
-    frontend, objects, made, reads  objects that do other parts of making the graph; they are asked about Python objects
+    frontend, objects, made, reads  the parts of the `Lowering` that know where a Python object comes from
     """
 
     def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):

@@ -36,6 +36,9 @@ class RunTimeNumbers:
     """Makes and uses Python numbers that are known only when the graph runs, such as `int(x)` of a tensor.
 
     They can be conditions of branches and loops, and indices.
+
+    regions, values, hosts  the parts of the `Lowering` that it uses
+    branching               makes nodes of branches, for checks that depend on a number
     """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, branching: Branching):

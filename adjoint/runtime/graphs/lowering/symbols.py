@@ -26,10 +26,11 @@ class Symbols:
     """Names the tensors from outside of the graph and the Python objects that one graph uses, and checks how its code reads and writes
     these tensors.
 
-    tensors   the tensors from outside, by symbol (the name in the IR)
-    hosts     the Python objects that nodes call, by symbol
-    declared  how the module declares these objects, by symbol
-    net       the outermost cell that is being called
+    regions, guards, made  the parts of the `Lowering` that it uses
+    tensors                the tensors from outside, by symbol (the name in the IR)
+    hosts                  the Python objects that nodes call, by symbol
+    declared               how the module declares these objects, by symbol
+    net                    the outermost cell that is being called
     """
 
     def __init__(self, regions: Regions, guards: Guards, made: Made):

@@ -27,6 +27,7 @@ __all__ = ["ValueHooks"]
 class ValueHooks:
     """Adds nodes for hooks on tensors of the graph: for `HookBackward`, `InsertGradientOf` and `Tensor.register_hook`.
 
+    regions, symbols, values, hosts  the parts of the `Lowering` that it uses
     as_python  turns a function of the parsed code (the user's code of the graph) into one that Python can call when the graph runs
     """
 
@@ -75,7 +76,12 @@ class ValueHooks:
 
 
 class _LateHandle:
-    """The handle that parsed code (the user's code of the graph) gets for a hook, which is registered each time the graph runs."""
+    """The handle that parsed code (the user's code of the graph) gets for a hook, which is registered each time the graph runs; its
+    `remove` becomes a node of the graph.
+
+    hosts         adds that node
+    registration  registers the hook when the graph runs
+    """
 
     __slots__ = ("_hosts", "_registration")  # no `__dict__`, which would be the program's to the guards
 

@@ -27,7 +27,11 @@ __all__ = ["Values"]
 class Values:
     """Translates between what parsed code (the user's code of the graph) sees and what the IR has.
 
-    Tensors and numbers become atoms (values or literals of the IR), and the reverse.
+    `atom` gives the atom (value or literal of the IR) for a tensor or number; `tensor` and `number` give parsed code an object for a value.
+
+    owner    what tensors and numbers of the graph call
+    regions  the regions (bodies of nodes) that are open
+    symbols  the tensors from outside of the graph, with their names in the IR
     """
 
     def __init__(self, owner: Owner, regions: Regions, symbols: Symbols):

@@ -22,6 +22,8 @@ class GraphWorld:
     """The interface through which the frontend uses the runtime while one function is made into a graph.
 
     The frontend needs it to be made, and most of the objects that do the work need the frontend; so `connect` adds their methods later.
+
+    regions  the open regions (bodies of nodes) and the running line; it is there before `connect` is called
     """
 
     def __init__(self, regions: Regions):

@@ -60,6 +60,8 @@ class CallCounts:
     """Counts the calls of one function: how many were executed by which graph, in which way (such as "eager"; see `Way`), for which reason.
 
     Any thread may add to the counts.  Calls that raise are not counted.
+
+    history  the record of the graphs that were made for the function
     """
 
     def __init__(self, history: History) -> None:

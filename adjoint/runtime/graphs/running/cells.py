@@ -112,7 +112,8 @@ class GraphCell:
 
     # -- the region -------------------------------------------------------------------------------------------------------
     def construct(self, cell: Cell, given: _Given) -> _Made:
-        """Run the nodes of the cell's construct.
+        """Run the nodes of the cell's construct; return their results, the state of the execution, and whether the cell had hooks when it
+        was entered.
 
         If a tape (the recording for a gradient) is there, arguments and results become tensor objects of their own at the cell's boundary.
 

@@ -139,6 +139,9 @@ class AccessStep(WrittenStep):
 
     The function that it calls raises an exception if a value does not have the type that the graph was made for.  The step can also be
     written as source text, to become a part of the function that does a whole call.
+
+    access  the object that reads or writes
+    bound   the node, with the positions of its operands and results
     """
 
     def __init__(self, access: StateAccess, bound: Bound):
@@ -156,7 +159,11 @@ class AccessStep(WrittenStep):
 
 
 class EffectStep(WrittenStep):
-    """Calls a library function for its effect, such as a print, for a node; can also be written as source text."""
+    """Calls a library function for its effect, such as a print, for a node; can also be written as source text.
+
+    function  the library function
+    bound     the node, with the positions of its operands
+    """
 
     def __init__(self, function: LibraryCall, bound: Bound):
         super().__init__(bound.node)

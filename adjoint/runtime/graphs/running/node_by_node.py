@@ -49,9 +49,14 @@ class _Step(NamedTuple):
 
 
 class InOrder:
-    """Runs a function with named sizes on sizes that come for the first time, one node after the other.
+    """Runs a function with named sizes on sizes that occur for the first time, one node after the other.
 
     Graphs for any size use it (`calls.any_size.AnySize.once`).  The function may only have kernels, checks, and reads and writes of state.
+
+    function      the function
+    inferences    puts numbers in place of its named sizes
+    state         the tensors from outside, by symbol (the name in the IR)
+    explanations  the functions that raise the exceptions of checks, by symbol
     """
 
     def __init__(self, function: Function, inferences: Inferences, state: Mapping[str, Tensor], explanations: Mapping[str, Any]):

@@ -135,7 +135,7 @@ def places_of(found: Observing, arguments: int) -> Places:
 
 
 class ObservedForm(NamedTuple):
-    """A form of a graph that runs as long as its forward hooks change nothing.
+    """The plan by which a graph runs as long as its forward hooks change nothing, with what is needed to check that.
 
     of    the graph in which hooks only look at values
     plan  the plan that runs
@@ -148,9 +148,13 @@ class ObservedForm(NamedTuple):
 
 
 def observed_form(graph: Graph, *, again: bool = False) -> ObservedForm | None:
-    """Return the form of a graph that runs as long as its forward hooks change nothing; None if there is no such form.
+    """Return the plan by which a graph runs as long as its forward hooks change nothing, with what is needed to check that
+    (`ObservedForm`).  None if the graph cannot run in this way.
 
-    again  True if it must be possible to execute the whole graph a second time for the same call, see `observing`
+    If a hook changes something, the call continues node by node, after what was done before is executed again.
+
+    again  True if it must be possible to execute the whole graph a second time for the same call, as for the head of two parts
+        (`HeadAndTail`)
     """
     found = observing(graph, again=again)
     form = None if found is None else faster(found.graph)

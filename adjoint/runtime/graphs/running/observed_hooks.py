@@ -40,8 +40,9 @@ class Beginning:
     The latter is so if too many calls have *departed* (had to continue node by node since a hook changed something).  It is also so if some
     forward hook must be called even if a cell's construct raises, since the graph has no such call.  There is one object for each graph.
 
-    seen  the number of changes in the process (`epoch`), and the number of the last hook, for which a call was allowed
-    runs  how many calls have begun there
+    cells       references to the cells that have forward hooks
+    seen        the number of changes in the process (`epoch`), and the number of the last hook, for which a call was allowed
+    runs        how many calls have begun there
     departures  how many of them have departed
     """
 

@@ -53,12 +53,17 @@ class _Departed(Exception):
 class Observed:
     """Runs a graph whose forward hooks are expected to change nothing; made once for a graph, by `observed`.
 
-    watched  the tensors whose values hooks must not change
-    repeats  True if what is needed for a second execution is kept
-    kept     the tensors from outside of the graph that a second execution needs
-    trained  the Parameters that gradients are taken by
-    places   the order in which the tensors that hooks get are kept, if there is no gradient
-    types    the types of these tensors, in that order
+    graph      the graph
+    form       the plan in which hooks only look at values (`ObservedForm`)
+    again      True if it must be possible to execute the graph a second time for the same call
+    call       the source text of a function for a whole call; None if there is none
+    caller     returns the object that takes over from such a function after an unexpected hook result
+    watched    the tensors whose values hooks must not change
+    repeats    True if what is needed for a second execution is kept
+    kept       the tensors from outside of the graph that a second execution needs
+    trained    the Parameters that gradients are taken by
+    places     the order in which the tensors that hooks get are kept, if there is no gradient
+    types      the types of these tensors, in that order
     beginning  decides whether a call may begin in this graph
     """
 
@@ -263,9 +268,12 @@ class RecordableRun(ObservedRun):
 
     If a hook asks for the tape (the recording for the gradient), one is made by executing the graph up to this hook again.
 
-    given    the tensors that hooks have got, by their keys in `Watching.objects`
-    before   the tensors that a repetition needs, with their types and memory
-    awaited  the tape that is made on demand, as long as hooks of the gradient may run
+    of         the graph, ready to run
+    arguments  the arguments of the call
+    log        gets the results of the nodes that have run, if the call must continue node by node
+    given      the tensors that hooks have got, by their keys in `Watching.objects`
+    before     the tensors that a repetition needs, with their types and memory
+    awaited    the tape that is made on demand, as long as hooks of the gradient may run
     """
 
     __slots__ = ("_again", "awaited", "before", "given")
@@ -362,7 +370,8 @@ class UnrecordedRun(ObservedRun):
     What a hook computes with its tensors is not part of the graph.  If a hook has got a tensor that the function also returns, it is the
     same object.
 
-    objects  the tensors that hooks get, in the order of `Observed.places`; None for one that has not been made
+    of, arguments, log  as for `RecordableRun`
+    objects             the tensors that hooks get, in the order of `Observed.places`; None for one that has not been made
     """
 
     __slots__ = ("objects",)

@@ -39,6 +39,7 @@ Answers = dict[Hashable, list[list[Any]]]
 class Repetition(LoggedRun):
     """A second execution of a graph for the same call, without calling hooks or drawing random numbers again; their first answers are used.
 
+    log      gets the results of the nodes
     given    returns the tensor object that hooks got the first time, by its key in `Watching.objects`; None if the objects are neither
         known nor needed any more
     until    the symbol of the hooks at which it ends with a Deviation; None if it goes to the end

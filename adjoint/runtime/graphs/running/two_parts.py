@@ -42,8 +42,8 @@ class HeadAndTail:
 
     head   the nodes up to some of the user's code; its results are the values that the tail uses
     tail   the remaining nodes
-    first  the form of the head that runs as a whole; None if the head has to run node by node, with a log of the results
-    last   the form of the tail: optimised, or with forward hooks that are checked to change nothing
+    first  runs the head by a plan, without a log of each node's results; None if the head has to run node by node, with a log
+    last   runs the tail by a plan: the optimised one, or one whose forward hooks are checked to change nothing
     """
 
     def __init__(self, head: Graph, tail: Graph, first: Observed | None, last: BoundPlan | Observed):
@@ -59,11 +59,11 @@ class HeadAndTail:
 
     @property
     def begins_whole(self) -> bool:
-        """True if the head has a form that runs as a whole, with checks after its hooks, and not node by node."""
+        """True if there is a plan for the head by which it runs without a log of each node's results, with checks after its hooks."""
         return self._first is not None
 
     def fits(self, arguments: Sequence[Tensor]) -> bool:
-        """Return True if the head may run as a whole now, on these arguments; otherwise it runs node by node, with a log (the results of
+        """Return True if the head may run by that plan now, on these arguments; otherwise it runs node by node, with a log (the results of
         nodes so far).
         """
         return self._first is not None and self._first.fits(arguments)
@@ -91,7 +91,8 @@ class HeadAndTail:
         return last.run_fitting(between, Run(None))
 
     def _run_observed(self, begun: RecordableRun, log: list[Any]) -> list[Tensor] | None:
-        """Run both parts, the first as a whole, and return the results; None if the caller must continue by replaying the log.
+        """Run both parts, the first by its plan, and return the results; None if a hook has changed something, so that the caller must
+        continue by replaying the log.
 
         begun  the execution of the first part, ready to start
         log    gets the log of the first part; it is made, by executing that part again, only if it is needed
@@ -135,11 +136,13 @@ def _has_hooks(reference: Callable[[], Cell | None], pattern: Slots) -> bool:
 
 
 def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
-    """Return a graph split in two after a node that calls the user's code; None if no such second part is large enough to be a graph of its
-    own.
+    """Return a graph split into a head and a tail, before or after a node that calls the user's code.  None if there is no such split whose
+    tail is large enough to be a graph of its own.
 
-    first  True to prefer a split in which the head, too, runs as a whole.  If it is False, or there is no such split, the tail is as long
-        as possible
+    A part runs *as a whole* if its plan is executed like that of any graph, without a log of each node's results.  The tail always does.
+
+    first  True to try splits in which the head does so, too, those with the longest head first.  If there is none, and for False, the split
+        with the longest tail is taken
     """
     nodes = graph.function.body.nodes
     with_code = [i for i, node in enumerate(nodes) if runs_user_code(node, graph)]
@@ -154,7 +157,7 @@ def head_and_tail(graph: Graph, *, first: bool = True) -> HeadAndTail | None:
 def _parted(graph: Graph, begin: int, first: bool) -> HeadAndTail | None:
     """Return a graph split before the node at index `begin`; None if that is not possible, or the tail is too small to be worth it.
 
-    first  True to return a split only if both parts may run as wholes
+    first  True to return a split only if the head, like the tail, may run as a whole: by its plan, without a log of each node's results
     """
     function = graph.function
     nodes, results = function.body.nodes, function.body.results

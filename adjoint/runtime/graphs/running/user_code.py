@@ -150,7 +150,9 @@ def may_leave(graph: Graph, user: UserCode | None) -> bool:
 
 
 def is_decided(graph: Graph) -> bool:
-    """Return True if a graph has branches or loops, which depend on tensors."""
+    """Return True if a graph has a branch or a loop.  It has one only where a tensor decides; all others are settled while the graph is
+    made.
+    """
     return any(isinstance(node.op, (If, For, While)) for function in graph.module.functions.values() for node in walk(function.body))
 
 
