@@ -129,8 +129,9 @@ _TRAINING = (
     "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
-    "dataset": "adjoint.dataset", "log": "adjoint.log", "mint": "adjoint.mint", "numpy": "adjoint.numpy", "train": "adjoint.train",
-    "watch": "adjoint.watch",
+    "dataset": "adjoint.dataset", "log": "adjoint.log",
+    "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
+    "train": "adjoint.train", "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
 }
 """Names that load their module when they are first used."""

@@ -35,7 +35,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.graphs",),
     ("runtime.inspection",),
     ("communication",),
-    ("ops", "amp", "common", "context", "dtype", "watch"),
+    ("ops", "amp", "common", "context", "dtype", "mindrecord", "watch"),
     ("nn", "numpy", "dataset"),
     ("mint", "parallel", "transformations"),
     ("train", "export"),
@@ -70,7 +70,7 @@ WAITING: tuple[str, ...] = ()
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "dataset", "train", "compat", "cli"}
+LATER = {"numpy", "mint", "mindrecord", "dataset", "train", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 

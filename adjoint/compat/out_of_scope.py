@@ -22,7 +22,7 @@ _SHARDING = "each process holds the whole network: data parallelism is what is h
 
 PLACES = {
     "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "experimental": "the class of the same name in `nn`",
-    "hal": _DEVICES, "mindrecord": _RECORDS, "multiprocessing": "Python's own `multiprocessing`",
+    "hal": _DEVICES, "multiprocessing": "Python's own `multiprocessing`",
     "nn.probability": _DISTRIBUTIONS, "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
     "profiler": _TOOL, "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
@@ -36,7 +36,7 @@ NAMES = {
     **dict.fromkeys(("Custom", "CustomOpBuilder", "CustomRegOp", "DataType", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register", "custom_info_register"), _CUSTOM),
     **dict.fromkeys(("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"), "`ops.isfinite(x).all()`, or `amp.all_finite`"),
-    **dict.fromkeys(("MindDataset", "TFRecordDataset", "OBSMindDataset"), _RECORDS),
+    **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
     **dict.fromkeys(("COOTensor", "CSRTensor", "RowTensor", "SparseTensor"), _SPARSE),
     **dict.fromkeys(("complex64", "complex128", "cfloat", "cdouble", "Complex", "fft", "ifft"), _COMPLEX),
     **dict.fromkeys(("export", "load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",

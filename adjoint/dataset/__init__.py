@@ -3,7 +3,7 @@
 from typing import Any
 
 from adjoint.dataset import config, text, transforms, vision
-from adjoint.dataset.absent import MindDataset, OBSMindDataset, TFRecordDataset
+from adjoint.dataset.absent import OBSMindDataset, TFRecordDataset
 from adjoint.dataset.batching import BatchInfo
 from adjoint.dataset.cifar import Cifar10Dataset, Cifar100Dataset
 from adjoint.dataset.dataset import Dataset
@@ -12,6 +12,7 @@ from adjoint.dataset.digits import FashionMnistDataset, KMnistDataset, MnistData
 from adjoint.dataset.folders import CelebADataset, ImageFolderDataset
 from adjoint.dataset.generator import GeneratorDataset, NumpySlicesDataset, PaddedDataset
 from adjoint.dataset.mappable import MappableDataset
+from adjoint.dataset.records import MindDataset
 from adjoint.dataset.samplers import (
     DistributedSampler,
     PKSampler,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["MindDataset", "OBSMindDataset", "TFRecordDataset"]
+__all__ = ["OBSMindDataset", "TFRecordDataset"]
 
 
 class _Absent:
@@ -18,14 +18,10 @@ class _Absent:
                                   "`dataset.NumpySlicesDataset` or `dataset.GeneratorDataset` gives them to a network.")
 
 
-class MindDataset(_Absent):
-    """MindRecord files: NotImplementedError."""
-
-    what = "MindRecord"
-
-
-class OBSMindDataset(MindDataset):
+class OBSMindDataset(_Absent):
     """MindRecord files in Huawei's storage: NotImplementedError."""
+
+    what = "remote MindRecord"
 
 
 class TFRecordDataset(_Absent):

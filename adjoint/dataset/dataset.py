@@ -16,6 +16,7 @@ from adjoint.dataset.config import get_num_parallel_workers, get_seed
 from adjoint.dataset.iterators import DictIterator, RowIterator, State, TupleIterator, check_iterator, check_state
 from adjoint.dataset.nodes import ENDLESS, Node, Run
 from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, ShuffleRows, Skip, Take, Zip
+from adjoint.dataset.saving import save as save_rows
 from adjoint.dataset.sources import Sampled
 from adjoint.dataset.streams import fresh_seed
 from adjoint.foundation.diagnostics import warn
@@ -394,9 +395,16 @@ class Dataset:
     # -- what MindSpore has and this package lacks ----------------------------------------------------------------------------------------
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
-        """Raise NotImplementedError: MindRecord is not written."""
-        raise NotImplementedError("adjoint writes no MindRecord files: `np.savez` of what `create_dict_iterator(output_numpy=True)` gives "
-                                  "writes arrays, and NumpySlicesDataset reads them.")
+        """Write the rows of one epoch to `num_files` MindRecord files, from which MindDataset reads them.
+
+        Numbers are stored as int32, int64, float32 or float64, whichever holds them.  Raise ValueError for arguments, RuntimeError for
+        files that exist, and for a pipeline without rows.
+        """
+        if file_type != "mindrecord":
+            raise ValueError(f"{file_type} dataset format is not supported.")
+        if not isinstance(num_files, int) or not 0 < num_files <= 1000:
+            raise ValueError("num_files should between 0 and 1000.")
+        save_rows(self.create_dict_iterator(1, True), file_name, num_files)
 
     def device_que(self, /, *arguments: Any, **named: Any) -> None:
         """Raise NotImplementedError: there is no device to send rows to."""

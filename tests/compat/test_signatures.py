@@ -32,7 +32,7 @@ OTHERS = {
     "ops.ReduceStd": "no axes are an empty tuple, as for the other reductions, where MindSpore has an empty list",
     "mint.zeros": "`dtype` may also be given by position",
     "mint.randint_like": "the first of its arguments has a name",
-    **dict.fromkeys(("dataset.MindDataset", "dataset.OBSMindDataset", "dataset.TFRecordDataset"), "raises an error that says what to use"),
+    **dict.fromkeys(("dataset.OBSMindDataset", "dataset.TFRecordDataset"), "raises an error that says what to use"),
 }
 """Functions and classes whose parameters are others on purpose, with the reason."""
 OTHER_METHODS = {

@@ -206,7 +206,8 @@ def test_epochs_of_an_iterator_end_with_stop_iteration() -> None:
     (lambda: numbers().create_dict_iterator(num_epochs=-2), ValueError, "Input num_epochs is not within"),
     (lambda: numbers().padded_batch(2, pad_info={"z": None}), RuntimeError, "Invalid pad_info, column name: z does not exist"),
     (lambda: numbers().batch(2, input_columns=["a"]), ValueError, "only when per_batch_map is set"),
-    (lambda: numbers().save("x"), NotImplementedError, "NumpySlicesDataset reads them"),
+    (lambda: numbers().save("x", 1, "tfrecord"), ValueError, "tfrecord dataset format is not supported"),
+    (lambda: numbers().save("x", 0), ValueError, "num_files should between 0 and 1000"),
     (lambda: ds.config.set_seed(-1), ValueError, "seed given is not within"),
     (lambda: ds.config.set_num_parallel_workers("2"), TypeError, "num isn't of type int"),
 ])

@@ -25,6 +25,7 @@ import record_layers
 import record_layouts
 import record_losses
 import record_matrices
+import record_mindrecord
 import record_names
 import record_naming
 import record_numpy
@@ -48,6 +49,7 @@ RECORDERS = {
     "layouts": record_layouts.record,
     "losses": record_losses.record,
     "matrices": record_matrices.record,
+    "mindrecord": record_mindrecord.record,
     "naming": record_naming.record,
     "copying": record_copying.record,
     "numpy": record_numpy.record,
