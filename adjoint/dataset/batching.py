@@ -169,7 +169,7 @@ class Batch(Node):
             columns = self._mapped(run, epoch, place, columns, self.mapping)
         made = []
         for index, (name, column) in enumerate(columns.items()):
-            if self.padding is not None and (not self.padding or name in self.padding):
+            if self.padding is not None and not isinstance(column, dict) and (not self.padding or name in self.padding):
                 shape, value = self.padding.get(name) or (None, None)
                 column = padded(items(column), shape, value, name)
             made.append(_as_batch(column, index, name))
@@ -190,7 +190,8 @@ class Batch(Node):
                                       f"got: "
                                f"{len(values)}")
         try:
-            made = [value if isinstance(value, np.ndarray) and value.dtype.kind != "O" else [as_item(item) for item in value]
+            made = [as_item(value) if isinstance(value, dict)
+                    else value if isinstance(value, np.ndarray) and value.dtype.kind != "O" else [as_item(item) for item in value]
                     for value in values]
         except TypeError as error:
             raise wrong_result(where, f"it returns a column as a list of arrays, or as one array. {error}") from None
@@ -203,13 +204,13 @@ class Batch(Node):
 
 def _as_batch(column: Any, index: int, name: str) -> Any:
     """Return a column's rows as one array; raise RuntimeError where they differ in shape or dtype."""
-    if isinstance(column, np.ndarray):
+    if isinstance(column, (np.ndarray, dict)):
         return column
     first = column[0]
     if is_uniform(column):
         return together(column)
     if isinstance(first, dict):
-        return {key: _as_batch([row[key] for row in column], index, name) for key in first}
+        return {key: _as_batch([_part_of(row, key, index) for row in column], index, name) for key in first}
     for row in column:
         if row.shape != first.shape:
             raise RuntimeError(f"Cannot batch tensors with different shapes in column {index} ({name!r}). First element had shape "
@@ -218,6 +219,18 @@ def _as_batch(column: Any, index: int, name: str) -> Any:
             raise RuntimeError(f"Cannot batch tensors with different types in column {index} ({name!r}). First element had type "
                                f"{first.dtype} and this element had type {row.dtype}. 'TypeCast' makes them equal.")
     return np.stack(column)
+
+
+def _part_of(row: dict[Any, Any], key: Any, index: int) -> Any:
+    """Return an item of a dict to batch, as an array unless it is a dict."""
+    value = row[key]
+    if isinstance(value, (dict, np.ndarray)):
+        return value
+    array = as_item(value) if isinstance(value, (list, tuple)) else None
+    if array is None:
+        raise RuntimeError(f"Batch: failed to create a NumPy array with primitive types for the dictionary objects in column {index}, key: "
+                           f"{key!r}. If you want a customized array, define a custom 'per_batch_map' function.")
+    return array
 
 
 def _shape(array: np.ndarray[Any, Any]) -> str:

@@ -87,7 +87,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 
 def as_item(value: Any) -> Any:
-    """Return what a user's function or source returned for one column as an array that owns its memory, or as a dict of such.
+    """Return what a user's function or source returned for one column as an array that owns its memory, or as a dict with such.
 
     Raise TypeError for what is not a number, string, array, tensor or list of numbers.
     """
@@ -100,7 +100,7 @@ def as_item(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.asnumpy().copy()
     if isinstance(value, dict):
-        return {key: as_item(part) for key, part in value.items()}
+        return {key: _as_part(part) for key, part in value.items()}
     try:
         array = np.array(value)
     except ValueError as ragged:
@@ -108,6 +108,15 @@ def as_item(value: Any) -> Any:
     if array.dtype.kind == "O":
         raise TypeError(_NO_ARRAY.format(type(value).__name__))
     return array
+
+
+def _as_part(value: Any) -> Any:
+    """Return a value in a dict: numbers, strings and tensors as arrays, also in lists and tuples; other objects as they are."""
+    if isinstance(value, (list, tuple)):
+        return [*map(_as_part, value)] if isinstance(value, list) else tuple(map(_as_part, value))
+    if isinstance(value, (np.ndarray, Tensor, dict)) or (isinstance(value, _SCALARS) and not isinstance(value, bytes)):
+        return as_item(value)
+    return value
 
 
 _NO_ARRAY = "Data type of the input or its converted Numpy array is expected to be int or float or str, but got {}."

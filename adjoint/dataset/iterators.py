@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from adjoint.dataset.arguments import INT32_MAX, check_int, check_type
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.config import get_debug_mode
@@ -76,6 +78,10 @@ class RowIterator:
     def _value(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {key: self._value(part) for key, part in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [*map(self._value, value)] if isinstance(value, list) else tuple(map(self._value, value))
+        if not isinstance(value, np.ndarray):
+            return value
         if self._numpy or value.dtype.kind in "US":
             return value
         return Tensor(value)

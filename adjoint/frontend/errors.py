@@ -103,9 +103,9 @@ module again, or restart the program.
 """)
 
 UNSUPPORTED = _mistake("E202", "not part of the language of graphs", """
-`docs/language.md` lists what is parsed. Not supported are, among others: `try`, `with` except for `_no_grad()`, `yield`, `async`,
-`class` inside of a function, `del` of an attribute. The message says what to write instead. Put code that only prepares data outside of
-the function under `jit`. Code that must run in Python at each call can be a hook.
+`docs/language.md` lists what is parsed. Not supported are, among others: `try`, `with` except for `_no_grad()` and objects
+of your own classes, `yield`, `async`, `class` inside of a function, `del` of an attribute. The message says what to write instead.
+Put code that only prepares data outside of the function under `jit`. Code that must run in Python at each call can be a hook.
 """, RuntimeError)
 
 VALUE_NEEDED = _mistake("E203", "the number in a tensor is not known while parsing", """

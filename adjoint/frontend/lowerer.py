@@ -101,7 +101,8 @@ class Lowerer:
         patterns = Patterns(world, stack, objects, decisions, conditions, access, run)
         ifs = IfStatements(stack, branching, decisions, conditions, names, patterns, run)
         loops = LoopStatements(world, stack, iterators, branching, decisions, conditions, ifs, run)
-        statements = Statements(world, stack, decisions, conditions, names, functions, expressions, assignment, ifs, loops, run)
+        statements = Statements(
+            world, stack, operators, decisions, conditions, names, functions, expressions, assignment, ifs, loops, run)
 
         run.value, run.block, run.assign, run.call = expressions.value, statements.block, assignment.assign, calls.call
         self.call, self.run_function, self.with_around = calls.call, functions.run_function, functions.with_around

@@ -255,3 +255,19 @@ def test_a_wrong_call_names_the_function_and_the_row() -> None:
     with pytest.raises(RuntimeError, match=r"operation .*<lambda> \(.*test_pipeline.py:\d+\) of map on 'a', row 0 of epoch 0") as caught:
         rows(numbers().map(lambda x, y: (x, y)))
     assert "missing 1 required positional argument: 'y'" in str(caught.value)
+
+
+def test_dicts_hold_other_objects() -> None:
+    """Numbers and strings in them are arrays, also in lists and tuples, which stay such; a batch of them needs arrays."""
+    given = {"l": [1, 2], "t": (1, "a"), "n": {"z": 2.5}, "b": b"q", "none": None}
+    (row,) = ds.GeneratorDataset([(given,)], ["a"]).create_dict_iterator(1, True)
+    assert repr(row["a"]) == ("{'l': [array(1), array(2)], 't': (array(1), array('a', dtype='<U1')), 'n': {'z': array(2.5)}, 'b': b'q', "
+                              "'none': None}")
+    (tensors,) = ds.GeneratorDataset([({"l": [1]},)], ["a"]).create_dict_iterator(1)
+    assert isinstance(tensors["a"]["l"][0], ms.Tensor)
+    dataset = ds.NumpySlicesDataset([0, 1], shuffle=False).batch(2, per_batch_map=lambda a, info: ({"x": a, "y": 3},))
+    assert repr(next(dataset.create_tuple_iterator(num_epochs=1, output_numpy=True))) == "[{'x': [array(0), array(1)], 'y': array(3)}]"
+    (batch,) = ds.GeneratorDataset([({"l": [1, 2]},), ({"l": [3, 4]},)], ["a"], shuffle=False).batch(2).create_dict_iterator(1, True)
+    assert batch["a"]["l"].tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(RuntimeError, match="column 0, key: 'none'"):
+        next(iter(ds.GeneratorDataset([({"none": None},)] * 2, ["a"]).batch(2)))

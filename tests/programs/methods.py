@@ -170,3 +170,58 @@ def sizes_and_items(x, bounds):
 def part_of_unknown_size(x, bounds):
     """A slice whose ends are in a tensor has a size that no graph knows."""
     return x.view(-1)[int(bounds[0, 0]):bounds[0, 1].item()] * 2
+
+
+class Doubled:
+    """A context manager of the user's: it scales a factor while it is entered."""
+
+    def __init__(self):
+        self.factor = Tensor([1.0])
+        self.log = []
+
+    def __enter__(self):
+        self.factor = self.factor * 2
+        self.log.append("in")
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self.factor = self.factor / 4
+        self.log.append("out" if kind is None else "failed")
+
+
+@program(f32(1.0, -2.0), wrt=0)
+def entered_objects(x):
+    """`with` objects that the body makes, one inside of another and in a loop; what `__exit__` changes is seen behind."""
+    own = Doubled()
+    with own as scale, Doubled():
+        if x.sum() > 0:
+            y = x * scale.factor
+        else:
+            y = x - scale.factor
+    for i in range(3):
+        with own:
+            if i == 1:
+                continue
+            y = y * own.factor
+    return y, own.factor, own.log
+
+
+KEPT = Doubled()
+
+
+class Entered:
+    """A context manager that changes an object from outside."""
+
+    def __enter__(self):
+        KEPT.factor = KEPT.factor * 3
+
+    def __exit__(self, *left):
+        KEPT.factor = KEPT.factor / 2
+
+
+@program(f32(1.0, -2.0), wrt=0, features="attributes written")
+def entered_outside(x):
+    """`with` an object from outside, left by `return`: each run changes its attributes."""
+    KEPT.factor = Tensor([1.0])
+    with Entered():
+        return x * KEPT.factor

@@ -10,7 +10,6 @@ If a tensor decides whether a statement leaves the list, the statements behind i
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from adjoint.frontend.control.raising import raise_again, raise_late
 from adjoint.frontend.operations.call_stack import CallStack
 from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.names import Names
+from adjoint.frontend.operations.operators import Operators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.world import World
 
@@ -42,10 +42,10 @@ class Statements:
     """
 
     def __init__(
-        self, world: World, stack: CallStack, decisions: Decisions, conditions: Conditions, names: Names, functions: Functions,
-        expressions: Expressions, assignment: Assignment, ifs: IfStatements, loops: LoopStatements, run: Runner,
+        self, world: World, stack: CallStack, operators: Operators, decisions: Decisions, conditions: Conditions, names: Names,
+        functions: Functions, expressions: Expressions, assignment: Assignment, ifs: IfStatements, loops: LoopStatements, run: Runner,
     ):
-        self.world, self.stack, self.decisions, self.conditions = world, stack, decisions, conditions
+        self.world, self.stack, self.operators, self.decisions, self.conditions = world, stack, operators, decisions, conditions
         self.names, self.functions, self.expressions, self.assignment = names, functions, expressions, assignment
         self.ifs, self.loops, self.run = ifs, loops, run
 
@@ -143,22 +143,44 @@ class Statements:
             function = self.run.call(decorator, (function,), {})
         return function
 
-    def _with(self, node: ast.With) -> Outcome | None:
-        """Run a `with` statement.  Return how its body ended, or None at its end.
+    def _with(self, node: ast.With, first: int = 0) -> Outcome | None:
+        """Run a `with` statement from its context manager number `first` on.  Return how its body ended, or None at its end.
 
-        Only context managers of the library that a graph knows, such as `_no_grad()`, are allowed; CompileError for others.
+        A context manager is one of the library that a graph knows, such as `_no_grad()`, or an object of a user's class, whose methods
+        become part of the graph; CompileError for others.
         """
-        with contextlib.ExitStack() as entered:
-            for item in node.items:
-                manager = self.expressions.value(item.context_expr)
-                if not self.world.is_region(manager):
-                    raise self.stack.unsupported(
-                        node, f"`with` of {errors.with_article(type(manager).__name__)} is not supported in a graph",
-                        "enter it outside the function; only `_no_grad()` may be entered inside")
-                given = entered.enter_context(manager)
-                if item.optional_vars is not None:
-                    self.assignment.assign(item.optional_vars, given)
+        if first == len(node.items):
             return self.block(node.body)
+        item = node.items[first]
+        manager = self.expressions.value(item.context_expr)
+        if self.world.is_region(manager):
+            with manager as given:
+                self._entered(item, given)
+                return self._with(node, first + 1)
+        enter, leave = (self.operators.special(manager, name) for name in ("__enter__", "__exit__"))
+        if enter is None or leave is None:
+            raise self.stack.unsupported(
+                node, f"`with` of {errors.with_article(type(manager).__name__)} is not supported in a graph",
+                "enter it outside the function; only `_no_grad()` and objects of your own classes may be entered inside")
+        given = self.run.call(enter, (manager,), {})
+        try:
+            self._entered(item, given)
+            outcome = self._with(node, first + 1)
+        except (CompileError, RecursionError):
+            raise
+        except Exception as mistake:
+            raised = "an exception" if isinstance(mistake, Unreachable) else errors.with_article(type(mistake).__name__)
+            raise self.stack.unsupported(node, f"{raised} is raised inside of `with`, and a graph cannot give it to `__exit__`",
+                                         "raise it outside of the `with`") from mistake
+        if outcome is not None and not outcome.is_known:
+            raise self.stack.unsupported(node, "a tensor decides whether a statement inside of `with` leaves it",
+                                         "leave it behind the `with`")
+        self.run.call(leave, (manager, None, None, None), {})
+        return outcome
+
+    def _entered(self, item: ast.withitem, given: Any) -> None:
+        if item.optional_vars is not None:
+            self.assignment.assign(item.optional_vars, given)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Run an import statement while the graph is made, and assign the names that it gives to variables of the running function."""

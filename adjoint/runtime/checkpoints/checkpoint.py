@@ -44,14 +44,15 @@ def save_checkpoint(
 
     save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of Parameters or of dicts {"name": ..., "data": Tensor}
     ckpt_file_name  the file's name; the extension `.ckpt` or `.safetensors` is added unless it ends with `format`
-    append_dict     further entries: numbers, bools, texts and Tensors by name
+    append_dict     further entries: numbers, bools, texts and Tensors by name; one replaces a Parameter of its name
     choice_func     called with each name; returns True if its entry is to be written
     crc_check       add a checksum; ValueError with "safetensors", which has none
     format          "ckpt" or "safetensors"
 
     `integrated_save` and `async_save` have no effect: the file is always complete when the call returns.  Encryption is not supported.
-    ValueError for an `enc_key` other than None and for a name that occurs twice.  RuntimeError if two Parameters of a Cell share a name.
-    OSError, with the name of the file, if it cannot be written, as on a full disk: an older file of that name is unchanged then.
+    ValueError for an `enc_key` other than None and for a name that occurs twice in a list.  RuntimeError if two Parameters of a Cell
+    share a name.  OSError, with the name of the file, if it cannot be written, as on a full disk: an older file of that name is unchanged
+    then.
     """
     owner = "save_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
@@ -60,9 +61,6 @@ def save_checkpoint(
     chosen = _chooser(owner, choice_func)
     items = {key: value for key, value in _items(save_obj).items() if chosen(key)}
     more = _appended(append_dict)
-    twice = [key for key in more if key in items]
-    if twice:
-        raise ValueError(f"For '{owner}', the names {twice} of 'append_dict' are names in 'save_obj' too: a file holds one of each.")
     for key in (*items, *more):
         try:
             key.encode()

@@ -1,4 +1,4 @@
-"""`with` is parsed for `_no_grad()` alone."""
+"""`with` is parsed for `_no_grad()` and objects of the user's classes alone."""
 
 import contextlib
 

@@ -100,12 +100,13 @@ def test_parameters_of_a_tuple_are_the_cells() -> None:
 
 def test_without_prefixes() -> None:
     class Plain(nn.Cell):
-        def __init__(self) -> None:
-            super().__init__(auto_prefix=False)
+        def __init__(self, auto_prefix: Any) -> None:
+            super().__init__(auto_prefix)
             self.first = nn.Dense(1, 1)
 
-    assert names(Plain()) == ["weight", "bias"]
-    assert [path for path, _ in Plain().parameters_and_names()] == ["first.weight", "first.bias"]
+    assert names(Plain(False)) == ["weight", "bias"]
+    assert [path for path, _ in Plain(False).parameters_and_names()] == ["first.weight", "first.bias"]
+    assert names(Plain(3)) == names(Plain(True)) == ["first.weight", "first.bias"]
 
 
 def test_a_default_name_is_the_attributes() -> None:
