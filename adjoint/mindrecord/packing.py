@@ -97,11 +97,17 @@ def packed_integers(array: np.ndarray[Any, Any]) -> bytes:
         kinds[:len(flat)][(flat < -bound) | (flat >= bound)] = kind + 1
     fours = kinds.reshape(-1, 4) @ np.array([64, 16, 4, 1], np.uint8)
     used = kinds[:len(flat)]
-    if len(flat) and (used == used[0]).all():
-        numbers = flat.astype(_SHORTEST[used[0]][1]).tobytes()
-    else:
-        numbers = b"".join(int(number).to_bytes(1 << kind, "little", signed=True) for number, kind in zip(flat.tolist(), used.tolist()))
-    return struct.pack(">I", len(flat)) + fours.astype(np.uint8).tobytes() + numbers
+    ends = np.cumsum(1 << used.astype(np.int64))
+    numbers = np.empty(ends[-1] if len(ends) else 0, np.uint8)
+    for kind, (_, dtype) in enumerate(_SHORTEST):
+        chosen = used == kind
+        numbers[_bytes_of(ends[chosen], 1 << kind)] = flat[chosen].astype(dtype).view(np.uint8).reshape(-1, 1 << kind)
+    return struct.pack(">I", len(flat)) + fours.astype(np.uint8).tobytes() + numbers.tobytes()
+
+
+def _bytes_of(ends: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """Return the places of the bytes of numbers of one size that end at these places, int64[numbers, size]."""
+    return ends[:, None] + np.arange(-size, 0)
 
 
 def integers(data: bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -115,8 +121,9 @@ def integers(data: bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     sizes = 1 << kinds.astype(np.int64)
     if len(kinds) < length or begin + sizes.sum() != len(data):
         raise ValueError(f"an array is damaged: {length} numbers do not fill {len(data)} bytes")
-    if length == 0 or (kinds == kinds[0]).all():
-        return np.frombuffer(data[begin:], _SHORTEST[kinds[0] if length else 0][1]).astype(dtype)
-    ends = begin + np.cumsum(sizes)
-    return np.array([int.from_bytes(data[end - size:end], "little", signed=True)
-                     for end, size in zip(ends.tolist(), sizes.tolist())], dtype)
+    ends, stored = np.cumsum(sizes), np.frombuffer(data[begin:], np.uint8)
+    found = np.empty(length, dtype)
+    for kind, (_, stored_dtype) in enumerate(_SHORTEST):
+        chosen = kinds == kind
+        found[chosen] = stored[_bytes_of(ends[chosen], 1 << kind)].view(stored_dtype)[:, 0]
+    return found
