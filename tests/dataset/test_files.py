@@ -121,6 +121,32 @@ def test_vocabularies_of_files_and_datasets(tmp_path: Path) -> None:
         text.Vocab.from_file(str(path))
 
 
+def test_vectors_of_words(tmp_path: Path) -> None:
+    """As MindSpore 2.10.0 answers for the same files."""
+    def written(name: str, content: str) -> str:
+        (tmp_path / name).write_text(content)
+        return str(tmp_path / name)
+
+    plain = text.Vectors.from_file(written("words.txt", "3 2\nok 1.5 2\nHi 4 5 \nok 7 8\n"))
+    assert text.ToVectors(plain)(np.array(["ok", "Hi", "hi"])).tolist() == [[1.5, 2], [4, 5], [0, 0]]
+    assert text.ToVectors(plain, [9, 8], lower_case_backup=True)("OK").tolist() == [1.5, 2]
+    assert text.ToVectors(plain, [9, 8], lower_case_backup=True)("Hi").tolist() == [9, 8]
+    assert text.ToVectors(text.Vectors.from_file(written("w", "a 1 2\nb 3 4\n"), 1))("b").tolist() == [0, 0]
+    runs = written("runs", "2gram-ok 3 4\n3gram-okk 1 1\n4gram-okko 8 8\n2gram-kk 5 5\n5gram-okkok 99 99\n2gram-k#END# 1 9\n")
+    looked_up = text.ToVectors(text.CharNGram.from_file(runs))
+    np.testing.assert_allclose(looked_up(["okko", "okk", "zz"]), [[4.25, 4.5], [2.5, 4.75], [0, 0]])
+    assert text.ToVectors(text.GloVe.from_file(written("glove.6B.2d.txt", "a 1 2\n")))("a").dtype == np.float32
+    for make, content, message in (
+        (text.GloVe, "a 1 2\n", "can not find file 'glove.6B"), (text.FastText, "a 1 2\n", "can not find file '\\*.vec'"),
+        (text.Vectors, "", "has no vector"), (text.Vectors, "a 1 2\nb 1\n", "1-dimensional vector in .*bad, line 2"),
+        (text.Vectors, "a 1 2\nb 1 2 3\n", "got dim 3 while expecting 2 in .*line 2"), (text.Vectors, "a 1 x\n", "'x' in .*line 1"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            make.from_file(written("bad", content))
+    with pytest.raises(RuntimeError, match="unk_init: 1 and vectors: 2"):
+        text.ToVectors(plain, [1.0])("zz")
+
+
 def _table(place: Path, content: str) -> str:
     (place / "t.csv").write_text(content)
     return str(place / "t.csv")

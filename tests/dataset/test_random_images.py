@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import adjoint as ms
 import adjoint.dataset as ds
 from adjoint.dataset import transforms, vision
 from adjoint.dataset.transforms.operation import Operation
@@ -28,6 +29,8 @@ OPERATIONS: dict[str, Any] = {
                                                                                                        vision.Resize((8, 10))]),
     "RandomChoice": transforms.RandomChoice([vision.RandomRotation(90), vision.HorizontalFlip()]),
     "RandomOrder": transforms.RandomOrder([vision.RandomRotation(90), vision.VerticalFlip()]),
+    "RandomSelectSubpolicy": vision.RandomSelectSubpolicy([[(vision.RandomRotation(90), 1.0), (vision.HorizontalFlip(), 0.5)]]),
+    "UniformAugment": vision.UniformAugment([vision.RandomRotation(90), vision.RandomSolarize(), vision.RandomSharpness()], 3),
     "Compose": transforms.Compose([vision.RandomHorizontalFlip(), vision.RandomCrop(5)]),
 }
 
@@ -130,6 +133,69 @@ def test_what_random_transforms_choose_from() -> None:
     assert mixed.shape == IMAGES.shape and mixed.dtype == np.uint8 and np.allclose(labels.sum(1), 1)
 
 
+@pytest.mark.parametrize(("policy", "count"), [
+    (vision.AutoAugment(), 3), (vision.AutoAugment(vision.AutoAugmentPolicy.CIFAR10, Inter.CUBIC, (9, 8, 7)), 3),
+    (vision.AutoAugment(vision.AutoAugmentPolicy.SVHN), 3), (vision.RandAugment(1, 30), 20), (vision.TrivialAugmentWide(2), 20),
+])
+def test_policies_reach_all_their_transforms(policy: Any, count: int) -> None:
+    """Each transform of a policy is applied, those with a sign in both directions; at the strongest level there are 20 or more results."""
+    ds.config.set_seed(0)
+    results = {policy(IMAGES[0]).tobytes() for _ in range(250)}
+    assert len(results) >= count
+    assert policy(Image.fromarray(IMAGES[0])).shape == IMAGES[0].shape, "a picture becomes an array"
+
+
+def test_a_policys_shifts_are_in_pixels() -> None:
+    """A third of 331 pixels was 150 in the paper; the other half of the image stays visible."""
+    ds.config.set_seed(0)
+    results = [vision.RandAugment(1, 30)(IMAGES[0]) for _ in range(200)]
+    assert any((result[:, 4:] == IMAGES[0, :, :-4]).all() and not result[:, :4].any() for result in results)
+    assert any((result[:-3] == IMAGES[0, 3:]).all() and not result[-3:].any() for result in results)
+
+
+def test_batches_with_rectangles_of_other_images() -> None:
+    ds.config.set_seed(0)
+    images = np.broadcast_to(np.arange(6, dtype=np.uint8)[:, None, None, None], (6, 3, 20, 30))
+    cut = vision.CutMixBatch(vision.ImageBatchFormat.NCHW, 2.0, 0.5)
+    changed = 0
+    for _ in range(40):
+        mixed, labels = cut(images, np.eye(6))
+        assert mixed.dtype == np.uint8 and labels.dtype == np.float32
+        shares = np.stack([np.bincount(image[0].ravel(), minlength=6) / 600 for image in mixed])
+        np.testing.assert_allclose(labels, shares, rtol=0, atol=1e-6)
+        changed += int((labels.max(1) < 1).sum())
+    assert 0.3 < changed / 240 < 0.5, "half of the images, but not those that meet themselves"
+
+
+def test_boxes_follow_their_images() -> None:
+    """A pixel with a number of its own is at the corner of its box, before and after; boxes outside of a part are dropped."""
+    ds.config.set_seed(0)
+    image = np.zeros((12, 14, 1), np.uint8)
+    corners = np.array([[1, 2], [9, 3], [5, 8]])
+    image[corners[:, 1], corners[:, 0], 0] = [1, 2, 3]
+    boxes = np.concatenate([corners, np.full((3, 2), 1), [[1], [2], [3]]], 1).astype(np.float32)
+    for operation in (vision.RandomCropWithBBox((8, 9)), vision.RandomCropWithBBox((13, 15), (1, 2, 0, 3), True),
+                      vision.RandomHorizontalFlipWithBBox(0.5), vision.RandomVerticalFlipWithBBox(0.5)):
+        for _ in range(20):
+            part, left = operation(image, boxes)
+            inside = [box for box in left.tolist() if box[2] and box[3]]
+            assert {int(part[int(y), int(x), 0]) for x, y, *_ in inside} == set(np.unique(part)) - {0} == {int(box[4]) for box in inside}
+    part, left = vision.RandomResizedCropWithBBox((24, 28), (1.0, 1.0), (14 / 12, 14 / 12))(image, boxes)
+    assert part.shape == (24, 28, 1) and (left[:, :4] == boxes[:, :4] * 2).all()
+    assert vision.RandomResizeWithBBox((6, 7))(image, boxes)[1][0].tolist() == [0.5, 1, 0.5, 0.5, 1]
+    chosen = [(vision.BoundingBoxAugment(vision.Invert(), 0.3)(image.repeat(3, 2), boxes)[0] > 200).any() for _ in range(200)]
+    assert 100 < sum(chosen) < 160, "1 - 0.7 ** 3 of all"
+
+
+def test_pictures_seen_from_elsewhere() -> None:
+    ds.config.set_seed(0)
+    picture = Image.fromarray(IMAGES[0])
+    corners = [[0, 0], [9, 0], [9, 7], [0, 7]]
+    assert (np.asarray(vision.Perspective(corners, corners)(picture)) == IMAGES[0]).all()
+    seen = [np.asarray(vision.RandomPerspective(0.6, 0.5)(picture)) for _ in range(60)]
+    assert 15 < sum((image != IMAGES[0]).any() for image in seen) < 45
+
+
 def test_one_choice_for_several_columns() -> None:
     """An image and its mask are cut at the same place."""
     ds.config.set_seed(0)
@@ -158,6 +224,9 @@ def test_files_of_images(tmp_path: Any) -> None:
     assert (vision.Decode()(encoded) == IMAGES[0]).all() and (np.asarray(vision.Decode(to_pil=True)(encoded)) == IMAGES[0]).all()
     ds.config.set_seed(0)
     assert vision.RandomCropDecodeResize(5)(encoded).shape == (5, 5, 3)
+    assert (vision.Decode()(vision.encode_png(IMAGES[0], 0)) == IMAGES[0]).all()
+    plain = ms.Tensor(np.full((16, 9), 77, np.uint8))
+    assert (vision.Decode()(vision.encode_jpeg(plain, 100)) == 77).all()
     assert vision.get_image_size(IMAGES[0]) == [8, 10] and vision.get_image_num_channels(Image.fromarray(IMAGES[0])) == 3
 
 

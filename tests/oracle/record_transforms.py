@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-EXPRESSIONS = """
+EXPRESSIONS = r"""
 T.OneHot(5)(np.array(3)) | T.OneHot(5)(np.array([1, 2])) | T.OneHot(5)(np.array([[1], [2]], np.int32)) | T.OneHot(5, 0.1)(np.array(3))
 T.OneHot(5)(np.array(3, np.uint8)) | T.OneHot(3)(np.array(3)) | T.OneHot(3)(np.array(1.0)) | T.TypeCast(np.float16)(floats)
 T.TypeCast(np.int32)(floats) | T.TypeCast(np.uint8)(floats) | T.TypeCast(np.bool_)(floats) | T.TypeCast('int8')(floats)
@@ -51,6 +51,36 @@ V.RandomHorizontalFlip(1.0)(image) | V.RandomVerticalFlip(0.0)(image) | V.Random
 V.RandomCrop(20)(image) | V.RandomCrop('a') | V.RandomCrop((1, 2, 3)) | V.RandomHorizontalFlip(2) | V.RandomHorizontalFlip('a')
 V.RandomRotation(-1) | V.RandomRotation((3, 1)) | V.RandomColorAdjust(-1) | V.RandomColorAdjust(hue=0.9) | V.RandomResizedCrop(3, (2, 1))
 V.RandomErasing(3) | V.RandomCropDecodeResize(3)(image) | V.RandomColorAdjust(0.4)(plain) | V.FiveCrop(3)(image) | V.Grayscale(3)(image)
+V.GaussianBlur(3)(image) | V.GaussianBlur((3, 5))(image) | V.GaussianBlur((5, 3), (0, 1.7))(image) | V.GaussianBlur(21)(plain)
+V.GaussianBlur(3)(image.astype(np.int16) * -9) | V.GaussianBlur(5)(image.astype(np.uint16) * 200) | V.GaussianBlur(3)(image.astype(int))
+V.GaussianBlur(2) | V.GaussianBlur((3, 3, 3)) | V.GaussianBlur(3, -1) | V.GaussianBlur(3, (1,)) | V.GaussianBlur(3)(image[None])
+V.Perspective(corners, moved)(image) | V.Perspective(corners, moved, Inter.CUBIC)(image) | V.Perspective(corners, moved, Inter.AREA)(plain)
+V.Perspective(corners, corners, Inter.NEAREST)(image) | V.Perspective(corners, moved)(image.astype(np.int16))
+V.Perspective([[0, 0], [1, 0], [2, 0], [3, 0]], moved)(plain) | V.Perspective(corners, moved[:3]) | V.Perspective(corners, [1, 2, 3, 4])
+V.Perspective(corners, [[0.5, 0]] * 4) | V.Perspective(corners, moved, 2) | V.Perspective(corners, moved)(image[None])
+V.Perspective(corners, moved, Inter.ANTIALIAS)(image) | V.Perspective(corners, moved)(image.astype(np.int32))
+V.RandomPerspective(2.0) | V.RandomPerspective(1) | V.RandomPerspective(0.5, 1.0)(image)
+V.Rotate(30, Inter.CUBIC)(image) | V.Affine(20, (0.1, 0.2), 1.2, (5, 7), Inter.AREA)(image) | V.Rotate(30, Inter.PILCUBIC)(image)
+V.RgbToHsv(True)(image / 255) | V.HsvToRgb(True)(image / 255) | V.RgbToHsv()(image) | V.HsvToRgb()(np.ones((1, 3, 2, 2))) | V.RgbToHsv(1)
+V.HsvToRgb(True)(plain) | V.AutoContrast()(image) | V.AutoContrast(10, [3, 4])(image) | V.AdjustSaturation(1.9)(image)
+V.AdjustSharpness(1.9)(image) | V.encode_png(image[:2], 10) | V.encode_jpeg(image, 0) | V.encode_jpeg(image, 1.5) | V.encode_jpeg('a')
+V.encode_jpeg(image.astype(float)) | V.encode_png(image[..., :2]) | V.encode_png(image[None])
+V.ResizeWithBBox((4, 5))(image, boxes) | V.RandomHorizontalFlipWithBBox(1.0)(image, boxes) | V.RandomVerticalFlipWithBBox(1.0)(image, boxes)
+V.RandomCropWithBBox((7, 9), (2, 1, 2, 1))(image[1:-1, 2:-2], boxes[:1] - 1)
+V.BoundingBoxAugment(V.Solarize((0, 255)), 1.0)(image, boxes) | V.BoundingBoxAugment(V.Resize((2, 2)), 1.0)(image, boxes)
+V.RandomHorizontalFlipWithBBox(1.0)(image) | V.RandomHorizontalFlipWithBBox(1.0)(image, boxes[:, :3]) | V.ResizeWithBBox(3, 3)
+V.RandomHorizontalFlipWithBBox(1.0)(image, boxes - 4) | V.RandomHorizontalFlipWithBBox(1.0)(image, boxes + 4) | V.BoundingBoxAugment(3)
+V.RandomHorizontalFlipWithBBox(1.0)(image, boxes.astype(int)) | V.RandomHorizontalFlipWithBBox(2) | V.RandomCropWithBBox(50)(image, boxes)
+V.CutMixBatch(V.ImageBatchFormat.NHWC, prob=0.0)(image[None], np.ones((1, 2), int))
+V.CutMixBatch(0) | V.CutMixBatch(V.ImageBatchFormat.NHWC, 0) | V.CutMixBatch(V.ImageBatchFormat.NHWC, 1, 2)
+V.CutMixBatch(V.ImageBatchFormat.NHWC)(image, np.ones((7, 2))) | V.CutMixBatch(V.ImageBatchFormat.NHWC)(image[None], np.ones((2, 2)))
+V.CutMixBatch(V.ImageBatchFormat.NHWC)(image[None], np.ones(1))
+V.AutoAugment('imagenet') | V.AutoAugment()(plain) | V.AutoAugment(fill_value=256) | V.RandAugment(0)(image) | V.RandAugment(2, 31)
+V.RandAugment(-1) | V.RandAugment(2, 0, 1) | V.RandAugment()(real) | V.TrivialAugmentWide(1) | V.TrivialAugmentWide('a')
+V.RandAugment(2, 9, 31, Inter.ANTIALIAS)(image) | V.UniformAugment([V.HorizontalFlip()]) | V.UniformAugment([V.HorizontalFlip()], 0)
+V.UniformAugment([V.HorizontalFlip] * 2) | V.RandomSelectSubpolicy([[(V.HorizontalFlip(), 1.0), (V.VerticalFlip(), 0)]])(plain)
+V.RandomSelectSubpolicy([]) | V.RandomSelectSubpolicy([[]]) | V.RandomSelectSubpolicy([[V.HorizontalFlip()]]) | V.RandomSelectSubpolicy(3)
+V.RandomSelectSubpolicy([[(V.HorizontalFlip(), 2)]]) | V.RandomSelectSubpolicy([((V.HorizontalFlip(), 1),)])
 V.Decode()(np.zeros(10, np.uint8)) | V.Decode()(image) | V.ToPIL()(real) | V.Rescale('a', 1) | V.Rescale(1.0, 1.0)(None)
 text.WhitespaceTokenizer()(np.array('a bc  d')) | text.UnicodeCharTokenizer()(np.array('aé')) | text.WhitespaceTokenizer()(np.array(''))
 text.CaseFold()(np.array('AbÉß')) | text.Truncate(2)(np.array(['a', 'b', 'c'])) | text.Truncate(5)(np.array([1, 2]))
@@ -73,6 +103,8 @@ text.BasicTokenizer(True)(np.array('HELLO World')) | text.BasicTokenizer()(np.ar
 text.WordpieceTokenizer(text.Vocab.from_list(['wo', '##rd', '[UNK]']))(np.array(['word', 'xx']))
 text.BertTokenizer(text.Vocab.from_list(['hel', '##lo', ',', 'you']))(np.array('hello, you z'))
 text.UnicodeScriptTokenizer()(np.array('ab世界 c1')) | text.PythonTokenizer(lambda s: s.split('-'))(np.array('a-b'))
+text.FilterWikipediaXML()(np.array('<a>b</a> [[File:C d|x]] &amp; 10 == E ==\n* F')) | text.FilterWikipediaXML()(np.array('#REDIRECT a'))
+text.FilterWikipediaXML()(np.array('A <b\nc>d e\n f')) | text.FilterWikipediaXML()(np.array(3))
 text.to_str(np.array([b'a'])) | text.to_bytes(np.array(['a'])) | text.WhitespaceTokenizer(True)(np.array('a bc'))
 """
 
@@ -82,6 +114,8 @@ def arrays() -> dict[str, Any]:
     random = np.random.default_rng(0)
     return {
         "image": random.integers(0, 256, (7, 9, 3), dtype=np.uint8), "plain": random.integers(0, 256, (8, 6), dtype=np.uint8),
+        "corners": [[0, 0], [8, 0], [8, 6], [0, 6]], "moved": [[1, 0], [7, 2], [6, 5], [0, 7]],
+        "boxes": np.array([[1, 2, 4, 3, 7], [3.5, 0.5, 2, 4.5, 8]], np.float32),
         "real": (random.random((5, 6, 3)) * 2 - 1).astype(np.float32), "floats": np.array([-1.7, 0.3, 2.5, 300.0]),
     }
 

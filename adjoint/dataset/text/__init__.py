@@ -7,6 +7,7 @@ from adjoint.dataset.text.tokenizers import (
     BasicTokenizer,
     BertTokenizer,
     CaseFold,
+    FilterWikipediaXML,
     NormalizeForm,
     NormalizeUTF8,
     PythonTokenizer,
@@ -19,21 +20,20 @@ from adjoint.dataset.text.tokenizers import (
     to_bytes,
     to_str,
 )
+from adjoint.dataset.text.vectors import CharNGram, FastText, GloVe, ToVectors, Vectors
 from adjoint.dataset.text.vocabulary import Lookup, Vocab
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "AddToken", "BasicTokenizer", "BertTokenizer", "CaseFold", "Lookup", "Ngram", "NormalizeForm", "NormalizeUTF8", "PythonTokenizer",
-    "RegexReplace", "RegexTokenizer", "SlidingWindow", "ToNumber", "Truncate", "TruncateSequencePair", "UnicodeCharTokenizer",
-    "UnicodeScriptTokenizer", "Vocab", "WhitespaceTokenizer", "WordpieceTokenizer", "to_bytes", "to_str",
+    "AddToken", "BasicTokenizer", "BertTokenizer", "CaseFold", "CharNGram", "FastText", "FilterWikipediaXML", "GloVe", "Lookup", "Ngram",
+    "NormalizeForm", "NormalizeUTF8", "PythonTokenizer", "RegexReplace", "RegexTokenizer", "SlidingWindow", "ToNumber", "ToVectors",
+    "Truncate", "TruncateSequencePair", "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "Vectors", "Vocab", "WhitespaceTokenizer",
+    "WordpieceTokenizer", "to_bytes", "to_str",
 ]
 
 _PACKAGE = "`PythonTokenizer` with a function of the package that you use for it"
-_VECTORS = "a function that looks words up in an array, among the operations of `map`"
-INSTEAD = {
-    "JiebaTokenizer": _PACKAGE, "SentencePieceTokenizer": _PACKAGE, "SentencePieceVocab": _PACKAGE, "FilterWikipediaXML": "`RegexReplace`",
-    "Vectors": _VECTORS, "GloVe": _VECTORS, "FastText": _VECTORS, "CharNGram": _VECTORS, "ToVectors": _VECTORS,
-}
+INSTEAD = dict.fromkeys(("JiebaMode", "JiebaTokenizer", "SPieceTokenizerLoadType", "SPieceTokenizerOutType", "SentencePieceModel",
+                         "SentencePieceTokenizer", "SentencePieceVocab"), _PACKAGE)
 """What to write instead of names of MindSpore's that are missing here."""
 
 

@@ -16,8 +16,9 @@ from adjoint.dataset.text.vocabulary import Vocab
 from adjoint.dataset.transforms.operation import Operation
 
 __all__ = [
-    "BasicTokenizer", "BertTokenizer", "CaseFold", "NormalizeForm", "NormalizeUTF8", "PythonTokenizer", "RegexReplace", "RegexTokenizer",
-    "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "WhitespaceTokenizer", "WordpieceTokenizer", "to_bytes", "to_str",
+    "BasicTokenizer", "BertTokenizer", "CaseFold", "FilterWikipediaXML", "NormalizeForm", "NormalizeUTF8", "PythonTokenizer",
+    "RegexReplace", "RegexTokenizer", "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "WhitespaceTokenizer", "WordpieceTokenizer",
+    "to_bytes", "to_str",
 ]
 
 Span = tuple[int, int]
@@ -303,6 +304,32 @@ class RegexReplace(Operation):
 
     def __call__(self, *columns: Any) -> Any:
         return _each(columns[0], "RegexReplace", lambda text: self._compiled.sub(self.replace, text, count=self.count))
+
+
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_NUMERALS = str.maketrans({str(digit): f" {name} " for digit, name in enumerate(_DIGITS)})
+_LETTERS = str.maketrans({chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)})
+
+
+class FilterWikipediaXML(Operation):
+    """The words of lines of a Wikipedia dump, in lower case, as `a` to `z` and single spaces.
+
+    Elements and entities are removed, digits become words, other characters spaces; a text with #redirect becomes empty.
+
+    source  Mahoney, http://mattmahoney.net/dc/textdata.html
+    """
+
+    def __call__(self, *columns: Any) -> Any:
+        return _each(columns[0], "FilterWikipediaXML", self._words)
+
+    @staticmethod
+    def _words(text: str) -> str:
+        if "#redirect" in text or "#REDIRECT" in text:
+            return ""
+        text = re.sub(r"<[^>]*>", "", re.sub(r"<.*>", "", text))
+        text = re.sub(r"&[^;]*;", " ", text).translate(_LETTERS).translate(_NUMERALS)
+        text = re.sub(r"\n ", "", re.sub(r"[^a-z\n]+", " ", text))
+        return re.sub(r"\s+", " ", text).strip()
 
 
 def _each(value: Any, name: str, function: Callable[[str], str]) -> np.ndarray[Any, Any]:

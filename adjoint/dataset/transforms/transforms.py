@@ -26,7 +26,7 @@ def not_random(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _check_operations(operations: Any) -> None:
+def check_operations(operations: Any) -> None:
     check_type(operations, (list,), "transforms list")
     if not operations:
         raise ValueError("transforms list can not be empty.")
@@ -38,7 +38,7 @@ def _check_operations(operations: Any) -> None:
                              "parentheses for instantiation.")
 
 
-def _called(operations: list[Any], columns: tuple[Any, ...], random: Draws) -> Any:
+def called(operations: list[Any], columns: tuple[Any, ...], random: Draws) -> Any:
     """Call operations one after the other; each draws numbers of its own."""
     before = here.draws
     try:
@@ -58,13 +58,13 @@ class Compose(Operation):
     """
 
     def __init__(self, transforms: list[Any]):
-        _check_operations(transforms)
+        check_operations(transforms)
         self.transforms = flattened(transforms)
 
     def __call__(self, *columns: Any) -> Any:
         if not columns:
             raise TypeError("Compose was called without an image. Fix invocation (avoid it being invoked as Compose([...])()).")
-        return _called(self.transforms, columns, draws())
+        return called(self.transforms, columns, draws())
 
 
 def flattened(operations: list[Any] | tuple[Any, ...]) -> list[Any]:
@@ -78,14 +78,14 @@ class RandomApply(Operation):
     random = True
 
     def __init__(self, transforms: list[Any], prob: float = 0.5):
-        _check_operations(transforms)
+        check_operations(transforms)
         check_number(prob, 0, 1, "prob")
         self.transforms, self.prob = list(transforms), prob
 
     def __call__(self, *columns: Any) -> Any:
         random = draws()
         if random.uniform() < self.prob:
-            return _called(self.transforms, columns, random)
+            return called(self.transforms, columns, random)
         return columns if len(columns) != 1 else columns[0]
 
 
@@ -95,12 +95,12 @@ class RandomChoice(Operation):
     random = True
 
     def __init__(self, transforms: list[Any]):
-        _check_operations(transforms)
+        check_operations(transforms)
         self.transforms = list(transforms)
 
     def __call__(self, *columns: Any) -> Any:
         random = draws()
-        return _called([self.transforms[random.integer(0, len(self.transforms) - 1)]], columns, random)
+        return called([self.transforms[random.integer(0, len(self.transforms) - 1)]], columns, random)
 
 
 class RandomOrder(Operation):
@@ -109,12 +109,12 @@ class RandomOrder(Operation):
     random = True
 
     def __init__(self, transforms: list[Any]):
-        _check_operations(transforms)
+        check_operations(transforms)
         self.transforms = list(transforms)
 
     def __call__(self, *columns: Any) -> Any:
         random = draws()
-        return _called([self.transforms[index] for index in random.order(len(self.transforms))], columns, random)
+        return called([self.transforms[index] for index in random.order(len(self.transforms))], columns, random)
 
 
 class TypeCast(StackOperation):

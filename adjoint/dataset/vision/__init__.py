@@ -3,6 +3,16 @@
 from typing import Any
 
 from adjoint.dataset.transforms.transforms import not_random
+from adjoint.dataset.vision.blurring import GaussianBlur
+from adjoint.dataset.vision.boxes import (
+    BoundingBoxAugment,
+    RandomCropWithBBox,
+    RandomHorizontalFlipWithBBox,
+    RandomResizedCropWithBBox,
+    RandomResizeWithBBox,
+    RandomVerticalFlipWithBBox,
+    ResizeWithBBox,
+)
 from adjoint.dataset.vision.colours import (
     AdjustBrightness,
     AdjustContrast,
@@ -50,6 +60,8 @@ from adjoint.dataset.vision.decoding import (
     Decode,
     ToNumpy,
     ToPIL,
+    encode_jpeg,
+    encode_png,
     get_image_num_channels,
     get_image_size,
     read_file,
@@ -68,6 +80,7 @@ from adjoint.dataset.vision.geometry import (
     Rotate,
     VerticalFlip,
 )
+from adjoint.dataset.vision.hsv import HsvToRgb, RgbToHsv
 from adjoint.dataset.vision.modes import (
     AutoAugmentPolicy,
     Border,
@@ -77,8 +90,11 @@ from adjoint.dataset.vision.modes import (
     Inter,
     SliceMode,
 )
+from adjoint.dataset.vision.perspective import Perspective, RandomPerspective
+from adjoint.dataset.vision.policies import AutoAugment, RandAugment, RandomSelectSubpolicy, TrivialAugmentWide, UniformAugment
 from adjoint.dataset.vision.values import (
     HWC2CHW,
+    CutMixBatch,
     LinearTransformation,
     MixUp,
     MixUpBatch,
@@ -92,32 +108,22 @@ from adjoint.dataset.vision.values import (
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation", "AdjustSharpness", "Affine",
-    "AutoAugmentPolicy", "AutoContrast", "Border", "CenterCrop", "ConvertColor", "ConvertMode", "Crop", "CutOut", "Decode", "Equalize",
-    "Erase", "FiveCrop", "Grayscale", "HWC2CHW", "HorizontalFlip", "ImageBatchFormat", "ImageReadMode", "Inter", "Invert",
-    "LinearTransformation", "MixUp", "MixUpBatch", "Normalize", "NormalizePad", "Pad", "PadToSize", "Posterize",
-    "RandomAdjustSharpness", "RandomAffine", "RandomAutoContrast", "RandomColor", "RandomColorAdjust", "RandomCrop",
-    "RandomCropDecodeResize", "RandomEqualize", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomInvert",
-    "RandomLighting", "RandomPosterize", "RandomResize", "RandomResizedCrop", "RandomRotation", "RandomSharpness", "RandomSolarize",
-    "RandomVerticalFlip", "Rescale", "Resize", "ResizedCrop", "Rotate", "SliceMode", "SlicePatches", "Solarize", "TenCrop", "ToNumpy",
-    "ToPIL", "ToTensor", "ToType", "VerticalFlip", "get_image_num_channels", "get_image_size", "not_random", "read_file", "read_image",
-    "write_file", "write_jpeg", "write_png",
+    "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation", "AdjustSharpness", "Affine", "AutoAugment",
+    "AutoAugmentPolicy", "AutoContrast", "Border", "BoundingBoxAugment", "CenterCrop", "ConvertColor", "ConvertMode", "Crop", "CutMixBatch",
+    "CutOut", "Decode", "Equalize", "Erase", "FiveCrop", "GaussianBlur", "Grayscale", "HWC2CHW", "HorizontalFlip", "HsvToRgb",
+    "ImageBatchFormat", "ImageReadMode", "Inter", "Invert", "LinearTransformation", "MixUp", "MixUpBatch", "Normalize", "NormalizePad",
+    "Pad", "PadToSize", "Perspective", "Posterize", "RandAugment", "RandomAdjustSharpness", "RandomAffine", "RandomAutoContrast",
+    "RandomColor", "RandomColorAdjust", "RandomCrop", "RandomCropDecodeResize", "RandomCropWithBBox", "RandomEqualize", "RandomErasing",
+    "RandomGrayscale", "RandomHorizontalFlip", "RandomHorizontalFlipWithBBox", "RandomInvert", "RandomLighting", "RandomPerspective",
+    "RandomPosterize", "RandomResize", "RandomResizeWithBBox", "RandomResizedCrop", "RandomResizedCropWithBBox", "RandomRotation",
+    "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize", "RandomVerticalFlip", "RandomVerticalFlipWithBBox", "Rescale", "Resize",
+    "ResizeWithBBox", "ResizedCrop", "RgbToHsv", "Rotate", "SliceMode", "SlicePatches", "Solarize", "TenCrop", "ToNumpy", "ToPIL",
+    "ToTensor", "ToType", "TrivialAugmentWide", "UniformAugment", "VerticalFlip", "encode_jpeg", "encode_png", "get_image_num_channels",
+    "get_image_size", "not_random", "read_file", "read_image", "write_file", "write_jpeg", "write_png",
 ]
 
-_CHOOSE = "`transforms.RandomChoice` or `RandomApply` over the transforms that are here"
-_BOXES = "a function of both columns among the operations of `map`"
-INSTEAD = {
-    "AutoAugment": _CHOOSE, "RandAugment": _CHOOSE, "TrivialAugmentWide": _CHOOSE, "UniformAugment": _CHOOSE,
-    "RandomSelectSubpolicy": _CHOOSE,
-    "BoundingBoxAugment": _BOXES, "RandomCropWithBBox": _BOXES, "RandomHorizontalFlipWithBBox": _BOXES, "RandomResizedCropWithBBox": _BOXES,
-    "RandomVerticalFlipWithBBox": _BOXES, "ResizeWithBBox": _BOXES, "RandomResizeWithBBox": _BOXES,
-    "CutMixBatch": "`MixUpBatch`, or a function of both columns among the operations of `map`",
-    "Perspective": "`ToPIL`, and a function that calls the picture's `transform`",
-    "RandomPerspective": "`ToPIL`, and a function that calls the picture's `transform`",
-    "GaussianBlur": "`ToPIL`, and a function that calls the picture's `filter(ImageFilter.GaussianBlur(...))`",
-    "DecodeVideo": "images: videos are not read", "VideoDecoder": "images: videos are not read", "read_video": "images: videos are not "
-                                                                                                               "read",
-}
+_IMAGES = "images: videos are not read"
+INSTEAD = {"DecodeVideo": _IMAGES, "VideoDecoder": _IMAGES, "read_video": _IMAGES, "read_video_timestamps": _IMAGES}
 """What to write instead of names of MindSpore's that are missing here."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.dataset.arguments import check_interval, check_number, check_pair, check_type
 from adjoint.dataset.streams import draws
-from adjoint.dataset.vision.image import ImageOperation, as_picture, check_probability, is_picture, pillow
+from adjoint.dataset.vision.image import ImageOperation, check_probability, is_picture, pillow
 from adjoint.dataset.vision.modes import ConvertMode
 
 __all__ = [
@@ -29,7 +29,7 @@ def _rounded(array: Array, dtype: Any) -> Array:
     return np.clip(np.rint(array), 0, 255).astype(np.uint8) if dtype == np.uint8 else array.astype(dtype)
 
 
-def _three(array: Array, name: str) -> None:
+def check_three(array: Array, name: str) -> None:
     if array.ndim != 3:
         raise RuntimeError(f"{name}: the dimension of image tensor does not match the requirement of operator. Expecting tensor in "
                            f"dimension "
@@ -54,10 +54,16 @@ def brighter(array: Array, factor: float) -> Array:
     return _rounded(array.astype(np.float32) * np.float32(factor), array.dtype)
 
 
+def _fused(first: Array, factor: float | np.floating[Any], rest: Array) -> Array:
+    """Return first * factor + rest, float32, rounded once: a fused multiplication and addition."""
+    return (first.astype(np.float64) * np.float32(factor) + rest).astype(np.float32)
+
+
 def _blended(first: Array, second: Array, factor: float) -> Array:
     """first * (1 - factor) + second * factor"""
     factor32 = np.float32(factor)
-    return _rounded(first.astype(np.float32) * (np.float32(1) - factor32) + second.astype(np.float32) * factor32, second.dtype)
+    mixed = _fused(first, 1 - factor32, second.astype(np.float32) * factor32)
+    return _rounded(mixed, second.dtype)
 
 
 def contrasted(array: Array, factor: float) -> Array:
@@ -120,7 +126,7 @@ def sharper(array: Array, factor: float) -> Array:
         total = sum(wide[1 + down : array.shape[0] - 1 + down, 1 + across : array.shape[1] - 1 + across]
                     for down in (-1, 0, 1) for across in (-1, 0, 1))
         smooth[1:-1, 1:-1] = _rounded((total + 4 * wide[1:-1, 1:-1]) / np.float32(13), array.dtype)
-    return _rounded(wide * np.float32(factor) + smooth * np.float32(1 - factor), array.dtype)
+    return _rounded(_fused(array, factor, smooth * (np.float32(1) - np.float32(factor))), array.dtype)
 
 
 class _Enhanced(ImageOperation):
@@ -145,7 +151,7 @@ class AdjustBrightness(_Enhanced):
         super().__init__(brightness_factor, "brightness_factor")
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "AdjustBrightness")
+        check_three(array, "AdjustBrightness")
         return brighter(array, self.factor)
 
 
@@ -158,7 +164,7 @@ class AdjustContrast(_Enhanced):
         super().__init__(contrast_factor, "contrast_factor")
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "AdjustContrast")
+        check_three(array, "AdjustContrast")
         return contrasted(array, self.factor)
 
 
@@ -171,7 +177,7 @@ class AdjustSaturation(_Enhanced):
         super().__init__(saturation_factor, "saturation_factor")
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "AdjustSaturation")
+        check_three(array, "AdjustSaturation")
         return saturated(array, self.factor)
 
 
@@ -195,7 +201,7 @@ class AdjustHue(ImageOperation):
         self.factor = hue_factor
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "AdjustHue")
+        check_three(array, "AdjustHue")
         return shifted_hue(array, self.factor)
 
 
@@ -220,7 +226,7 @@ class Invert(ImageOperation):
     """255 - image, of three channels."""
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "Invert")
+        check_three(array, "Invert")
         return (255 - array).astype(array.dtype)
 
 
@@ -274,9 +280,10 @@ def _equal(channel: Array) -> Array:
 
 
 class AutoContrast(ImageOperation):
-    """Pixels of each channel spread from 0 to 255, as Pillow does it.
+    """Pixels of each channel spread from 0 to 255.
 
-    `cutoff` per cent at both ends, and the values of `ignore`, do not count.
+    cutoff  how many per cent of the pixels do not count, at both ends, rounded down to whole ones
+    ignore  a value, or several, that do not count
     """
 
     def __init__(self, cutoff: float = 0.0, ignore: Any = None):
@@ -287,8 +294,26 @@ class AutoContrast(ImageOperation):
     def on_array(self, array: Array) -> Array:
         if array.dtype != np.uint8:
             raise RuntimeError(f"AutoContrast: data type of input image should be uint8, but got {array.dtype}")
-        picture = pillow("ImageOps").autocontrast(as_picture(array), self.cutoff, self.ignore)
-        return np.array(picture).reshape(array.shape)
+        if array.ndim == 2:
+            return self._spread(array)
+        return np.stack([self._spread(array[..., channel]) for channel in range(array.shape[2])], -1)
+
+    def on_picture(self, picture: Any) -> Any:
+        return pillow("ImageOps").autocontrast(picture, self.cutoff, self.ignore)
+
+    def _spread(self, channel: Array) -> Array:
+        """Return a channel with its darkest value at 0 and its lightest at 255, computed in Float32 and rounded down."""
+        counts = np.bincount(channel.ravel(), minlength=256)
+        if self.ignore is not None:
+            counts[self.ignore] = 0
+        below, above = np.cumsum(counts), np.cumsum(counts[::-1])
+        dropped = int(below[-1]) * int(self.cutoff) // 100
+        low, high = int(np.argmax(below > dropped)), 255 - int(np.argmax(above > dropped))
+        if high <= low:
+            return channel.copy()
+        scale = np.float32(255.0 / (high - low))
+        table = np.arange(256).astype(np.float32) * scale - np.float32(low) * scale
+        return np.clip(np.floor(table), 0, 255).astype(np.uint8)[channel]
 
 
 class Grayscale(ImageOperation):
@@ -378,7 +403,7 @@ class RandomColorAdjust(ImageOperation):
         return [chosen[index] for index in random.order(4) if chosen[index] is not None]
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "RandomColorAdjust")
+        check_three(array, "RandomColorAdjust")
         for operation in self._chosen():
             array = operation.on_array(array)
         return array
@@ -399,7 +424,7 @@ class RandomColor(ImageOperation):
         self.degrees = tuple(degrees)
 
     def on_array(self, array: Array) -> Array:
-        _three(array, "RandomColor")
+        check_three(array, "RandomColor")
         return saturated(array, draws().uniform(*self.degrees))
 
 

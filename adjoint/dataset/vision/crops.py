@@ -36,7 +36,7 @@ Box = tuple[int, int, int, int]
 """top, left, height, width"""
 
 
-def _scaled(array: Array, height: int, width: int, mode: Inter, name: str, channels: bool | None = None) -> Array:
+def scaled(array: Array, height: int, width: int, mode: Inter, name: str, channels: bool | None = None) -> Array:
     """Return an image in another size, or images of which `channels` says whether they have some."""
     if array.dtype.kind not in "uf" or (array.dtype.kind == "u" and array.dtype != np.uint8):
         raise RuntimeError(f"{name}: the image must be of uint8 or of a float dtype, but got {array.dtype}. 'TypeCast' or 'ToType' "
@@ -73,12 +73,12 @@ class Resize(ImageOperation):
         return int(self.size * height / width), self.size
 
     def on_array(self, array: Array) -> Array:
-        return _per_image(array, lambda image: _scaled(image, *self._wanted(*image.shape[:2]), self.interpolation, "Resize"))
+        return _per_image(array, lambda image: scaled(image, *self._wanted(*image.shape[:2]), self.interpolation, "Resize"))
 
     def on_stack(self, stack: Array, keys: Keys) -> Array | None:
         if stack.ndim not in (3, 4) or self.interpolation in (Inter.PILCUBIC, Inter.ANTIALIAS):
             return None
-        return _scaled(stack, *self._wanted(*stack.shape[1:3]), self.interpolation, "Resize", stack.ndim == 4)
+        return scaled(stack, *self._wanted(*stack.shape[1:3]), self.interpolation, "Resize", stack.ndim == 4)
 
     def on_picture(self, picture: Any) -> Any:
         height, width = self._wanted(picture.height, picture.width)
@@ -103,7 +103,7 @@ class RandomResize(ImageOperation):
         return self._choices[draws().integer(0, 3)].on_array(array)
 
 
-def _cut(array: Array, box: Box) -> Array:
+def cut(array: Array, box: Box) -> Array:
     """Return a part of an image, or of an array of images with four dimensions."""
     top, left, height, width = box
     if array.ndim == 4:
@@ -166,7 +166,7 @@ class Crop(ImageOperation):
         for name, start, size, present in zip(("height", "width"), self.coordinates, self.size, array.shape[axis : axis + 2]):
             if start + size > present:
                 raise RuntimeError(f"Crop: Crop {name} dimension: {start + size} exceeds image {name}: {present}")
-        return _cut(array, (*self.coordinates, *self.size))
+        return cut(array, (*self.coordinates, *self.size))
 
 
 class ResizedCrop(ImageOperation):
@@ -289,26 +289,30 @@ class RandomCrop(ImageOperation):
         self.pad_if_needed, self.colour, self.border = pad_if_needed, check_fill(fill_value), padding_mode
 
     def on_array(self, array: Array) -> Array:
-        padded, random = self._padded(array, 1 if array.ndim == 4 else 0), draws()
-        down, across = self._room(padded.shape[-3:-1] if array.ndim > 2 else padded.shape)
-        return _cut(padded, (random.integer(0, down), random.integer(0, across), *self.size))
+        padded = self.padded(array, 1 if array.ndim == 4 else 0)
+        return cut(padded, self.chosen(padded, draws()))
+
+    def chosen(self, padded: Array, random: Draws) -> Box:
+        """Return a random part of an image that contains one, or of the images of an array."""
+        down, across = self._room(padded.shape[-3:-1] if padded.ndim > 2 else padded.shape)
+        return random.integer(0, down), random.integer(0, across), *self.size
 
     def on_stack(self, stack: Array, keys: Keys) -> Array | None:
         if stack.ndim not in (3, 4):
             return None
-        padded = np.ascontiguousarray(self._padded(stack, 1))
+        padded = np.ascontiguousarray(self.padded(stack, 1))
         down, across = self._room(padded.shape[1:3])
         drawn = keys()
         return _parts(padded, integers_of(drawn, 1, down), integers_of(drawn, 2, across), *self.size)
 
-    def _padded(self, array: Array, axis: int) -> Array:
+    def padded(self, array: Array, axis: int) -> Array:
         """Return an image that contains the part; raise RuntimeError for one that is too small.  The axis of its height comes first or
         second."""
         if self.sides is not None:
             array = _around(array, self.sides, self.colour, self.border, axis)
         height, width = array.shape[axis : axis + 2]
-        down, across = max(0, self.size[0] - height), max(0, self.size[1] - width)
-        if self.pad_if_needed and (down or across):
+        down, across = self._missing(height, width)
+        if down or across:
             array = _around(array, (across, down, across, down), self.colour, self.border, axis)
             height, width = array.shape[axis : axis + 2]
         if height < self.size[0] or width < self.size[1]:
@@ -316,12 +320,22 @@ class RandomCrop(ImageOperation):
                                f"{self.size[0]}, crop width: {self.size[1]}, image height: {height}, image width: {width}")
         return array
 
+    def shift(self, height: int, width: int) -> tuple[int, int]:
+        """Return how far padding moves the pixels of an image to the right and down."""
+        left, top, right, bottom = self.sides or (0, 0, 0, 0)
+        down, across = self._missing(height + top + bottom, width + left + right)
+        return left + across, top + down
+
+    def _missing(self, height: int, width: int) -> tuple[int, int]:
+        """Return how many rows and columns to add on both sides of an image that is padded if it is too small."""
+        return (max(0, self.size[0] - height), max(0, self.size[1] - width)) if self.pad_if_needed else (0, 0)
+
     def _room(self, shape: Sequence[int]) -> tuple[int, int]:
         """Return the greatest top and left of a part of an image of this height and width."""
         return shape[0] - self.size[0], shape[1] - self.size[1]
 
 
-def _random_box(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int, random: Draws) -> Box:
+def random_box(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int, random: Draws) -> Box:
     """Return a part with a share of the area in `scale` and proportions, width by height, in `ratio`; the middle after too many attempts.
     """
     for _ in range(attempts):
@@ -363,11 +377,11 @@ class RandomResizedCrop(ImageOperation):
 
     def on_array(self, array: Array) -> Array:
         height, width = array.shape[1:3] if array.ndim == 4 else array.shape[:2]
-        box = _random_box(height, width, self.scale, self.ratio, self.max_attempts, draws())
-        return _per_image(_cut(array, box), lambda image: _scaled(image, *self.size, self.interpolation, type(self).__name__))
+        box = random_box(height, width, self.scale, self.ratio, self.max_attempts, draws())
+        return _per_image(cut(array, box), lambda image: scaled(image, *self.size, self.interpolation, type(self).__name__))
 
     def on_picture(self, picture: Any) -> Any:
-        top, left, height, width = _random_box(picture.height, picture.width, self.scale, self.ratio, self.max_attempts, draws())
+        top, left, height, width = random_box(picture.height, picture.width, self.scale, self.ratio, self.max_attempts, draws())
         part = picture.crop((left, top, left + width, top + height))
         return part.resize(self.size[::-1], filter_of(self.interpolation))
 
@@ -527,5 +541,5 @@ class SlicePatches(ImageOperation):
         missing = high * self.numbers[0] - array.shape[0], wide * self.numbers[1] - array.shape[1]
         if max(missing) > 0:
             array = _around(array, (0, 0, max(0, missing[1]), max(0, missing[0])), (self.fill_value,) * 3, Border.CONSTANT)
-        return tuple(_cut(array, (row * high, column * wide, high,
+        return tuple(cut(array, (row * high, column * wide, high,
                                   wide)) for row in range(self.numbers[0]) for column in range(self.numbers[1]))

@@ -13,10 +13,11 @@ from adjoint.dataset.transforms.operation import Operation
 from adjoint.dataset.vision.image import is_picture, pillow
 from adjoint.dataset.vision.modes import ImageReadMode
 from adjoint.foundation import files
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Decode", "ToNumpy", "ToPIL", "decoded", "get_image_num_channels", "get_image_size", "opened", "read_file", "read_image", "write_file",
-    "write_jpeg", "write_png",
+    "Decode", "ToNumpy", "ToPIL", "decoded", "encode_jpeg", "encode_png", "get_image_num_channels", "get_image_size", "opened",
+    "read_file", "read_image", "write_file", "write_jpeg", "write_png",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -116,25 +117,59 @@ def write_file(filename: str, data: Any) -> None:
     files.write_file(filename, [np.asarray(data, np.uint8).tobytes()])
 
 
-def _write(filename: str, image: Any, kind: str, **options: Any) -> None:
+def _encoded(name: str, image: Any, kind: str, **options: Any) -> bytes:
+    """Return the bytes of a file of an image, uint8[height, width] or with 1 or 3 channels; raise RuntimeError for another array."""
     array = np.asarray(image)
     if array.dtype != np.uint8:
-        raise RuntimeError(f"write_{kind}: the image must be of uint8, but got {array.dtype}.")
+        raise RuntimeError(f"{name}: the image must be of uint8, but got {array.dtype}.")
+    if array.ndim not in (2, 3) or array.shape[2:] not in ((), (1,), (3,)) or not array.size:
+        raise RuntimeError(f"{name}: the image must be of <H,W>, or <H,W,C> with 1 or 3 channels, but got the shape {array.shape}.")
     stream = io.BytesIO()
-    ToPIL()(array).save(stream, kind.upper(), **options)
-    files.write_file(filename, [stream.getvalue()])
+    ToPIL()(array).save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def encode_jpeg(image: Any, quality: int = 75) -> Array:
+    """Return the bytes of a JPEG file of an image, uint8, of quality 1 to 100.
+
+    image  an array or a tensor, uint8[height, width] or with 1 or 3 channels
+
+    Errors: TypeError for another type of image or quality; RuntimeError for another dtype, shape or quality.
+    """
+    _check_encoded(image, quality, "quality", 1, 100, "EncodeJpeg")
+    return np.frombuffer(_encoded("EncodeJpeg", image, "JPEG", quality=quality), np.uint8).copy()
+
+
+def encode_png(image: Any, compression_level: int = 6) -> Array:
+    """Return the bytes of a PNG file of an image, uint8, compressed at level 0 to 9.
+
+    image  an array or a tensor, uint8[height, width] or with 1 or 3 channels
+
+    Errors: TypeError for another type of image or level; RuntimeError for another dtype, shape or level.
+    """
+    _check_encoded(image, compression_level, "compression_level", 0, 9, "EncodePng")
+    return np.frombuffer(_encoded("EncodePng", image, "PNG", compress_level=compression_level), np.uint8).copy()
+
+
+def _check_encoded(image: Any, number: Any, name: str, low: int, high: int, operator: str) -> None:
+    if not isinstance(number, int):
+        raise TypeError(f"Input {name} is not of type {int}, but got: {type(number)}.")
+    if not isinstance(image, (np.ndarray, Tensor)):
+        raise TypeError(f"Input image is not of type {np.ndarray} or {Tensor}, but got: {type(image)}.")
+    if not low <= number <= high:
+        raise RuntimeError(f"{operator}: Invalid {name} {number}, should be in range of [{low}, {high}].")
 
 
 def write_jpeg(filename: str, image: Any, quality: int = 75) -> None:
     """Write an image, uint8, as a JPEG file of quality 1 to 100."""
     check_interval(quality, 1, 100, "quality")
-    _write(filename, image, "jpeg", quality=quality)
+    files.write_file(filename, [_encoded("write_jpeg", image, "JPEG", quality=quality)])
 
 
 def write_png(filename: str, image: Any, compression_level: int = 6) -> None:
     """Write an image, uint8, as a PNG file, compressed at level 0 to 9."""
     check_interval(compression_level, 0, 9, "compression_level")
-    _write(filename, image, "png", compress_level=compression_level)
+    files.write_file(filename, [_encoded("write_png", image, "PNG", compress_level=compression_level)])
 
 
 def get_image_size(image: Any) -> list[int]:

@@ -14,6 +14,7 @@ from adjoint.dataset.transforms.operation import Keys
 from adjoint.dataset.vision.crops import check_fill
 from adjoint.dataset.vision.image import ImageOperation, check_inter, check_probability
 from adjoint.dataset.vision.modes import Inter
+from adjoint.dataset.vision.remapping import check_remapped, remapped
 
 __all__ = [
     "Affine", "HorizontalFlip", "RandomAffine", "RandomHorizontalFlip", "RandomRotation", "RandomVerticalFlip", "Rotate",
@@ -90,39 +91,18 @@ def warped(image: Array, matrix: Array, height: int, width: int, mode: Inter, fi
     """Return an image under an affine map of the plane, of a new size.
 
     matrix  [2, 3], takes (x, y, 1) of the image to a position in the result
-    mode    NEAREST or LINEAR
+    mode    NEAREST, LINEAR, CUBIC or AREA
     fill    the colour outside of the image
 
-    The arithmetic is that of OpenCV's `warpAffine`: places with 10 fractional bits, weights with 5.
+    The arithmetic is that of OpenCV's `warpAffine`: positions are added with 10 fractional bits.
     """
     full = np.vstack([matrix, [0, 0, 1]])
     inverse = np.linalg.inv(full)[:2]
     x, y = np.arange(width), np.arange(height)[:, None]
-    nearest = mode is Inter.NEAREST
-    half = 512 if nearest else 16
-    places = []
-    for row in inverse:
-        places.append(np.rint((row[1] * y + row[2]) * 1024).astype(np.int64) + half + np.rint(row[0] * x * 1024).astype(np.int64))
-    source = image if image.ndim == 3 else image[..., None]
-    colour = np.array([fill[channel % len(fill)] for channel in range(source.shape[2])], source.dtype)
-    if nearest:
-        result = _pixels(source, places[1] >> 10, places[0] >> 10, colour)
-    else:
-        across, down = places[0] >> 5, places[1] >> 5
-        left, top = across >> 5, down >> 5
-        fx, fy = (across & 31)[..., None] / 32, (down & 31)[..., None] / 32
-        total = (_pixels(source, top, left, colour) * ((1 - fy) * (1 - fx)) + _pixels(source, top, left + 1, colour) * ((1 - fy) * fx)
-                 + _pixels(source, top + 1, left, colour) * (fy * (1 - fx)) + _pixels(source, top + 1, left + 1, colour) * (fy * fx))
-        result = (np.floor(total + 0.5) if source.dtype.kind in "ui" else total).astype(source.dtype)
-    return result if image.ndim == 3 else result[..., 0]
-
-
-def _pixels(source: Array, rows: Array, columns: Array, colour: Array) -> Array:
-    """Return pixels at positions of which some are outside."""
-    height, width = source.shape[:2]
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    found = source[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
-    return np.where(inside[..., None], found, colour)
+    half, dropped = (512, 10) if mode is Inter.NEAREST else (16, 5)
+    columns, rows = (np.rint((row[1] * y + row[2]) * 1024).astype(np.int64) + half + np.rint(row[0] * x * 1024).astype(np.int64) >> dropped
+                     for row in inverse)
+    return remapped(image, columns, rows, mode, fill)
 
 
 def rotation(angle: float, centre: tuple[float, float]) -> Array:
@@ -147,13 +127,6 @@ def rotated(image: Array, angle: float, mode: Inter, expand: bool, centre: tuple
     return warped(image, matrix, high, wide, mode, fill)
 
 
-def _check_way(mode: Any, name: str) -> Inter:
-    check_inter(mode, name)
-    if mode not in (Inter.NEAREST, Inter.LINEAR):
-        raise NotImplementedError(f"adjoint turns images with Inter.NEAREST and Inter.BILINEAR, but '{name}' is {mode!r}.")
-    return mode
-
-
 def _check_centre(centre: Any) -> tuple[float, float] | None:
     if centre is None:
         return None
@@ -168,7 +141,7 @@ def _check_centre(centre: Any) -> tuple[float, float] | None:
 class Rotate(ImageOperation):
     """Rotates an image counter-clockwise by an angle in degrees.
 
-    resample    how pixels are interpolated: NEAREST or BILINEAR
+    resample    how pixels are interpolated: NEAREST, BILINEAR, BICUBIC or AREA
     expand      whether the result is large enough for the whole rotated image
     center      (x, y) of the centre; default: the middle
     fill_value  the colour of the corners
@@ -178,9 +151,10 @@ class Rotate(ImageOperation):
         check_type(degrees, (int, float), "degrees")
         check_type(expand, (bool,), "expand")
         self.degrees, self.expand = degrees, expand
-        self.resample, self.centre, self.colour = _check_way(resample, "resample"), _check_centre(center), check_fill(fill_value)
+        self.resample, self.centre, self.colour = check_inter(resample, "resample"), _check_centre(center), check_fill(fill_value)
 
     def on_array(self, array: Array) -> Array:
+        check_remapped(self.resample, "Rotate")
         return rotated(array, self.degrees, self.resample, self.expand, self.centre, self.colour)
 
 
@@ -193,9 +167,10 @@ class RandomRotation(ImageOperation):
         self.degrees = _degrees(degrees)
         check_type(expand, (bool,), "expand")
         self.expand = expand
-        self.resample, self.centre, self.colour = _check_way(resample, "resample"), _check_centre(center), check_fill(fill_value)
+        self.resample, self.centre, self.colour = check_inter(resample, "resample"), _check_centre(center), check_fill(fill_value)
 
     def on_array(self, array: Array) -> Array:
+        check_remapped(self.resample, "RandomRotation")
         return rotated(array, draws().uniform(*self.degrees), self.resample, self.expand, self.centre, self.colour)
 
 
@@ -243,9 +218,10 @@ class Affine(ImageOperation):
         check_type(scale, (int, float), "scale")
         check_interval(scale, 0, 2**24, "scale", above_low=True)
         self.degrees, self.translate, self.scale, self.shear = degrees, tuple(translate), scale, _shears(shear)
-        self.resample, self.colour = _check_way(resample, "resample"), check_fill(fill_value)
+        self.resample, self.colour = check_inter(resample, "resample"), check_fill(fill_value)
 
     def on_array(self, array: Array) -> Array:
+        check_remapped(self.resample, "Affine")
         height, width = array.shape[:2]
         matrix = affine(self.degrees, ((width - 1) / 2, (height - 1) / 2), (self.translate[0] * width, self.translate[1] * height),
                         self.scale,
@@ -289,9 +265,10 @@ class RandomAffine(ImageOperation):
                 raise TypeError("shear must be of length 2 or 4.")
             else:
                 self.shear = (*shear, 0.0, 0.0) if len(shear) == 2 else tuple(shear)
-        self.resample, self.colour = _check_way(resample, "resample"), check_fill(fill_value)
+        self.resample, self.colour = check_inter(resample, "resample"), check_fill(fill_value)
 
     def on_array(self, array: Array) -> Array:
+        check_remapped(self.resample, "RandomAffine")
         random, (height, width) = draws(), array.shape[:2]
         angle = random.uniform(*self.degrees)
         x, y = (random.uniform(*sorted(span)) for span in (self.translate[:2], self.translate[2:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.dataset.arguments import check_interval, check_type
-from adjoint.dataset.streams import draws
+from adjoint.dataset.streams import Draws, draws
 from adjoint.dataset.transforms.operation import Keys
 from adjoint.dataset.transforms.transforms import TypeCast, as_dtype
 from adjoint.dataset.vision.image import ImageOperation
+from adjoint.dataset.vision.modes import ImageBatchFormat
 
 __all__ = [
-    "HWC2CHW", "LinearTransformation", "MixUp", "MixUpBatch", "Normalize", "NormalizePad", "RandomLighting", "Rescale",
+    "CutMixBatch", "HWC2CHW", "LinearTransformation", "MixUp", "MixUpBatch", "Normalize", "NormalizePad", "RandomLighting", "Rescale",
     "ToTensor", "ToType",
 ]
 
@@ -249,6 +251,64 @@ class MixUpBatch(ImageOperation):
         mixed = share * images.astype(np.float32) + (1 - share) * images[order].astype(np.float32)
         mixed_labels = share * labels.astype(np.float32) + (1 - share) * labels[order].astype(np.float32)
         return np.clip(np.rint(mixed), 0, 255).astype(np.uint8) if images.dtype == np.uint8 else mixed, mixed_labels
+
+
+class CutMixBatch(ImageOperation):
+    """A batch of images and one-hot labels; a rectangle of an image is that of another one of the batch, with a probability.
+
+    image_batch_format  the order of the images' axes
+    alpha               the rectangle's share of the area is 1 - Beta(alpha, alpha), drawn for each image
+    prob                the probability for each image
+
+    The labels, float32[batch, classes] or [batch, rows, classes], are mixed by the shares of the areas.  A rectangle is cut off at the
+    border; the last row and column are never in it, as in MindSpore.
+
+    source  Yun, Han, Oh, Chun, Choe, Yoo: CutMix, 2019
+    """
+
+    random = True
+
+    def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0):
+        check_type(image_batch_format, (ImageBatchFormat,), "image_batch_format")
+        check_type(alpha, (int, float), "alpha")
+        check_interval(alpha, 0, 2**24, "alpha", above_low=True)
+        check_type(prob, (int, float), "prob")
+        check_interval(prob, 0, 1, "prob")
+        self.image_batch_format, self.alpha, self.prob = image_batch_format, alpha, prob
+
+    def __call__(self, *columns: Any) -> Any:
+        if len(columns) != 2:
+            raise RuntimeError(f"CutMixBatch: invalid input size, input should have 2 columns (image and label), but got: {len(columns)}")
+        images, labels = map(np.asarray, columns)
+        if images.ndim != 4:
+            raise RuntimeError(f"CutMixBatch: input image is not in shape of <B,H,W,C> or <B,C,H,W>, but got dimension: {images.ndim}. "
+                               f"You may need to perform Batch first.")
+        if labels.ndim not in (2, 3):
+            raise RuntimeError("CutMixBatch: input label is not in shape of <Batch,Class> or <Batch,Row,Class>, but got dimension: "
+                               f"{labels.ndim}. You may need to perform OneHot and Batch first.")
+        if len(images) != len(labels):
+            raise RuntimeError("CutMixBatch: batch sizes of image and label must be the same, but got image size: "
+                               f"{len(images)} and label size: {len(labels)}")
+        last = self.image_batch_format is ImageBatchFormat.NHWC
+        height, width = images.shape[1:3] if last else images.shape[2:]
+        random = draws()
+        others, shares = random.order(len(images)), random.generator().beta(self.alpha, self.alpha, len(images))
+        result, mixed = images.copy(), labels.astype(np.float32)
+        for index, (other, share) in enumerate(zip(others, shares.tolist())):
+            if random.uniform() >= self.prob:
+                continue
+            rows, across = (_span(size, math.sqrt(1 - share), random) for size in (height, width))
+            place = (rows, across) if last else (..., rows, across)
+            result[index][place] = images[other][place]
+            kept = np.float32(1 - (rows.stop - rows.start) * (across.stop - across.start) / (height * width))
+            mixed[index] = kept * labels[index].astype(np.float32) + (1 - kept) * labels[other].astype(np.float32)
+        return result, mixed
+
+
+def _span(size: int, share: float, random: Draws) -> slice:
+    """Return a part of an axis about a random place; it has an even length unless it is cut off."""
+    middle, half = random.integer(0, size - 1), int(size * share) // 2
+    return slice(max(0, middle - half), max(0, min(size - 1, middle + half)))
 
 
 class MixUp(ImageOperation):
