@@ -4,14 +4,36 @@ from typing import Any
 
 from adjoint.dataset import config, text, transforms, vision
 from adjoint.dataset.absent import OBSMindDataset, TFRecordDataset
+from adjoint.dataset.annotated import CocoDataset, ManifestDataset, VOCDataset
 from adjoint.dataset.batching import BatchInfo
 from adjoint.dataset.cifar import Cifar10Dataset, Cifar100Dataset
+from adjoint.dataset.corpora import (
+    AGNewsDataset,
+    AmazonReviewDataset,
+    CoNLL2000Dataset,
+    DBpediaDataset,
+    EnWik9Dataset,
+    IMDBDataset,
+    IWSLT2016Dataset,
+    IWSLT2017Dataset,
+    Multi30kDataset,
+    PennTreebankDataset,
+    SogouNewsDataset,
+    SST2Dataset,
+    UDPOSDataset,
+    WikiTextDataset,
+    YahooAnswersDataset,
+    YelpReviewDataset,
+)
 from adjoint.dataset.dataset import Dataset
 from adjoint.dataset.dataset import zip_datasets as zip
-from adjoint.dataset.digits import FashionMnistDataset, KMnistDataset, MnistDataset
+from adjoint.dataset.digits import EMnistDataset, FashionMnistDataset, KMnistDataset, MnistDataset, QMnistDataset
 from adjoint.dataset.folders import CelebADataset, ImageFolderDataset
 from adjoint.dataset.generator import GeneratorDataset, NumpySlicesDataset, PaddedDataset
 from adjoint.dataset.mappable import MappableDataset
+from adjoint.dataset.pictures import SemeionDataset, STL10Dataset, SVHNDataset, USPSDataset
+from adjoint.dataset.questions import CLUEDataset, SQuADDataset
+from adjoint.dataset.random_data import FakeImageDataset, RandomDataset
 from adjoint.dataset.records import MindDataset
 from adjoint.dataset.samplers import (
     DistributedSampler,
@@ -24,25 +46,28 @@ from adjoint.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
+from adjoint.dataset.schema import Schema
 from adjoint.dataset.texts import CSVDataset, TextFileDataset
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "BatchInfo", "CSVDataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "Dataset", "DistributedSampler",
-    "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset", "KMnistDataset", "MappableDataset", "MindDataset", "MnistDataset",
-    "NumpySlicesDataset", "OBSMindDataset", "PKSampler", "PaddedDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle",
-    "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config", "text", "transforms",
-    "vision", "zip",
+    "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset",
+    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "Dataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset",
+    "FakeImageDataset", "FashionMnistDataset", "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset",
+    "ImageFolderDataset", "KMnistDataset", "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
+    "NumpySlicesDataset", "OBSMindDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "QMnistDataset", "RandomDataset",
+    "RandomSampler", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SVHNDataset", "Sampler", "Schema", "SemeionDataset",
+    "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
+    "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
+    "config", "text", "transforms", "vision", "zip",
 ]
 
 _FILES = "a `GeneratorDataset` whose source reads the files"
 INSTEAD = {
     "DSCallback": "a loop over `create_dict_iterator`", "WaitedDSCallback": "a loop over `create_dict_iterator`",
-    "DatasetCache": "a `NumpySlicesDataset` over what was computed once", "Schema": "`column_names`",
+    "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
     "serialize": "the program that makes the pipeline", "deserialize": "the program that makes the pipeline",
-    **dict.fromkeys(("CocoDataset", "VOCDataset", "Flowers102Dataset", "IMDBDataset", "ManifestDataset", "EMnistDataset", "QMnistDataset",
-                     "SVHNDataset", "STL10Dataset", "CLUEDataset", "WikiTextDataset", "Multi30kDataset", "Caltech101Dataset",
-                     "CityscapesDataset", "USPSDataset", "PennTreebankDataset", "AGNewsDataset"), _FILES),
+    **dict.fromkeys(("Flowers102Dataset", "Caltech101Dataset", "CityscapesDataset"), _FILES),
 }
 """What to write instead of names of MindSpore's that are missing here."""
 

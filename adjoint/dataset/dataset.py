@@ -282,7 +282,7 @@ class Dataset:
     def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> DictIterator:
         """Return an iterator over rows as dicts of tensors by column, or with `output_numpy` of arrays."""
         epochs = check_iterator(num_epochs, output_numpy, do_copy)
-        return self._begun(DictIterator(self.node, epochs, bool(output_numpy), self._next_state))
+        return self._begun(DictIterator(self._shown(), epochs, bool(output_numpy), self._next_state))
 
     def create_tuple_iterator(self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False,
                               do_copy: bool = False) -> TupleIterator:
@@ -290,11 +290,16 @@ class Dataset:
         epochs = check_iterator(num_epochs, output_numpy, do_copy)
         if columns is not None:
             check_columns(columns, "column_names")
-        node = self.node if columns is None else Project(self.node, as_list(columns))
+        node = self._shown() if columns is None else Project(self.node, as_list(columns))
         return self._begun(TupleIterator(node, epochs, bool(output_numpy), self._next_state))
 
     def __iter__(self) -> TupleIterator:
         return self.create_tuple_iterator(num_epochs=1 if self._next_state is None else self._next_state["epoch"] + 1)
+
+    def _shown(self) -> Node:
+        """Return the pipeline without columns of metadata, which iterators leave out."""
+        shown = [column for column in self.node.columns if not column.startswith("_meta-")]
+        return self.node if len(shown) == len(self.node.columns) else Project(self.node, shown)
 
     def _begun(self, iterator: Any) -> Any:
         self._next_state = None

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.dataset.arguments import check_directory, check_source, check_type
-from adjoint.dataset.blocks import Block, stacked
+from adjoint.dataset.blocks import Block, Column, stacked
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import PKSampler, select_sampler
 from adjoint.dataset.sources import Samples
 from adjoint.dataset.vision.decoding import decoded
 
-__all__ = ["CelebADataset", "ImageFolderDataset"]
+__all__ = ["CelebADataset", "ImageFiles", "ImageFolderDataset", "check_decrypt"]
 
 _EXTENSIONS = [".jpg", ".jpeg", ".png", ".bmp"]
 """File name suffixes of images, in lower or upper case."""
 
 
-class _Files(Samples):
-    """Image files, with further columns of one array each; a file is read when its sample is used."""
+class ImageFiles(Samples):
+    """Image files, with further columns; a file is read when its sample is used.
 
-    def __init__(self, columns: tuple[str, ...], paths: list[str], others: list[np.ndarray[Any, Any]], decode: bool,
+    others    the other columns: one array each, or a list of arrays
+    indexing  the number of each class by its name, if the first of the others holds them
+    """
+
+    def __init__(self, columns: tuple[str, ...], paths: list[str], others: Sequence[Column], decode: bool,
                  decrypt: Callable[[str], bytes] | None, indexing: dict[str, int] | None = None):
         self.columns = columns
         self._paths, self._others, self._decode, self._decrypt, self._indexing = paths, others, decode, decrypt, indexing
@@ -34,10 +38,13 @@ class _Files(Samples):
         return len(self._paths)
 
     def block(self, indices: np.ndarray[Any, Any]) -> Block:
-        images = stacked([self._image(self._paths[index]) for index in indices.tolist()])
-        return Block([images, *(column[indices] for column in self._others)], len(indices))
+        images = stacked([self.image(self._paths[index]) for index in indices.tolist()])
+        others = [column[indices] if isinstance(column, np.ndarray) else stacked([column[index].copy() for index in indices.tolist()])
+                  for column in self._others]
+        return Block([images, *others], len(indices))
 
-    def _image(self, path: str) -> np.ndarray[Any, Any]:
+    def image(self, path: str) -> np.ndarray[Any, Any]:
+        """Return the pixels or the bytes of a file."""
         try:
             if self._decrypt is not None:
                 encoded = np.frombuffer(self._decrypt(path), np.uint8).copy()
@@ -53,7 +60,7 @@ class _Files(Samples):
             raise RuntimeError(f"Invalid file, {path} is no image that can be decoded: {error}") from None
 
     def labels(self) -> np.ndarray[Any, Any] | None:
-        return None if self._indexing is None else self._others[0].astype(np.int64)
+        return None if self._indexing is None else np.asarray(self._others[0], np.int64)
 
     def classes(self) -> int | None:
         return None if self._indexing is None else len(self._indexing)
@@ -71,7 +78,7 @@ def _check_extensions(extensions: Any) -> list[str]:
     return extensions
 
 
-def _check_decrypt(decrypt: Any) -> None:
+def check_decrypt(decrypt: Any) -> None:
     if decrypt is not None and not callable(decrypt):
         raise TypeError(f"Argument decrypt is not a callable object, but got {type(decrypt)}")
 
@@ -94,7 +101,7 @@ class ImageFolderDataset(MappableDataset):
                  sampler: Any = None, extensions: list[str] | None = None, class_indexing: dict[str, int] | None = None,
                  decode: bool = False, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None, decrypt: Any = None):
         check_directory(dataset_dir)
-        _check_decrypt(decrypt)
+        check_decrypt(decrypt)
         check_type(decode, (bool,), "decode")
         wanted = tuple(_check_extensions(extensions) or [*_EXTENSIONS, *map(str.upper, _EXTENSIONS)])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
@@ -121,7 +128,7 @@ class ImageFolderDataset(MappableDataset):
             raise RuntimeError(f"Invalid data, no image is found in {dataset_dir}: expected a folder for each class, with files whose "
                                f"names end "
                                f"with {' '.join(wanted)}.")
-        samples = _Files(("image", "label"), paths, [np.array(labels, np.int32)], decode, decrypt, indexing)
+        samples = ImageFiles(("image", "label"), paths, [np.array(labels, np.int32)], decode, decrypt, indexing)
         self.dataset_dir = dataset_dir
         self._set_source(samples, select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
 
@@ -143,7 +150,7 @@ class CelebADataset(MappableDataset):
                  sampler: Any = None, decode: bool = False, extensions: list[str] | None = None, num_samples: int | None = None,
                  num_shards: int | None = None, shard_id: int | None = None, cache: Any = None, decrypt: Any = None):
         check_directory(dataset_dir)
-        _check_decrypt(decrypt)
+        check_decrypt(decrypt)
         check_type(decode, (bool,), "decode")
         if usage not in ("all", *_PARTS):
             raise ValueError("usage should be 'all', 'train', 'valid' or 'test'.")
@@ -161,7 +168,7 @@ class CelebADataset(MappableDataset):
         for path in paths:
             if not os.path.isfile(path):
                 raise RuntimeError(f"Invalid file, {path} does not exist, but list_attr_celeba.txt names it.")
-        samples = _Files(("image", "attr"), paths, [attributes[kept]], decode, decrypt)
+        samples = ImageFiles(("image", "attr"), paths, [attributes[kept]], decode, decrypt)
         self._set_source(samples, select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import BuiltinSampler, DistributedSampler, SequentialSampler, Shuffle, select_sampler
 from adjoint.dataset.sources import Samples
 
-__all__ = ["CSVDataset", "TextFileDataset"]
+__all__ = ["CSVDataset", "FileRows", "Lines", "TextFileDataset", "file_sampler", "find_files", "table"]
 
 
-def _find(patterns: Any) -> list[str]:
+def find_files(patterns: Any) -> list[str]:
     """Return the files that patterns match, in order; raise ValueError for a pattern that matches none."""
     check_type(patterns, (str, list), "dataset files")
     if not patterns:
@@ -48,7 +48,7 @@ class _FileShuffle(BuiltinSampler):
         return True
 
 
-def _sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: int | None, shard_id: int | None) -> BuiltinSampler:
+def file_sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: int | None, shard_id: int | None) -> BuiltinSampler:
     """Return the sampler that the arguments of a source of files ask for."""
     if shuffle is not Shuffle.FILES:
         if isinstance(shuffle, Shuffle) and shuffle not in (Shuffle.GLOBAL, Shuffle.FALSE):
@@ -59,13 +59,14 @@ def _sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: in
     return SequentialSampler(None, num_samples).on_top_of(_FileShuffle(samples))
 
 
-class _Lines(Samples):
-    """The lines of files that are not empty.  Files are memory-mapped; only the bounds of lines are kept."""
+class Lines(Samples):
+    """The lines of files, without those that are empty unless `all_` is set.  Files are memory-mapped; only the bounds of lines are kept.
+    """
 
     columns = ("text",)
 
-    def __init__(self, paths: list[str]):
-        self._paths = paths
+    def __init__(self, paths: Sequence[str], all_: bool = False):
+        self._paths, self._all = paths, all_
         self._places: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]] | None = None
 
     def places(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
@@ -78,7 +79,7 @@ class _Lines(Samples):
                 if len(data) and data[-1] != 10:
                     ends = np.append(ends, len(data))
                 starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
-                filled = ends > starts
+                filled = (ends > starts) | self._all
                 self._places.append((data, starts[filled], ends[filled]))
         return self._places
 
@@ -115,53 +116,39 @@ class TextFileDataset(MappableDataset):
 
     def __init__(self, dataset_files: Any, num_samples: int | None = None, num_parallel_workers: int | None = None,
                  shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
-        paths = _find(dataset_files)
+        paths = find_files(dataset_files)
         check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
-        samples = _Lines(paths)
-        self._set_source(samples, _sampler(samples, num_samples, shuffle, num_shards, shard_id))
+        samples = Lines(paths)
+        self._set_source(samples, file_sampler(samples, num_samples, shuffle, num_shards, shard_id))
 
 
-class _Table(Samples):
-    """The rows of files of separated values; all are read at first use.
+class FileRows(Samples):
+    """The rows of files; all are read at first use and kept.
 
-    kinds   for each column the type of its values: int, float or str
-    header  whether the first row of a file holds the names of columns
+    dtypes  for each column the dtype of its numbers; None: strings, or arrays of different shapes
+    read    returns the rows of a file as tuples
     """
 
-    def __init__(self, paths: list[str], delimiter: str, columns: Sequence[str], kinds: Sequence[type], header: bool):
+    def __init__(self, paths: Sequence[str], columns: Sequence[str], dtypes: Sequence[Any],
+                 read: Callable[[str], Iterable[Sequence[Any]]]):
         self.columns = tuple(columns)
-        self._paths, self._delimiter, self._kinds, self._header = paths, delimiter, kinds, header
+        self._paths, self._dtypes, self._read = paths, dtypes, read
         self._data: list[Column] | None = None
         self._rows: list[int] = []
 
     def data(self) -> list[Column]:
         if self._data is None:
             columns: list[list[Any]] = [[] for _ in self.columns]
-            self._rows = [self._read(path, columns) for path in self._paths]
-            numbers = {int: np.int32, float: np.float32}
-            self._data = [np.array(column, numbers[kind]) if kind in numbers else [np.array(value) for value in column]
-                          for column, kind in zip(columns, self._kinds)]
+            lengths = [0]
+            for path in self._paths:
+                for row in self._read(path):
+                    for column, value in zip(columns, row, strict=True):
+                        column.append(value)
+                lengths.append(len(columns[0]))
+            self._rows = np.diff(lengths).tolist()
+            self._data = [[np.array(value) for value in column] if dtype is None else np.array(column, dtype)
+                          for column, dtype in zip(columns, self._dtypes)]
         return self._data
-
-    def _read(self, path: str, columns: list[list[Any]]) -> int:
-        """Add the rows of a file; return how many there were."""
-        count = 0
-        for row, line in rows_of(path, self._delimiter, self._header):
-            if len(row) != len(columns):
-                raise RuntimeError(f"Invalid file, failed to parse csv file: {path} at line {line}. Expected {len(columns)} values for the "
-                                   f"columns {', '.join(self.columns)}, but got {len(row)}.")
-            for column, value, kind, name in zip(columns, row, self._kinds, self.columns):
-                try:
-                    number = kind(value)
-                    if kind is int and not -(2**31) <= number < 2**31:
-                        raise ValueError
-                    column.append(number)
-                except ValueError:
-                    raise RuntimeError(f"Invalid csv, csv file: {path} parse failed at line {line}, type does not match: column "
-                                       f"{name!r} holds "
-                                       f"{'Int32' if kind is int else 'Float32'}, but got {value!r}.") from None
-            count += 1
-        return count
 
     def rows_of_files(self) -> list[int]:
         self.data()
@@ -171,9 +158,42 @@ class _Table(Samples):
         return sum(self.rows_of_files())
 
     def block(self, indices: np.ndarray[Any, Any]) -> Block:
-        return Block([column[indices] if isinstance(column,
-                                                    np.ndarray) else [column[index].copy() for index in indices] for column in self.data()],
-                     len(indices))
+        return Block([column[indices] if isinstance(column, np.ndarray) else [column[index].copy() for index in indices]
+                      for column in self.data()], len(indices))
+
+
+class _Table:
+    """Reads rows of separated values.
+
+    kinds   for each column the type of its values: int, float or str
+    header  whether the first row of a file holds the names of columns
+    """
+
+    def __init__(self, delimiter: str, columns: Sequence[str], kinds: Sequence[type], header: bool):
+        self._delimiter, self._columns, self._kinds, self._header = delimiter, columns, kinds, header
+
+    def __call__(self, path: str) -> Iterator[list[Any]]:
+        for row, line in rows_of(path, self._delimiter, self._header):
+            if len(row) != len(self._columns):
+                raise RuntimeError(f"Invalid file, failed to parse csv file: {path} at line {line}. Expected {len(self._columns)} values "
+                                   f"for the columns {', '.join(self._columns)}, but got {len(row)}.")
+            values = []
+            for value, kind, name in zip(row, self._kinds, self._columns):
+                try:
+                    number = kind(value)
+                    if kind is int and not -(2**31) <= number < 2**31:
+                        raise ValueError
+                    values.append(number)
+                except ValueError:
+                    raise RuntimeError(f"Invalid csv, csv file: {path} parse failed at line {line}, type does not match: column "
+                                       f"{name!r} holds {'Int32' if kind is int else 'Float32'}, but got {value!r}.") from None
+            yield values
+
+
+def table(paths: Sequence[str], delimiter: str, columns: Sequence[str], kinds: Sequence[type], header: bool) -> FileRows:
+    """Return the rows of files of separated values; for the arguments see `_Table`."""
+    dtypes = [{int: np.int32, float: np.float32}.get(kind) for kind in kinds]
+    return FileRows(paths, columns, dtypes, _Table(delimiter, columns, kinds, header))
 
 
 def rows_of(path: str, delimiter: str, header: bool) -> Any:
@@ -207,7 +227,7 @@ class CSVDataset(MappableDataset):
     def __init__(self, dataset_files: Any, field_delim: str = ",", column_defaults: list[Any] | None = None,
                  column_names: list[str] | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
                  shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
-        paths = _find(dataset_files)
+        paths = find_files(dataset_files)
         check_type(field_delim, (str,), "field delim")
         if field_delim in ('"', "\r", "\n") or len(field_delim) != 1:
             raise ValueError("field_delim is invalid.")
@@ -224,5 +244,5 @@ class CSVDataset(MappableDataset):
         if not names:
             raise RuntimeError(f"Invalid file, {paths[0]} is empty: expected the names of columns in its first line.")
         given = [type(value) if type(value) in (int, float) else str for value in column_defaults or ()]
-        samples = _Table(paths, field_delim, names, [*given, *[str] * (len(names) - len(given))], column_names is None)
-        self._set_source(samples, _sampler(samples, num_samples, shuffle, num_shards, shard_id))
+        samples = table(paths, field_delim, names, [*given, *[str] * (len(names) - len(given))], column_names is None)
+        self._set_source(samples, file_sampler(samples, num_samples, shuffle, num_shards, shard_id))
