@@ -6,6 +6,7 @@ from adjoint.dataset import config, text, transforms, vision
 from adjoint.dataset.absent import OBSMindDataset, TFRecordDataset
 from adjoint.dataset.annotated import CocoDataset, ManifestDataset, VOCDataset
 from adjoint.dataset.batching import BatchInfo
+from adjoint.dataset.callbacks import DSCallback
 from adjoint.dataset.cifar import Cifar10Dataset, Cifar100Dataset
 from adjoint.dataset.corpora import (
     AGNewsDataset,
@@ -52,7 +53,7 @@ from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset",
-    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "Dataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset",
+    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DSCallback", "Dataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset",
     "FakeImageDataset", "FashionMnistDataset", "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset",
     "ImageFolderDataset", "KMnistDataset", "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
     "NumpySlicesDataset", "OBSMindDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "QMnistDataset", "RandomDataset",
@@ -64,7 +65,7 @@ __all__ = [
 
 _FILES = "a `GeneratorDataset` whose source reads the files"
 INSTEAD = {
-    "DSCallback": "a loop over `create_dict_iterator`", "WaitedDSCallback": "a loop over `create_dict_iterator`",
+    "WaitedDSCallback": "`DSCallback`: rows are made on demand, so its steps begin after the training step before",
     "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
     "serialize": "the program that makes the pipeline", "deserialize": "the program that makes the pipeline",
     **dict.fromkeys(("Flowers102Dataset", "Caltech101Dataset", "CityscapesDataset"), _FILES),

@@ -79,10 +79,17 @@ class Batch(Node):
     def batch_size(self) -> int:
         return self.size if isinstance(self.size, int) else 1
 
+    def known_length(self, run: Run) -> int | None:
+        rows = self.child.known_length(run)
+        return None if rows is None or not isinstance(self.size, int) else self._batches(rows, self.size)
+
     def length(self, run: Run, epoch: int) -> int:
         assert isinstance(self.size, int)
-        rows = self.child.length(run, epoch)
-        return ENDLESS if rows == ENDLESS else rows // self.size if self.drop else -(-rows // self.size)
+        return self._batches(self.child.length(run, epoch), self.size)
+
+    def _batches(self, rows: int, size: int) -> int:
+        """Return the number of batches that rows make."""
+        return ENDLESS if rows == ENDLESS else rows // size if self.drop else -(-rows // size)
 
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
         if not wanted(self, run):

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.dataset.arguments import INT32_MAX, as_list, check_columns, check_int, check_interval, check_type, workers_of
 from adjoint.dataset.batching import Batch, BucketBatch
+from adjoint.dataset.callbacks import StepsBegin, StepsEnd, check_callbacks
 from adjoint.dataset.config import get_num_parallel_workers, get_seed
 from adjoint.dataset.iterators import DictIterator, RowIterator, State, TupleIterator, check_iterator, check_state
 from adjoint.dataset.nodes import ENDLESS, Node, Run
@@ -49,6 +50,7 @@ class Dataset:
         input_columns         the columns that the first takes; default: the first column
         output_columns        names of the columns that the last one returns; default: those of the input
         num_parallel_workers  how many rows are computed at once; by threads, or with `python_multiprocessing` by processes
+        callbacks             a DSCallback, or a list of them; rows are then made in order
 
         Errors: ValueError for what cannot be called; RuntimeError for a column that does not exist; while iterating, a RuntimeError with
         the traceback of the operation that raised.
@@ -70,9 +72,12 @@ class Dataset:
             if columns is not None:
                 check_columns(columns, name)
         check_type(python_multiprocessing, (bool,), "python_multiprocessing")
-        _no_cache(cache, callbacks)
-        return Dataset(Map(self.node, listed, as_list(input_columns), as_list(output_columns),
-                           _workers(num_parallel_workers, python_multiprocessing), python_multiprocessing))
+        if cache is not None:
+            raise NotImplementedError("adjoint has no dataset cache server: leave 'cache' out.")
+        told = check_callbacks(callbacks)
+        mapped = Map(StepsBegin(self.node, told) if told else self.node, listed, as_list(input_columns), as_list(output_columns),
+                     _workers(num_parallel_workers, python_multiprocessing), python_multiprocessing)
+        return Dataset(StepsEnd(mapped, told) if told else mapped)
 
     def batch(self, batch_size: int | Callable[..., int], drop_remainder: bool = False, num_parallel_workers: int | None = None,
               per_batch_map: Callable[..., Any] | None = None, input_columns: Any = None, output_columns: Any = None,
@@ -335,7 +340,7 @@ class Dataset:
     def get_dataset_size(self) -> int:
         """Return the rows of an epoch; a generator or a `filter` is read to the end to count them.  Raise RuntimeError if it never ends."""
         if self._size is None:
-            run = Run(fresh_seed())
+            run = Run(fresh_seed(), tells=False)
             size = self.node.known_length(run)
             if size is None and self.node.repeats() != -1:
                 size = self._counted(run)
@@ -469,10 +474,3 @@ def _check_pad_info(pad_info: Any) -> None:
                     check_int(size, 1, INT32_MAX, "dim of shape in pad_info")
         if value[1] is not None:
             check_type(value[1], (int, float, str, bytes), "pad_value")
-
-
-def _no_cache(cache: Any, callbacks: Any) -> None:
-    if cache is not None:
-        raise NotImplementedError("adjoint has no dataset cache server: leave 'cache' out.")
-    if as_list(callbacks):
-        raise NotImplementedError("adjoint has no callbacks of 'map': call what they do between rows, or in an operation.")

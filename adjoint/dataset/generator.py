@@ -203,7 +203,7 @@ class GeneratorDataset(MappableDataset):
                 if value is not None:
                     raise ValueError(f"{name} is not supported if source does not have attribute '__getitem__'.")
         _check_batch_sampler(batch_sampler, collate_fn, (num_samples, shuffle, num_shards, shard_id, sampler))
-        check_source(num_samples, None, shuffle, sampler, num_shards, shard_id)
+        _check_choice(num_samples, None, shuffle, sampler, num_shards, shard_id)
         self.source: Any = list(source) if isinstance(source, builtins.zip) else source
         indexed = indexed or isinstance(source, builtins.zip)
         rows = _Rows(tuple(as_list(column_names)), _dtypes(column_types, as_list(column_names)))
@@ -254,6 +254,21 @@ def _dtypes(column_types: Any, columns: Sequence[str]) -> list[Any]:
     if len(column_types) != len(columns):
         raise ValueError(f"For 'GeneratorDataset', there must be a type for each of {len(columns)} columns, but got {len(column_types)}.")
     return [kind.array if isinstance(kind, DType) else None if kind is None else np.dtype(kind) for kind in column_types]
+
+
+def _check_choice(num_samples: Any, workers: Any, shuffle: Any, sampler: Any, num_shards: Any, shard_id: Any) -> None:
+    """Check the arguments that choose samples.
+
+    With an iterable of indices `num_samples` is obeyed and `shuffle` has no effect, as in MindSpore; another sampler stands alone.
+    """
+    given = {"num_samples": num_samples, "num_shards": num_shards, "shard_id": shard_id, "shuffle": shuffle}
+    if isinstance(sampler, BuiltinSampler) and any(value is not None for value in given.values()):
+        raise ValueError("Conflicting arguments during sampler assignments. "
+                         f"{', '.join(f'{name}: {value}' for name, value in given.items())}.")
+    sharded = num_shards is not None or shard_id is not None
+    check_source(num_samples, workers, shuffle, None, num_shards, shard_id)
+    if sampler is not None and sharded:
+        raise RuntimeError("sampler and sharding cannot be specified at the same time.")
 
 
 def _check_batch_sampler(batch_sampler: Any, collate_fn: Any, others: tuple[Any, ...]) -> None:
@@ -316,7 +331,7 @@ class NumpySlicesDataset(MappableDataset):
                 raise ValueError(f"Num of input column names is {len(as_list(column_names))}, but required is {len(columns)}.")
         if any(len(column) != len(columns[0]) for column in columns):
             raise ValueError("Data length in each column is not equal.")
-        check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+        _check_choice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         if isinstance(data, dict):
             # A pandas Series holds its numbers as an array.
             columns = [getattr(column, "values", column) for column in columns]

@@ -41,9 +41,13 @@ class Helpers(Protocol):
 class Run:
     """The run of one iterator through a pipeline: its seed, its workers, and what nodes remember of an epoch."""
 
-    def __init__(self, seed: int, workers: Helpers | None = None):
+    def __init__(self, seed: int, workers: Helpers | None = None, tells: bool = True):
         self.seed = seed
         self.workers = workers
+        self.tells = tells
+        """Whether callbacks are told of it: not of a run that only counts rows."""
+        self.steps: dict[int, int] = {}
+        """Number of rows that a node with callbacks has passed on, by the node."""
         self.dtypes: dict[tuple[int, str], Any] = {}
         """Dtypes of columns that must not change, by the node that requires it and the column."""
         self._orders: dict[tuple[int, int], Places] = {}

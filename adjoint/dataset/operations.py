@@ -73,6 +73,9 @@ class Map(_Unary):
     def portable(self) -> bool:
         return super().portable and (self._workers > 1 or all(isinstance(operation, Operation) for operation in self.operations))
 
+    def known_length(self, run: Run) -> int | None:
+        return self.child.known_length(run)
+
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
         if not wanted(self, run):
             below = self.child.begin(run, epoch, places)

@@ -271,3 +271,53 @@ def test_dicts_hold_other_objects() -> None:
     assert batch["a"]["l"].tolist() == [[1, 2], [3, 4]]
     with pytest.raises(RuntimeError, match="column 0, key: 'none'"):
         next(iter(ds.GeneratorDataset([({"none": None},)] * 2, ["a"]).batch(2)))
+
+
+def test_callbacks_of_map_are_told_of_epochs_and_steps() -> None:
+    """With the counts that MindSpore 2.10.0 gives; in order, for a row is made when it is requested, and not when rows are counted."""
+    told: list[tuple[Any, ...]] = []
+
+    class Told(ds.DSCallback):
+        def ds_begin(self, ds_run_context: Any) -> None:
+            told.append(("begin",))
+
+        def ds_epoch_begin(self, ds_run_context: Any) -> None:
+            told.append(("epoch", ds_run_context.cur_epoch_num))
+
+        def ds_step_begin(self, ds_run_context: Any) -> None:
+            told.append(("step", ds_run_context.cur_step_num_in_epoch, ds_run_context.cur_step_num))
+
+        def ds_step_end(self, ds_run_context: Any) -> None:
+            told.append(("end of step", ds_run_context.cur_step_num))
+
+        def ds_epoch_end(self, ds_run_context: Any) -> None:
+            told.append(("end of epoch", ds_run_context.cur_step_num))
+
+    def mapped(callbacks: Any, operation: Any = lambda x: x + 1) -> Any:
+        return ds.NumpySlicesDataset([0, 1, 2], ["a"], shuffle=False).map(operation, "a", callbacks=callbacks)
+
+    data = mapped(Told(step_size=2), lambda x: told.append(("mapped", int(x))) or x).batch(2)
+    assert len(data) == 2 and told == []
+    iterator = data.create_tuple_iterator(num_epochs=2)
+    next(iterator)
+    first = [("begin",), ("epoch", 1), ("step", 1, 1), ("mapped", 0), ("end of step", 1), ("mapped", 1)]
+    assert told == first
+    assert len(list(iterator)) == 1 and told[6:] == [("step", 3, 3), ("mapped", 2), ("end of step", 3), ("end of epoch", 3)]
+    list(iterator)
+    assert told[10:13] == [("epoch", 2), ("step", 1, 4), ("mapped", 0)]
+    told.clear()
+    assert len(mapped(Told()).filter(lambda x: x > 1)) == 2 and told == [], "rows that are only counted"
+    assert len(rows(mapped([Told(), ds.DSCallback()]).shuffle(3).skip(1).take(1))) == 1
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: mapped(3), TypeError, "Argument callbacks with value 3"), (lambda: mapped([3]), TypeError, r"callbacks\[0\]"),
+        (lambda: Told(0), ValueError, "step_size")]
+    for call, kind, message in wrong:
+        with pytest.raises(kind, match=message):
+            call()
+
+    class Failing(ds.DSCallback):
+        def ds_step_begin(self, ds_run_context: Any) -> None:
+            raise KeyError("lost")
+
+    with pytest.raises(RuntimeError, match=r"ds_step_begin of callback Failing, step 1 of epoch 0(.|\n)*KeyError: 'lost'"):
+        list(mapped(Failing()))

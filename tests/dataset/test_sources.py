@@ -216,3 +216,22 @@ def test_a_sampler_of_items_is_asked_for_one_after_the_other(length: int | None)
         Items.__len__ = lambda self: length  # type: ignore[attr-defined]
     source = ds.NumpySlicesDataset([5, 6, 7], sampler=Items())
     assert [row[0].item() for row in source.create_tuple_iterator(output_numpy=True)] == [7, 5, 6, 7][:length]
+
+
+def test_a_sampler_with_getitem_and_len_alone() -> None:
+    """It may never raise IndexError; MindSpore 2.10.0 gives the same rows and raises the same."""
+    class Places:
+        def __getitem__(self, index: int) -> int:
+            return (3, 1, 2)[index % 3]
+
+        def __len__(self) -> int:
+            return 3
+
+    assert rows(numbers(sampler=Places()).project("b")) == [3, 1, 2] and len(numbers(sampler=Places())) == 3
+    for sampler in (Places(), [3, 1, 2]):
+        assert rows(numbers(sampler=sampler, num_samples=2).project("b")) == [3, 1]
+    assert rows(numbers(sampler=Places(), shuffle=True).project("b").repeat(2)) == [3, 1, 2] * 2
+    with pytest.raises(ValueError, match=r"Conflicting arguments during sampler assignments\. num_samples: 2, num_shards: None"):
+        numbers(sampler=ds.SequentialSampler(), num_samples=2)
+    with pytest.raises(RuntimeError, match="sampler and sharding cannot be specified"):
+        numbers(sampler=Places(), num_shards=2, shard_id=0)
