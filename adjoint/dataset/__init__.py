@@ -31,6 +31,18 @@ from adjoint.dataset.dataset import zip_datasets as zip
 from adjoint.dataset.digits import EMnistDataset, FashionMnistDataset, KMnistDataset, MnistDataset, QMnistDataset
 from adjoint.dataset.folders import CelebADataset, ImageFolderDataset
 from adjoint.dataset.generator import GeneratorDataset, NumpySlicesDataset, PaddedDataset
+from adjoint.dataset.labelled import (
+    Caltech256Dataset,
+    DIV2KDataset,
+    FlickrDataset,
+    Food101Dataset,
+    LSUNDataset,
+    OmniglotDataset,
+    Places365Dataset,
+    RenderedSST2Dataset,
+    SBUDataset,
+    SUN397Dataset,
+)
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.pictures import SemeionDataset, STL10Dataset, SVHNDataset, USPSDataset
 from adjoint.dataset.questions import CLUEDataset, SQuADDataset
@@ -52,15 +64,16 @@ from adjoint.dataset.texts import CSVDataset, TextFileDataset
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset",
-    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DSCallback", "Dataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset",
-    "FakeImageDataset", "FashionMnistDataset", "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset",
-    "ImageFolderDataset", "KMnistDataset", "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
-    "NumpySlicesDataset", "OBSMindDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "QMnistDataset", "RandomDataset",
-    "RandomSampler", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SVHNDataset", "Sampler", "Schema", "SemeionDataset",
-    "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
-    "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
-    "config", "text", "transforms", "vision", "zip",
+    "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "Caltech256Dataset", "CelebADataset",
+    "Cifar100Dataset", "Cifar10Dataset", "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback", "Dataset",
+    "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset", "FashionMnistDataset", "FlickrDataset", "Food101Dataset",
+    "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "ImageFolderDataset", "KMnistDataset", "LSUNDataset",
+    "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset", "NumpySlicesDataset", "OBSMindDataset",
+    "OmniglotDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "Places365Dataset", "QMnistDataset", "RandomDataset",
+    "RandomSampler", "RenderedSST2Dataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset",
+    "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler",
+    "TFRecordDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset",
+    "YahooAnswersDataset", "YelpReviewDataset", "config", "text", "transforms", "vision", "zip",
 ]
 
 _FILES = "a `GeneratorDataset` whose source reads the files"
@@ -68,7 +81,8 @@ INSTEAD = {
     "WaitedDSCallback": "`DSCallback`: rows are made on demand, so its steps begin after the training step before",
     "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
     "serialize": "the program that makes the pipeline", "deserialize": "the program that makes the pipeline",
-    **dict.fromkeys(("Flowers102Dataset", "Caltech101Dataset", "CityscapesDataset"), _FILES),
+    **dict.fromkeys(("Flowers102Dataset", "Caltech101Dataset", "CityscapesDataset", "KITTIDataset", "LFWDataset", "PhotoTourDataset",
+                     "SBDataset", "WIDERFaceDataset"), _FILES),
 }
 """What to write instead of names of MindSpore's that are missing here."""
 

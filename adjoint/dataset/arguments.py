@@ -10,7 +10,7 @@ from adjoint.foundation.diagnostics import warn
 
 __all__ = [
     "INT32_MAX", "UINT32_MAX", "as_list", "check_columns", "check_directory", "check_int", "check_interval", "check_number", "check_pair",
-    "check_sharding", "check_source", "check_type", "check_word", "workers_of",
+    "check_sharding", "check_source", "check_type", "check_word", "existing_file", "workers_of",
 ]
 
 INT32_MAX = 2**31 - 1
@@ -85,6 +85,13 @@ def check_directory(path: Any) -> None:
     check_type(path, (str,), "dataset_dir")
     if not os.path.isdir(path) or not os.access(path, os.R_OK):
         raise ValueError(f"The folder {path} does not exist or is not a directory or permission denied!")
+
+
+def existing_file(path: str) -> str:
+    """Return the path of a file of a dataset; raise RuntimeError if it does not exist."""
+    if not os.path.isfile(path):
+        raise RuntimeError(f"Invalid file, {path} does not exist.")
+    return path
 
 
 def check_sharding(num_shards: Any, shard_id: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word
+from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word, existing_file
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import Shuffle, select_sampler
@@ -33,15 +33,8 @@ def parts_of(directory: str, files: dict[str, str], usage: str | None) -> list[s
     """
     if usage is not None:
         check_word(usage, [*files, "all"], "usage")
-    return existing([os.path.join(directory, name) for name in (files.values() if usage in (None, "all") else [files[usage]])])
-
-
-def existing(paths: list[str]) -> list[str]:
-    """Return paths of files; raise RuntimeError for one that does not exist."""
-    for path in paths:
-        if not os.path.isfile(path):
-            raise RuntimeError(f"Invalid file, {path} does not exist.")
-    return paths
+    names = files.values() if usage in (None, "all") else [files[usage]]
+    return [existing_file(os.path.join(directory, name)) for name in names]
 
 
 def _text_of(path: str) -> str:
@@ -377,7 +370,8 @@ class _Pairs(FileRows):
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], read: Callable[[str], list[str]]):
-        existing([path for pair in pairs for path in pair])
+        for path in (path for pair in pairs for path in pair):
+            existing_file(path)
         self._other, self._lines = dict(pairs), read
         super().__init__([first for first, _ in pairs], ("text", "translation"), (None, None), self._pairs)
 

@@ -15,9 +15,9 @@ from adjoint.dataset.samplers import PKSampler, select_sampler
 from adjoint.dataset.sources import Samples
 from adjoint.dataset.vision.decoding import decoded
 
-__all__ = ["CelebADataset", "ImageFiles", "ImageFolderDataset", "check_decrypt"]
+__all__ = ["EXTENSIONS", "CelebADataset", "ImageFiles", "ImageFolderDataset", "check_decrypt"]
 
-_EXTENSIONS = [".jpg", ".jpeg", ".png", ".bmp"]
+EXTENSIONS = [".jpg", ".jpeg", ".png", ".bmp"]
 """File name suffixes of images, in lower or upper case."""
 
 
@@ -103,7 +103,7 @@ class ImageFolderDataset(MappableDataset):
         check_directory(dataset_dir)
         check_decrypt(decrypt)
         check_type(decode, (bool,), "decode")
-        wanted = tuple(_check_extensions(extensions) or [*_EXTENSIONS, *map(str.upper, _EXTENSIONS)])
+        wanted = tuple(_check_extensions(extensions) or [*EXTENSIONS, *map(str.upper, EXTENSIONS)])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         folders = sorted(entry.name for entry in os.scandir(dataset_dir) if entry.is_dir())
         if class_indexing is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_word
+from adjoint.dataset.arguments import check_directory, check_source, check_word, existing_file
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import Shuffle, select_sampler
@@ -19,12 +19,6 @@ from adjoint.dataset.texts import FileRows, file_sampler
 __all__ = ["STL10Dataset", "SVHNDataset", "SemeionDataset", "USPSDataset"]
 
 Array = np.ndarray[Any, Any]
-
-
-def _existing(path: str) -> str:
-    if not os.path.isfile(path):
-        raise RuntimeError(f"Invalid file, {path} does not exist.")
-    return path
 
 
 def _usps(path: str) -> Iterator[tuple[Array, int]]:
@@ -62,7 +56,8 @@ class USPSDataset(MappableDataset):
         check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         names = {"train": ["usps"], "test": ["usps.t"], "all": ["usps", "usps.t"]}[self.usage]
-        samples = FileRows([_existing(os.path.join(dataset_dir, name)) for name in names], ("image", "label"), (np.uint8, np.uint32), _usps)
+        paths = [existing_file(os.path.join(dataset_dir, name)) for name in names]
+        samples = FileRows(paths, ("image", "label"), (np.uint8, np.uint32), _usps)
         self._set_source(samples, file_sampler(samples, num_samples, shuffle, num_shards, shard_id))
 
 
@@ -130,7 +125,7 @@ class SemeionDataset(MappableDataset):
         check_directory(dataset_dir)
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir = dataset_dir
-        samples = _Semeion(_existing(os.path.join(dataset_dir, "semeion.data")))
+        samples = _Semeion(existing_file(os.path.join(dataset_dir, "semeion.data")))
         self._set_source(samples, select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
 
 
@@ -176,7 +171,7 @@ class STL10Dataset(MappableDataset):
         files: list[tuple[str, str | None]] = []
         for part in ("test", "train", "unlabeled") if self.usage == "all" else self.usage.split("+"):
             pixels, classes = (os.path.join(dataset_dir, f"{part}_{kind}.bin") for kind in "Xy")
-            files.append((_existing(pixels), None if part == "unlabeled" else _existing(classes)))
+            files.append((existing_file(pixels), None if part == "unlabeled" else existing_file(classes)))
         self._set_source(_Columns(files), select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
 
 
@@ -220,5 +215,5 @@ class SVHNDataset(MappableDataset):
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         parts = ("train", "test", "extra") if self.usage == "all" else (self.usage,)
-        samples = _Matrices([_existing(os.path.join(dataset_dir, f"{part}_32x32.mat")) for part in parts])
+        samples = _Matrices([existing_file(os.path.join(dataset_dir, f"{part}_32x32.mat")) for part in parts])
         self._set_source(samples, select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))

@@ -230,6 +230,61 @@ def test_small_pictures(tmp_path: Path, write: Write) -> None:
     assert (np.array(rows(numbers)[2][0]) == matrix[..., 2]).all()
 
 
+def _pixel(image: Any) -> int:
+    """The first number of a decoded image: those of these tests hold one number each."""
+    return image[0][0][0]
+
+
+def test_images_in_folders_and_lists(tmp_path: Path, write: Write) -> None:
+    numbers: dict[str, int] = {}
+    for number, name in enumerate((
+        "caltech/001.ak47/1", "caltech/002.flag/1", "omniglot/images_background/A/one/1", "omniglot/images_background/A/two/1",
+        "rendered/test/negative/1", "rendered/valid/positive/1", "lsun/bedroom_train/1", "lsun/tower_train/1", "lsun/bedroom_val/1",
+        "lsun/test/1", "food/images/pie/1", "food/images/apple/2", "sun/a/abbey/1", "sun/b/bar/outdoor/1", "places/data_256_standard/a/1",
+        "places/val_large/2", "flickr/x", "flickr/y", "sbu/sbu_images/m_27_1_a", "div/DIV2K_valid_HR/0801", "div/DIV2K_valid_LR_x8/0801x8",
+        "div/DIV2K_valid_LR_unknown/X2/0801x2",
+    )):
+        numbers[name] = number
+        write(f"{name}.png" if name.startswith("div") else f"{name}.bmp", np.full((2, 2, 3), number, np.uint8))
+        if name.startswith(("food", "flickr", "sbu")):
+            (tmp_path / f"{name}.bmp").rename(tmp_path / f"{name}.jpg")  # the bytes decide how it is decoded
+    write("food/meta/train.txt", "pie/1\n")
+    write("food/meta/test.txt", "apple/2\n")
+    write("sun/ClassName.txt", "/a/abbey\n/b/bar/outdoor\n")
+    write("places/places365_train_standard.txt", "/a/1.bmp 7\n")
+    write("places/places365_val.txt", "2.bmp 3\n")
+    write("flickr.txt", "".join(f"{name}.jpg#{number}\t{name} {number}\n" for name in "yx" for number in range(2)))
+    write("sbu/SBU_captioned_photo_dataset_urls.txt", "http://a.b/27/1_a.jpg\nhttp://a.b/27/missing.jpg\n")
+    write("sbu/SBU_captioned_photo_dataset_captions.txt", "one \ntwo\n")
+
+    def of(kind: Any, name: str, *arguments: Any, **named: Any) -> list[Any]:
+        dataset = kind(str(tmp_path / name), *arguments, decode=True, shuffle=False, **named)
+        return [(_pixel(image), label) for image, label in rows(dataset)]
+
+    assert of(ds.Caltech256Dataset, "caltech") == [(0, 0), (1, 1)] and of(ds.OmniglotDataset, "omniglot") == [(2, 0), (3, 1)]
+    assert of(ds.RenderedSST2Dataset, "rendered") == [(4, 0), (5, 1)] and of(ds.RenderedSST2Dataset, "rendered", "val") == [(5, 1)]
+    assert of(ds.LSUNDataset, "lsun") == [(6, 0), (8, 0), (7, 1)] and of(ds.LSUNDataset, "lsun", "test") == [(9, 0)]
+    assert of(ds.LSUNDataset, "lsun", "train", ["tower"]) == [(7, 0)]
+    assert of(ds.Food101Dataset, "food") == [(10, "pie"), (11, "apple")] and of(ds.SUN397Dataset, "sun") == [(12, 0), (13, 1)]
+    assert of(ds.Places365Dataset, "places") == [(14, 7)] and of(ds.Places365Dataset, "places", "val", False) == [(15, 3)]
+    described = ds.FlickrDataset(str(tmp_path / "flickr"), str(tmp_path / "flickr.txt"), decode=True, shuffle=False)
+    assert [(_pixel(image), texts) for image, texts in rows(described)] == [(16, ["x 0", "x 1"]), (17, ["y 0", "y 1"])]
+    assert of(ds.SBUDataset, "sbu") == [(18, "one")]
+    for arguments, low in ((("valid", "bicubic", 8), 20), (("valid", "unknown"), 21)):
+        assert [tuple(map(_pixel, row)) for row in rows(ds.DIV2KDataset(str(tmp_path / "div"), *arguments, decode=True))] == [(19, low)]
+    labels = ds.Caltech256Dataset(str(tmp_path / "caltech"), sampler=ds.PKSampler(1))
+    assert labels.get_class_indexing() == {"001.ak47": 0, "002.flag": 1} and labels.output_types() == [np.uint8, np.int32]
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: ds.Caltech256Dataset(str(tmp_path / "food" / "meta")), RuntimeError, "where Caltech256Dataset expects them"),
+        (lambda: ds.DIV2KDataset(str(tmp_path / "div"), "valid", "mild"), ValueError, "mild downgrade requires scale equal to 4"),
+        (lambda: ds.Places365Dataset(str(tmp_path / "places"), "train-challenge"), RuntimeError, "places365_train_challenge.txt does not"),
+        (lambda: ds.SUN397Dataset(str(tmp_path / "food")), RuntimeError, "ClassName.txt does not exist"),
+    ]
+    for call, error, message in wrong:
+        with pytest.raises(error, match=message):
+            call()
+
+
 def test_schemas(tmp_path: Path, write: Write) -> None:
     schema = ds.Schema()
     schema.add_column("col1", ms.int8, shape=[2])

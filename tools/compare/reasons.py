@@ -91,6 +91,8 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     ("MindSpore's `nextafter` of Float32 steps as in Float64, which leaves the number as it is", r"^ops\.nextafter "),
     ("The smallest and largest number is NaN if there is one, wherever it stands; MindSpore's depends on its place", r"^ops\.aminmax "),
     ("The elements of a tensor are always in row-major order", r"^Tensor\.is_contiguous "),
+    ("PNG files of one image may have other bytes: Pillow compresses them, MindSpore has OpenCV do it", r"^dataset\.vision\.encode_png "),
+    ("Callbacks of `map` are told of each row when it is requested; MindSpore makes rows ahead", r"^dataset\.DSCallback "),
 )
 """Why examples print something else where they are meant to: a sentence, and a regular expression that is searched in
 `name => output here | output there`."""
