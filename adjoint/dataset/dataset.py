@@ -16,14 +16,15 @@ from adjoint.dataset.callbacks import StepsBegin, StepsEnd, check_callbacks
 from adjoint.dataset.config import get_num_parallel_workers, get_seed
 from adjoint.dataset.iterators import DictIterator, RowIterator, State, TupleIterator, check_iterator, check_state
 from adjoint.dataset.nodes import ENDLESS, Node, Run
-from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, ShuffleRows, Skip, Take, Zip
+from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, Shards, ShuffleRows, Skip, Take, Zip
+from adjoint.dataset.samplers import DistributedSampler, RandomSampler, Shuffle
 from adjoint.dataset.saving import save as save_rows
 from adjoint.dataset.sources import Sampled
 from adjoint.dataset.streams import fresh_seed
 from adjoint.foundation.diagnostics import warn
 from adjoint.runtime.cells.cell import Cell
 
-__all__ = ["Dataset", "zip_datasets"]
+__all__ = ["ConcatDataset", "Dataset", "zip_datasets"]
 
 
 class Dataset:
@@ -208,7 +209,7 @@ class Dataset:
         others = datasets if isinstance(datasets, list) else [datasets]
         for index, dataset in enumerate(others):
             check_type(dataset, (Dataset,), f"dataset[{index}]")
-        return Dataset(Concat([dataset.node for dataset in (self, *others)]))
+        return ConcatDataset(Concat([dataset.node for dataset in (self, *others)]))
 
     def __add__(self, datasets: Any) -> Dataset:
         return self.concat(datasets)
@@ -334,6 +335,11 @@ class Dataset:
 
     # -- properties of a pipeline ---------------------------------------------------------------------------------------------------------
 
+    @property
+    def input_indexs(self) -> tuple[Any, ...]:
+        """An empty tuple: no index was set."""
+        return ()
+
     def get_col_names(self) -> list[str]:
         return list(self.node.columns)
 
@@ -390,10 +396,11 @@ class Dataset:
         return []
 
     def is_shuffled(self) -> bool:
-        return any(isinstance(node, ShuffleRows) or (isinstance(node, Sampled) and node.sampler.is_shuffled()) for node in self.node.walk())
+        return any(isinstance(node, ShuffleRows) or (isinstance(node, Sampled) and node.sampler.is_shuffled())
+                   or (isinstance(node, Shards) and node.seed is not None) for node in self.node.walk())
 
     def is_sharded(self) -> bool:
-        return any(isinstance(node, Sampled) and node.sampler.is_sharded() for node in self.node.walk())
+        return any(isinstance(node, Shards) or (isinstance(node, Sampled) and node.sampler.is_sharded()) for node in self.node.walk())
 
     def reset(self) -> None:
         """Accepted: each iterator starts anew."""
@@ -425,6 +432,26 @@ class Dataset:
         raise NotImplementedError("adjoint makes rows when they are asked for: change what the operations read between two rows.")
 
     sync_update = sync_wait
+
+
+class ConcatDataset(Dataset):
+    """The rows of several pipelines one after the other."""
+
+    def use_sampler(self, sampler: DistributedSampler | RandomSampler) -> None:
+        """Choose among all rows: a DistributedSampler every n-th one, a RandomSampler all in random order.
+
+        Errors: TypeError for another sampler; ValueError for one with `num_samples`; RuntimeError to shuffle the rows of a generator.
+        """
+        if not isinstance(sampler, (DistributedSampler, RandomSampler)):
+            raise TypeError(f"The parameter {sampler} of concat must be DistributedSampler or RandomSampler!")
+        if sampler.num_samples is not None:
+            raise ValueError(f"The parameter num_samples of {type(sampler).__name__} is not support to be set!")
+        if isinstance(sampler, RandomSampler):
+            self.node = ShuffleRows(self.node, INT32_MAX)
+        else:
+            seed = sampler.seed if sampler.shuffle is Shuffle.GLOBAL else None
+            self.node = Shards(self.node, sampler.num_shards, sampler.shard_id, seed)
+        self._size = None
 
 
 def zip_datasets(datasets: tuple[Dataset, ...]) -> Dataset:

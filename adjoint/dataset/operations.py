@@ -18,7 +18,7 @@ from adjoint.dataset.transforms.tables import tables_of
 from adjoint.dataset.transforms.transforms import flattened
 from adjoint.dataset.workers import wanted
 
-__all__ = ["Concat", "Filter", "Map", "Project", "Rename", "Repeat", "ShuffleRows", "Skip", "Take", "Zip"]
+__all__ = ["Concat", "Filter", "Map", "Project", "Rename", "Repeat", "Shards", "ShuffleRows", "Skip", "Take", "Zip"]
 
 
 class _Unary(Node):
@@ -530,3 +530,40 @@ def _dtype(item: Any) -> Any:
     """Return the properties that must agree between pipelines: strings of all lengths agree."""
     dtype = getattr(item, "dtype", None)
     return dtype if dtype is None or dtype.kind not in "US" else dtype.kind
+
+
+class Shards(_Unary):
+    """Every `count`-th row, from row `first` on.
+
+    seed  draws the order of the rows before that, another one in each epoch; None: they keep their order
+    """
+
+    def __init__(self, child: Node, count: int, first: int, seed: int | None = None):
+        super().__init__(child)
+        if seed is not None and not self.addressable:
+            raise RuntimeError("The rows of a generator or of 'filter' cannot be shuffled by a sampler: use 'shuffle', or a sampler that "
+                               "does not shuffle.")
+        self.count, self.first, self.seed = count, first, seed
+
+    def length(self, run: Run, epoch: int) -> int:
+        rows = self.child.length(run, epoch)
+        return rows if rows == ENDLESS else max(0, -(-(rows - self.first) // self.count))
+
+    def begin(self, run: Run, epoch: int, places: Places) -> Pending:
+        below = places * self.count + self.first
+        if self.seed is not None:
+            random = np.random.Generator(np.random.Philox(key=key_of(self.seed, epoch)))
+            below = run.order_of(self, epoch, lambda: random.permutation(self.child.length(run, epoch)))[below]
+        return self.child.begin(run, epoch, below)
+
+    def blocks(self, run: Run, epoch: int, start: int, size: int) -> Iterator[Block]:
+        if self.addressable:
+            yield from super().blocks(run, epoch, start, size)
+            return
+        place = -self.first - start * self.count
+        for block in self.child.blocks(run, epoch, 0, size):
+            rows = np.arange(place, place + block.length)
+            place += block.length
+            kept = np.flatnonzero((rows >= 0) & (rows % self.count == 0))
+            if len(kept):
+                yield block.reordered(kept)

@@ -321,3 +321,28 @@ def test_callbacks_of_map_are_told_of_epochs_and_steps() -> None:
 
     with pytest.raises(RuntimeError, match=r"ds_step_begin of callback Failing, step 1 of epoch 0(.|\n)*KeyError: 'lost'"):
         list(mapped(Failing()))
+
+
+def test_samplers_of_concatenated_pipelines() -> None:
+    """The rows are those that MindSpore 2.10.0 gives; a shard may be shorter than the others."""
+    def joined(sampler: Any, *others: Any) -> Any:
+        both = ds.NumpySlicesDataset([0, 1, 2], ["b"], shuffle=False).concat([*others, numbers(3).skip(1).project("b")])
+        both.use_sampler(sampler)
+        return both
+
+    assert [rows(joined(ds.DistributedSampler(2, shard, False))) for shard in (0, 1)] == [[0, 2, 2], [1, 1]]
+    assert len(joined(ds.DistributedSampler(2, 1, False))) == 2 and joined(ds.DistributedSampler(2, 1, False)).is_sharded()
+    shards = [rows(joined(ds.DistributedSampler(2, shard)).repeat(2)) for shard in (0, 1)]
+    assert sorted(shards[0][:3] + shards[1][:2]) == sorted(shards[0][3:] + shards[1][2:]) == [0, 1, 1, 2, 2]
+    assert sorted(rows(joined(ds.RandomSampler()))) == [0, 1, 1, 2, 2] and joined(ds.RandomSampler()).is_shuffled()
+    kept = numbers(9).project("b").filter(lambda x: x % 2 == 0)
+    assert [rows(joined(ds.DistributedSampler(3, shard, False), kept)) for shard in (0, 1, 2)] == [[0, 0, 6, 2], [1, 2, 8], [2, 4, 1]]
+    assert rows(joined(ds.DistributedSampler(3, 0, False), kept).skip(1)) == [0, 6, 2]
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: joined(ds.SequentialSampler()), TypeError, "of concat must be DistributedSampler or RandomSampler"),
+        (lambda: joined(ds.RandomSampler(num_samples=2)), ValueError, "num_samples of RandomSampler is not support"),
+        (lambda: joined(ds.DistributedSampler(2, 0), kept), RuntimeError, "cannot be shuffled by a sampler")]
+    for call, kind, message in wrong:
+        with pytest.raises(kind, match=message):
+            call()
+    assert numbers().input_indexs == ()
