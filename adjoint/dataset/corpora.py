@@ -43,7 +43,7 @@ def _text_of(path: str) -> str:
         with open(path, encoding="utf-8", newline="\n") as file:
             return file.read()
     except UnicodeDecodeError as error:
-        raise RuntimeError(f"Invalid file, {path} is no text in UTF-8: {error}.") from None
+        raise RuntimeError(f"Invalid file, {path} is not text in UTF-8: {error}.") from None
 
 
 def lines_of(path: str) -> list[str]:

@@ -68,7 +68,7 @@ def lines_of_list(path: str) -> list[str]:
 def folders_in(path: str) -> list[str]:
     """Return the names of the folders in a directory in order; raise RuntimeError if it does not exist."""
     if not os.path.isdir(path):
-        raise RuntimeError(f"Invalid path, {path} does not exist or is no directory.")
+        raise RuntimeError(f"Invalid path, {path} does not exist or is not a directory.")
     return sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
 
 

@@ -194,7 +194,7 @@ class _Matrices(_Loaded):
                 images.append(found["X"].transpose(3, 0, 1, 2))
                 labels.append(found["y"].ravel() % 10)
             except (KeyError, ValueError, TypeError) as error:
-                raise RuntimeError(f"Invalid file, {path} is no MATLAB file with the images X and the labels y: {error}.") from None
+                raise RuntimeError(f"Invalid file, {path} is not a MATLAB file with the images X and the labels y: {error}.") from None
         return np.ascontiguousarray(np.concatenate(images)), np.concatenate(labels).astype(np.uint32)
 
 

@@ -51,7 +51,7 @@ class Schema:
             try:
                 content = json.load(file)
             except ValueError as error:
-                raise RuntimeError(f"Invalid file, {schema_file} is no JSON: {error}.") from None
+                raise RuntimeError(f"Invalid file, {schema_file} is not JSON: {error}.") from None
         self.from_json(content)
 
     def add_column(self, name: str, de_type: Any, shape: Sequence[int] | None = None) -> None:

@@ -65,7 +65,7 @@ def _check_boxes(boxes: Array, array: Array, name: str) -> None:
 
 
 def _cropped(boxes: Array, top: float, left: float, height: float, width: float) -> Array:
-    """Return what is left of boxes in a part of the image, and drop those outside; one that touches it has a size of 0."""
+    """Return the parts of boxes that lie in a part of the image, without those outside; one that touches it has a size of 0."""
     first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:4]
     begin, end = np.array([left, top], np.float32), np.array([left + width, top + height], np.float32)
     kept = ((last >= begin) & (first <= end)).all(1)
