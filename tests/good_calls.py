@@ -138,7 +138,9 @@ ops.bounding_box_decode(corners, corners, (9, 9))
 ops.check_valid(corners, row); ops.bartlett_window(length); ops.blackman_window(length); ops.hamming_window(4); ops.hann_window(4)
 ops.kaiser_window(4); ops.logspace(0.0, 1.0, 3); ops.gumbel_softmax(x); ops.laplace((2,), number, number, 1); ops.rrelu(x)
 ops.standard_laplace((2,), 1)
-ops.random_categorical(x, 2, 1); ops.multinomial_with_replacement(positive, 1, 0, 2)
+ops.random_categorical(x, 2, 1); ops.multinomial_with_replacement(positive, 1, 0, 2); ops.random_gamma(length_vector, positive, 1)
+ops.random_poisson(length_vector, positive, 1); ops.random_(x, 0, 5); ops.uniform_(x, 0.0, 1.0)
+ops.uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1); ops.log_uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1)
 ops.sparse_segment_mean(x, classes, classes); ops.ctc_greedy_decoder(spoken, spoken_lengths)
 """
 
@@ -168,6 +170,8 @@ ops.BoundingBoxEncode()(corners, wide_boxes); ops.BoundingBoxDecode((9, 9))(corn
 ops.ROIAlign(1, 1, 1.0)(image, regions); ops.CropAndResize()(image, unit_boxes, firsts, (2, 2)); ops.GridSampler2D()(image, grid)
 ops.GridSampler3D()(volume, volume_grid); ops.AffineGrid()(affine, (1, 1, 2, 3)); ops.MaxUnpool2D(2)(image[:, :, :2, :2], tops)
 ops.MaxUnpool3D(2)(volume[:, :, :1, :1, :1], summit); ops.ChannelShuffle(1)(image); ops.GLU()(image); ops.StandardLaplace(1)((2,))
+ops.RandomGamma(1)(length_vector, positive); ops.RandomPoisson(1)(length_vector, positive)
+ops.UniformCandidateSampler(1, 2, True, 5, 1)(true_classes); ops.LogUniformCandidateSampler(1, 2, True, 5, 1)(true_classes)
 ops.Acosh()(large); ops.Asinh()(x); ops.Atanh()(unit)
 ops.ACos()(unit); ops.Abs()(x); ops.Add()(x, y); ops.AddN()([x, y]); ops.ApproximateEqual()(x, y); ops.ArgMaxWithValue()(x)
 ops.ArgMinWithValue()(x); ops.Argmax()(x); ops.Argmin()(x); ops.Asin()(unit); ops.Assign()(parameter, row)
@@ -322,7 +326,8 @@ METHODS = """
 x.allclose(y); x.asnumpy(); x.astype(ms.float64); x.to(ms.float64); x.item((0, 1)); x.stride(0); x.set_data(y); x.assign_value(y)
 x.overwrite(y); x.register_hook(hook); x.add_(y); x.sub_(y); x.mul_(y); x.div_(positive); x.clamp_(0, 1); x.floor_divide_(positive)
 x.remainder_(positive); x.masked_fill_(truth, 1.0); x.copy_(y); x.fill(1.0); x.fill_(1.0); square.fill_diagonal(1.0); x.itemset(0, 1.0)
-x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0); x.uniform_(0.0, 1.0); x.repeat(2, 1); x.reshape(3, 2)
+x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0); x.uniform_(0.0, 1.0); x.random_(0, 5); x.cauchy(); x.log_normal()
+x.repeat(2, 1); x.reshape(3, 2)
 x.reshape_as(y); x.view(3, 2); x.view_as(y); x.permute(1, 0); x.transpose(1, 0); x.tile((2, 1)); x.broadcast_to((2, 3))
 row.expand(2, 3); x.select(truth, y); x.where(truth, y); square.trace(); square.det(); square.inverse(); square.logdet()
 square.slogdet(); x.svd()
@@ -402,6 +407,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "pairing": lambda: drawn(2, 3, 3), "stacked": lambda: drawn(4, 1, 2, 2), "column": lambda: drawn(2, 1),
     "grid": lambda: drawn(1, 2, 2, 2), "volume_grid": lambda: drawn(1, 2, 2, 2, 3), "affine": lambda: drawn(1, 2, 3),
     "unit_boxes": lambda: drawn(2, 4, low=0.1, high=0.9), "firsts": lambda: Tensor([0, 0], ms.int32),
+    "length_vector": lambda: Tensor([2], ms.int32), "true_classes": lambda: Tensor([[0], [3]]),
     "signal_places": lambda: Tensor([[[1, 2, 5, 6, 8]]]), "tops": lambda: Tensor([[[[0, 3], [9, 15]]]]),
     "summit": lambda: Tensor([[[[[3]]]]]), "wide_boxes": lambda: Tensor([[0.0, 0.0, 3.0, 4.0]] * 3), "length": lambda: Tensor(4),
     "regions": lambda: Tensor([[0.0, 0.0, 1.0, 3.0, 2.0]]), "ascending": lambda: Tensor([-1.0, 0.0, 1.0]),

@@ -26,6 +26,7 @@ from adjoint.ops import (
     patches,
     picking,
     pooling,
+    random_laws,
     random_numbers,
     reduction,
     resizing,
@@ -66,6 +67,7 @@ from adjoint.ops.picking import *  # noqa: F403
 from adjoint.ops.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from adjoint.ops.primitives.shaping import TypeOf
+from adjoint.ops.random_laws import *  # noqa: F403
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.resizing import *  # noqa: F403
@@ -101,6 +103,7 @@ __all__ += margin_losses.__all__
 __all__ += matrices.__all__
 __all__ += normalization.__all__
 __all__ += ordering.__all__
+__all__ += random_laws.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += resizing.__all__

@@ -31,6 +31,7 @@ from adjoint.ops import (
     ordering,
     parts,
     picking,
+    random_laws,
     random_numbers,
     reduction,
     running,
@@ -39,7 +40,7 @@ from adjoint.ops import (
     shapes,
     special,
 )
-from adjoint.ops.arguments import choice, dimension, flag, integer, operand, real, sizes_argument, wrong
+from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.runtime.memory.machine import array_of, memory_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.run_time_checks import needs_values
@@ -76,11 +77,6 @@ def _factor(op: str, x: Tensor, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, float) and not floats:
         raise wrong(f"Tensor.{op}", "alpha", "an int, since neither tensor has floats", alpha, TypeError)
     return alpha
-
-
-def _own_generator(op: str, generator: Any) -> None:
-    if generator is not None:
-        raise wrong(f"Tensor.{op}", "generator", "None: `set_seed` sets the state that numbers are drawn from", generator, TypeError)
 
 
 def _sizes(given: tuple[Any, ...]) -> Any:
@@ -670,16 +666,9 @@ class _Methods:
         self.overwrite(source if source.shape == self.shape else shapes.broadcast_to(source, self.shape))
         return self
 
-    def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: None = None) -> Tensor:
-        """Fill this tensor with uniformly random numbers."""
-        _own_generator("uniform_", generator)
-        low, high = real("Tensor.uniform_", "from_", from_), real("Tensor.uniform_", "to", to)
-        self.overwrite(random_numbers.uniform(self.shape, low, high, None, self.dtype))
-        return self
-
     def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: None = None) -> Tensor:
         """Fill this tensor with normally distributed numbers."""
-        _own_generator("normal_", generator)
+        random_laws.own_generator("Tensor.normal_", generator)
         self.overwrite(random_numbers.normal(self.shape, mean, std).astype(self.dtype))
         return self
 
@@ -745,6 +734,7 @@ _FUNCTIONS: dict[str, Any] = {
         (logsums, "logaddexp logaddexp2 logcumsumexp"),
         (special, "mvlgamma"),
         (diagonals, "tril triu"),
+        (random_laws, "cauchy log_normal random_ uniform_"),
         (random_numbers, "bernoulli multinomial"),
         (bands, "diagflat diagonal_scatter"),
         (blocks, "dsplit hsplit reverse_sequence rot90 vsplit"),

@@ -55,6 +55,48 @@ def test_moments() -> None:
         assert abs(x.std() - deviation) < 0.03 * deviation
 
 
+def test_laws_that_are_drawn_by_trying() -> None:
+    """Shapes below and above those at which the methods change, against the moments of the laws."""
+    adjoint.set_seed(12)
+    count = Tensor([20000], adjoint.int32)
+    rates = np.array([0.4, 3.0, 9.5, 10.5, 900.0])
+    for draw in (ops.random_gamma(count, Tensor(rates)), ops.random_poisson(count, Tensor(rates), dtype=adjoint.int64)):
+        x = draw.asnumpy().astype(np.float64)
+        assert (abs(x.mean(0) - rates) < 5 * (rates / 20000) ** 0.5).all()
+        assert (abs(x.var(0) / rates - 1) < 0.08).all()
+    few = ops.random_poisson(count, 2.0).asnumpy()
+    assert abs(np.mean(few == 1) - 2 * math.exp(-2)) < 0.02
+
+
+def test_candidates_and_how_often_they_are_expected() -> None:
+    adjoint.set_seed(13)
+    true = Tensor([[0], [3]], adjoint.int64)
+    drawn, expected, _ = ops.log_uniform_candidate_sampler(true, 1, 20000, False, 9)
+    found = np.bincount(drawn.asnumpy(), minlength=9)
+    shares = np.log1p(1 / (np.arange(9) + 1.0)) / np.log(10)
+    assert (abs(found / 20000 - shares) < 0.02).all()
+    np.testing.assert_allclose(expected.asnumpy()[:, 0], 20000 * shares[[0, 3]], rtol=1e-5)
+    drawn, expected, of_drawn = ops.uniform_candidate_sampler(true, 1, 4, True, 6, remove_accidental_hits=True)
+    assert sorted(drawn.tolist()) == [1, 2, 4, 5]
+    assert of_drawn.tolist() == [expected.tolist()[0][0]] * 4
+    drawn, _, _ = ops.uniform_candidate_sampler(true, 1, 5, True, 5, remove_accidental_hits=True)
+    assert sorted(drawn.tolist()) == [0, 1, 2, 3, 4]  # too few others: the true ones are drawn too
+
+
+def test_drawing_in_place() -> None:
+    adjoint.set_seed(14)
+    for dtype, low, high in ((adjoint.float16, 0, 2048), (adjoint.uint8, 0, 255), (adjoint.bool_, False, True)):
+        x = ops.zeros((20000,), dtype)
+        assert x.random_() is x
+        assert (x.asnumpy().min(), x.asnumpy().max()) == (low, high)
+    assert set(ops.random_(ops.zeros((200,)), -2, 3).tolist()) == {-2, -1, 0, 1, 2}
+    with pytest.raises(ValueError, match="For 'random_', the argument 'from_' must be at least -128"):
+        ops.zeros((2,), adjoint.int8).random_(0, 129)
+    x = ops.zeros((2,))
+    assert x.log_normal() is not x  # as in MindSpore: these two give other tensors
+    assert x.tolist() == [0, 0]
+
+
 def test_permutations_and_choices() -> None:
     assert sorted(ops.randperm(50).tolist()) == list(range(50))
     assert ops.randperm(0).shape == (0,)

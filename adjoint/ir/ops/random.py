@@ -13,7 +13,7 @@ drawn again from the same `key`, an operand u64[2] of (seed, stream).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["Draw", "Dropout", "DropoutGradient", "DropoutKept", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
+__all__ = [
+    "Draw", "Dropout", "DropoutGradient", "DropoutKept", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform", "check_key",
+    "key_sample",
+]
 
 LANES = 16
 """The number of blocks whose words lie side by side."""
@@ -168,7 +171,7 @@ class _Random(Op):
     """The dtypes of the result."""
 
     def infer(self, key: TensorType) -> TensorType:
-        _check_key(self, key)
+        check_key(self, key)
         if not isinstance(self.to, TensorType) or self.to.dtype not in self.kinds:
             raise mistake(self, "to", f"a tensor type of one of {', '.join(d.name for d in self.kinds)}", self.to, TypeError)
         return self.to
@@ -180,13 +183,14 @@ class _Random(Op):
             yield cls(to=tensor(dtype, (64,)), **attributes), (KEY,)
 
 
-def _check_key(op: Op, key: TensorType) -> None:
+def check_key(op: Op, key: TensorType) -> None:
     if key is not KEY:
         raise mistake(op, "key", f"of type {KEY}: seed and stream", key)
 
 
-def _key(seed: int, stream: int = 0) -> dict[str, Any]:
-    return {"values": {0: np.array([seed, stream], np.uint64)}}
+def key_sample(seed: int, stream: int = 0, values: Mapping[int, Any] | None = None) -> dict[str, Any]:
+    """Return what a sample whose first operand is a key is given, with the values of other operands."""
+    return {"values": {0: np.array([seed, stream], np.uint64), **(values or {})}}
 
 
 @operation
@@ -203,10 +207,10 @@ class RandomBits(_Random):
     cuts = "random numbers are constants"
     kinds = (U32,)
     samples = (
-        sample(KEY, to=tensor(U32, (3, 50)), **_key(2**63 + 5, 2**40 + 1)),
-        sample(KEY, to=tensor(U32, (1000,)), **_key(0)),
-        sample(KEY, to=tensor(U32, (0, 3)), **_key(0)),
-        sample(KEY, to=tensor(U32), **_key(1)),
+        sample(KEY, to=tensor(U32, (3, 50)), **key_sample(2**63 + 5, 2**40 + 1)),
+        sample(KEY, to=tensor(U32, (1000,)), **key_sample(0)),
+        sample(KEY, to=tensor(U32, (0, 3)), **key_sample(0)),
+        sample(KEY, to=tensor(U32), **key_sample(1)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -232,12 +236,12 @@ class RandomUniform(_Random):
     cuts = "random numbers are constants"
     kinds = (F16, BF16, F32, F64)
     samples = (
-        sample(KEY, to=tensor(F32, (3, 50)), **_key(7, 3)),
-        sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
-        sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
-        sample(KEY, to=tensor(BF16, (70,)), **_key(7, 3)),
-        sample(KEY, to=tensor(F32, (0, 3)), **_key(7, 3)),
-        sample(KEY, to=tensor(F32), **_key(7, 3)),
+        sample(KEY, to=tensor(F32, (3, 50)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F64, (3, 50)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F16, (70,)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(BF16, (70,)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F32, (0, 3)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F32), **key_sample(7, 3)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -280,11 +284,11 @@ class RandomNormal(_Random):
     cuts = "random numbers are constants"
     kinds = (F16, BF16, F32, F64)
     samples = (
-        sample(KEY, to=tensor(F32, (3, 50)), **_key(7, 3)),
-        sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
-        sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
-        sample(KEY, to=tensor(F32, (0, 3)), **_key(7, 3)),
-        sample(KEY, to=tensor(F32), **_key(7, 3)),
+        sample(KEY, to=tensor(F32, (3, 50)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F64, (3, 50)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F16, (70,)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F32, (0, 3)), **key_sample(7, 3)),
+        sample(KEY, to=tensor(F32), **key_sample(7, 3)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -352,10 +356,10 @@ class RandomInteger(_Random):
     cuts = "random numbers are constants"
     kinds = (I32, I64, U32, U64)
     samples = (
-        sample(KEY, to=tensor(I32, (3, 50)), low=-3, high=10, **_key(7, 3)),
-        sample(KEY, to=tensor(I64, (3, 50)), low=-(2**63), high=2**63 - 1, **_key(7, 3)),
-        sample(KEY, to=tensor(I32, (0, 3)), low=-3, high=10, **_key(7, 3)),
-        sample(KEY, to=tensor(I32), low=-3, high=10, **_key(7, 3)),
+        sample(KEY, to=tensor(I32, (3, 50)), low=-3, high=10, **key_sample(7, 3)),
+        sample(KEY, to=tensor(I64, (3, 50)), low=-(2**63), high=2**63 - 1, **key_sample(7, 3)),
+        sample(KEY, to=tensor(I32, (0, 3)), low=-3, high=10, **key_sample(7, 3)),
+        sample(KEY, to=tensor(I32), low=-3, high=10, **key_sample(7, 3)),
     )
 
     def infer(self, key: TensorType) -> TensorType:
@@ -407,7 +411,7 @@ class Dropout(Op):
     def infer(self, x: TensorType, key: TensorType) -> tuple[Type, ...]:
         if not isinstance(x, TensorType) or not x.dtype.is_float:
             raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
-        _check_key(self, key)
+        check_key(self, key)
         if not 0.0 < self.keep <= 1.0:
             raise mistake(self, "keep", "in (0, 1]", self.keep)
         return x, x.with_dtype(BOOL)
@@ -456,9 +460,9 @@ class DropoutKept(_Random):
     cuts = "random numbers are constants"
     kinds = (BOOL,)
     samples = (
-        sample(KEY, keep=0.6, to=tensor(BOOL, (3, 50)), **_key(7, 3)),
-        sample(KEY, keep=1.0, to=tensor(BOOL, (100,)), **_key(7, 3)),
-        sample(KEY, keep=0.5, to=tensor(BOOL, (0, 3)), **_key(7, 3)),
+        sample(KEY, keep=0.6, to=tensor(BOOL, (3, 50)), **key_sample(7, 3)),
+        sample(KEY, keep=1.0, to=tensor(BOOL, (100,)), **key_sample(7, 3)),
+        sample(KEY, keep=0.5, to=tensor(BOOL, (0, 3)), **key_sample(7, 3)),
     )
 
     def infer(self, key: TensorType) -> TensorType:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from adjoint.ir.types import I16, I32, I64, DType
-from adjoint.ops import random_numbers, state
+from adjoint.ops import random_laws, random_numbers, state
 from adjoint.ops.arguments import flag, float_only, integer, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import tan
 from adjoint.ops.primitive import Plain, Primitive, plain
@@ -16,8 +16,9 @@ from adjoint.runtime.tensor.run_time_checks import effect
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "Multinomial", "MultinomialWithReplacement", "Print", "RandomCategorical",
-    "RandomChoiceWithMask", "RandomShuffle", "StandardNormal", "UniformInt", "UniformReal",
+    "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial", "MultinomialWithReplacement",
+    "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle", "StandardNormal",
+    "UniformCandidateSampler", "UniformInt", "UniformReal",
 ]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
@@ -150,6 +151,50 @@ class Cauchy(Primitive):
         # The quantile of a uniform number.
         drawn = random_numbers.uniform(self.size, 0.0, 1.0)
         return tan((drawn - 0.5) * math.pi) * self.sigma + self.median
+
+
+class RandomGamma(_Random):
+    """Numbers of the gamma distribution; see `ops.random_gamma`."""
+
+    def __call__(self, shape: Any, alpha: Any) -> Tensor:
+        return random_laws.drawn_gamma("RandomGamma", shape, alpha, combined_seed(self.seed, self.seed2))
+
+
+class RandomPoisson(_Random):
+    """Numbers of the Poisson distribution; see `ops.random_poisson`."""
+
+    def __init__(self, seed: int = 0, seed2: int = 0, dtype: DType = I64):
+        super().__init__(seed, seed2)
+        Primitive.__init__(self, None, **dict(self.attrs), dtype=random_laws.poisson_dtype(dtype))
+
+    def __call__(self, shape: Any, rate: Any) -> Tensor:
+        return random_laws.drawn_poisson("RandomPoisson", shape, rate, combined_seed(self.seed, self.seed2), self.dtype)
+
+
+class UniformCandidateSampler(Primitive):
+    """Random classes, all equally likely, and how often classes are expected; see `ops.uniform_candidate_sampler`."""
+
+    def __init__(
+        self, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int = 0, remove_accidental_hits: bool = False
+    ):
+        op = "UniformCandidateSampler"
+        random_laws.candidate_settings(op, num_true, num_sampled, unique, range_max, seed)
+        super().__init__(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max, seed=seed,
+                         remove_accidental_hits=flag(op, "remove_accidental_hits", remove_accidental_hits))
+
+    def __call__(self, true_classes: Any) -> tuple[Tensor, Tensor, Tensor]:
+        return random_laws.uniform_candidate_sampler(true_classes, **self.attrs)
+
+
+class LogUniformCandidateSampler(Primitive):
+    """Random classes, low ones the more likely, and how often classes are expected; see `ops.log_uniform_candidate_sampler`."""
+
+    def __init__(self, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: int = 0):
+        random_laws.candidate_settings("LogUniformCandidateSampler", num_true, num_sampled, unique, range_max, seed)
+        super().__init__(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max, seed=seed)
+
+    def __call__(self, true_classes: Any) -> tuple[Tensor, Tensor, Tensor]:
+        return random_laws.log_uniform_candidate_sampler(true_classes, **self.attrs)
 
 
 # State ---------------------------------------------------------------------------------------------------------------
