@@ -139,6 +139,8 @@ ops.check_valid(corners, row); ops.bartlett_window(length); ops.blackman_window(
 ops.kaiser_window(4); ops.logspace(0.0, 1.0, 3); ops.gumbel_softmax(x); ops.laplace((2,), number, number, 1); ops.rrelu(x)
 ops.standard_laplace((2,), 1)
 ops.random_categorical(x, 2, 1); ops.multinomial_with_replacement(positive, 1, 0, 2); ops.random_gamma(length_vector, positive, 1)
+ops.fractional_max_pool2d(image, 1, (2, 2)); ops.fractional_max_pool3d(volume, 1, (1, 1, 1))
+ops.deformable_conv2d(image, kernel[:, :1, :1, :1], offsets, (1, 1), (1, 1, 1, 1), (0, 0, 0, 0))
 ops.random_poisson(length_vector, positive, 1); ops.random_(x, 0, 5); ops.uniform_(x, 0.0, 1.0)
 ops.uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1); ops.log_uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1)
 ops.sparse_segment_mean(x, classes, classes); ops.ctc_greedy_decoder(spoken, spoken_lengths)
@@ -170,6 +172,10 @@ ops.BoundingBoxEncode()(corners, wide_boxes); ops.BoundingBoxDecode((9, 9))(corn
 ops.ROIAlign(1, 1, 1.0)(image, regions); ops.CropAndResize()(image, unit_boxes, firsts, (2, 2)); ops.GridSampler2D()(image, grid)
 ops.GridSampler3D()(volume, volume_grid); ops.AffineGrid()(affine, (1, 1, 2, 3)); ops.MaxUnpool2D(2)(image[:, :, :2, :2], tops)
 ops.MaxUnpool3D(2)(volume[:, :, :1, :1, :1], summit); ops.ChannelShuffle(1)(image); ops.GLU()(image); ops.StandardLaplace(1)((2,))
+ops.FractionalMaxPool([1.0, 1.5, 1.5, 1.0])(image); ops.FractionalAvgPool([1.0, 1.5, 1.5, 1.0])(image)
+ops.FractionalMaxPoolWithFixedKsize(1, (2, 2))(image, shares); ops.FractionalMaxPool3DWithFixedKsize(1, (1, 1, 1))(volume, shares_of_volume)
+ops.ResizeArea()(image, new_size); ops.ScaleAndTranslate()(image, new_size, two_ones, two_ones)
+ops.Conv3DTranspose(1, 1, 1)(volume, volume[:1, :, :1, :1, :1]); ops.SampleDistortedBoundingBoxV2(1)(new_image_size, object_boxes, number)
 ops.RandomGamma(1)(length_vector, positive); ops.RandomPoisson(1)(length_vector, positive)
 ops.UniformCandidateSampler(1, 2, True, 5, 1)(true_classes); ops.LogUniformCandidateSampler(1, 2, True, 5, 1)(true_classes)
 ops.Acosh()(large); ops.Asinh()(x); ops.Atanh()(unit)
@@ -315,7 +321,10 @@ nn.MultiMarginLoss()(x, classes); nn.MultilabelMarginLoss()(x, ranked); nn.Tripl
 nn.TripletMarginWithDistanceLoss()(x, y, unit)
 nn.Unflatten(1, (3, 1))(x); nn.ReduceLogSumExp(1)(x); nn.L1Regularizer(0.5)(x); nn.RReLU()(x); nn.BiDense(3, 3, 2)(x, y)
 nn.CentralCrop(0.5)(image); nn.ImageGradients()(image); nn.Conv2dBnAct(1, 2, 3)(image); nn.DenseBnAct(3, 2)(x)
-nn.TimeDistributed(nn.ReLU(), 1)(sequence); nn.LPPool1d(2.0, 2)(signal); nn.LPPool2d(2.0, 2)(image); nn.CellDict({'a': nn.ReLU()})
+nn.TimeDistributed(nn.ReLU(), 1)(sequence); nn.LPPool1d(2.0, 2)(signal); nn.LPPool2d(2.0, 2)(image)
+nn.FractionalMaxPool2d(1, (2, 2))(image); nn.FractionalMaxPool3d(1, (1, 1, 1))(volume); nn.MaxUnpool1d(2)(signal, signal_places)
+nn.MaxUnpool2d(2)(image[:, :, :2, :2], tops); nn.MaxUnpool3d(2)(volume[:, :, :1, :1, :1], summit)
+nn.CellDict({'a': nn.ReLU()})
 nn.ForwardValueAndGrad(net)(x); nn.GradAccumulationCell(nn.ReLU(), 2)(x); nn.MicroBatchInterleaved(nn.ReLU(), 2)(x)
 nn.ParameterUpdate(parameter)(row); nn.Adadelta([parameter])((row,)); nn.Rprop([parameter])((row,)); nn.ASGD([parameter])((row,))
 nn.ProximalAdagrad([parameter])((row,)); nn.AdaFactor([parameter])((row,)); nn.LazyAdam([parameter])((row,))
@@ -326,7 +335,8 @@ METHODS = """
 x.allclose(y); x.asnumpy(); x.astype(ms.float64); x.to(ms.float64); x.item((0, 1)); x.stride(0); x.set_data(y); x.assign_value(y)
 x.overwrite(y); x.register_hook(hook); x.add_(y); x.sub_(y); x.mul_(y); x.div_(positive); x.clamp_(0, 1); x.floor_divide_(positive)
 x.remainder_(positive); x.masked_fill_(truth, 1.0); x.copy_(y); x.fill(1.0); x.fill_(1.0); square.fill_diagonal(1.0); x.itemset(0, 1.0)
-x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0); x.uniform_(0.0, 1.0); x.random_(0, 5); x.cauchy(); x.log_normal()
+x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0); x.uniform_(0.0, 1.0)
+x.random_(0, 5); x.cauchy(); x.log_normal()
 x.repeat(2, 1); x.reshape(3, 2)
 x.reshape_as(y); x.view(3, 2); x.view_as(y); x.permute(1, 0); x.transpose(1, 0); x.tile((2, 1)); x.broadcast_to((2, 3))
 row.expand(2, 3); x.select(truth, y); x.where(truth, y); square.trace(); square.det(); square.inverse(); square.logdet()
@@ -407,6 +417,10 @@ MADE: dict[str, Callable[[], Any]] = {
     "pairing": lambda: drawn(2, 3, 3), "stacked": lambda: drawn(4, 1, 2, 2), "column": lambda: drawn(2, 1),
     "grid": lambda: drawn(1, 2, 2, 2), "volume_grid": lambda: drawn(1, 2, 2, 2, 3), "affine": lambda: drawn(1, 2, 3),
     "unit_boxes": lambda: drawn(2, 4, low=0.1, high=0.9), "firsts": lambda: Tensor([0, 0], ms.int32),
+    "offsets": lambda: drawn(1, 3, 4, 4), "shares": lambda: drawn(1, 1, 2, low=0.1, high=0.9),
+    "shares_of_volume": lambda: drawn(1, 1, 3, low=0.1, high=0.9), "new_size": lambda: Tensor([2, 1], ms.int32),
+    "two_ones": lambda: Tensor([1.0, 1.0]), "new_image_size": lambda: Tensor([6, 5, 3], ms.int32),
+    "object_boxes": lambda: drawn(1, 2, 4, low=0.1, high=0.9),
     "length_vector": lambda: Tensor([2], ms.int32), "true_classes": lambda: Tensor([[0], [3]]),
     "signal_places": lambda: Tensor([[[1, 2, 5, 6, 8]]]), "tops": lambda: Tensor([[[[0, 3], [9, 15]]]]),
     "summit": lambda: Tensor([[[[[3]]]]]), "wide_boxes": lambda: Tensor([[0.0, 0.0, 3.0, 4.0]] * 3), "length": lambda: Tensor(4),

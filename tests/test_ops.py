@@ -51,8 +51,8 @@ the function.  `tests/codegen/test_accuracy.py` compares the kernels with exact 
 RELATIVE: dict[str, float] = {
     "gelu": 4.0, "gelu_gradient": 8.0, "layer_norm": 16.0, "layer_norm_gradient": 16.0, "batch_norm": 16.0, "batch_norm_gradient": 16.0,
     "batch_norm_inference": 4.0, "max_pool_gradient": 4.0, "avg_pool": 4.0, "avg_pool_gradient": 4.0, "sum": 8.0, "mean": 4.0, "prod": 4.0,
-    "random_normal": 4.0, "random_gamma": 32.0, "convolution": 32.0, "convolution_input_gradient": 32.0, "convolution_weight_gradient": 32.0,
-    "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0, "sparse_softmax_cross_entropy": 4.0,
+    "random_gamma": 32.0, "random_normal": 4.0, "convolution": 32.0, "convolution_input_gradient": 32.0,
+    "convolution_weight_gradient": 32.0, "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0, "sparse_softmax_cross_entropy": 4.0,
     "sparse_softmax_cross_entropy_gradient": 4.0, "softmax": 4.0, "softmax_gradient": 4.0, "log_softmax": 4.0, "log_softmax_gradient": 8.0,
     "matmul": 32.0, "outer_product": 0.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,

@@ -27,6 +27,7 @@ from adjoint.nn import (
     pooling,
     recurrent,
     resizing,
+    unpooling,
     wrap,
 )
 from adjoint.nn.activation import *  # noqa: F403
@@ -52,6 +53,7 @@ from adjoint.nn.patches import *  # noqa: F403
 from adjoint.nn.pooling import *  # noqa: F403
 from adjoint.nn.recurrent import *  # noqa: F403
 from adjoint.nn.resizing import *  # noqa: F403
+from adjoint.nn.unpooling import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cells.cell import Cell
 
@@ -78,6 +80,7 @@ __all__ += patches.__all__
 __all__ += pooling.__all__
 __all__ += recurrent.__all__
 __all__ += resizing.__all__
+__all__ += unpooling.__all__
 __all__ += wrap.__all__
 
 INSTEAD = {

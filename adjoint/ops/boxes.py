@@ -8,13 +8,18 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.boxes import Suppress
 from adjoint.ir.ops.conversion import Select
-from adjoint.ir.types import BOOL
+from adjoint.ir.ops.random import RandomUniform
+from adjoint.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, tensor
 from adjoint.ops.arguments import float_only, float_tensor, operand, real, sizes_argument, wrong
-from adjoint.ops.arithmetic import clamp, exp, log, logical_and, maximum, minimum, stop_gradient
+from adjoint.ops.arithmetic import cast, clamp, exp, floor, log, logical_and, maximum, minimum, round, sqrt, stop_gradient, trunc, where
 from adjoint.ops.ordering import sort
 from adjoint.ops.parts import narrow, stack, unstack
 from adjoint.ops.picking import gathered
+from adjoint.ops.reduction import any as any_true
+from adjoint.ops.reduction import argmax
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.random_keys import next_key
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
@@ -163,3 +168,75 @@ def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     height, width, ratio = unstack(about, 0)
     x0, y0, x1, y1 = unstack(boxes, 1)
     return logical_and(x0 >= 0, logical_and(y0 >= 0, logical_and(width * ratio - 1 >= x1, height * ratio - 1 >= y1)))
+
+
+# Random parts --------------------------------------------------------------------------------------------------------
+
+
+def random_part(
+    op: str, image_size: Any, bounding_boxes: Any, min_object_covered: Any, *, ratios: tuple[float, float], areas: tuple[float, float],
+    attempts: int, whole_image: bool, seed: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a random part of an image that has some of an object in it: where it begins, its size, and its box, [1, 1, 4].
+
+    image_size          [3], integers: height, width, channels
+    bounding_boxes      [n, m, 4], Float32: the boxes of objects, y0, x0, y1, x1 in 0..1
+    min_object_covered  a Tensor of one number: how much of one of the boxes is in the part
+    ratios              the least and the largest ratio of width and height
+    areas               the least and the largest share of the image's area
+    attempts            how many parts are drawn at once; the first that is as wanted is taken, or else the whole image
+    whole_image         True to take the image as the box where there is none
+    """
+    given, boxes, least = operand(op, image_size, "image_size"), operand(op, bounding_boxes, "bounding_boxes"), operand(
+        op, min_object_covered, "min_object_covered")
+    if given.dtype not in (U8, I8, I16, I32, I64):
+        raise wrong(op, "image_size", "a Tensor of UInt8, Int8, Int16, Int32 or Int64", given, TypeError)
+    for name, x in (("bounding_boxes", boxes), ("min_object_covered", least)):
+        if x.dtype is not F32:
+            raise wrong(op, name, "a Tensor of Float32", x, TypeError)
+    if given.shape != (3,):
+        raise wrong(op, "image_size", "of shape (3,): height, width and channels", given)
+    if boxes.ndim != 3 or (boxes.size and boxes.shape[2] != 4):
+        raise wrong(op, "bounding_boxes", "of shape [n, m, 4]", boxes)
+    if least.size != 1:
+        raise wrong(op, "min_object_covered", "of one element", least)
+    if not boxes.size and not whole_image:
+        raise wrong(op, "bounding_boxes", "at least one box, unless 'use_image_if_no_bounding_boxes' is True", boxes)
+    checked_on_host(RangeCheck(Range(1, 2**62), lambda x: _check_range(op, "image_size", x, 1, math.inf)), given)
+    checked_on_host(RangeCheck(Range(0.0, 1.0), lambda x: _check_range(op, "bounding_boxes", x, 0, 1)), boxes)
+    size = cast(given, F64)
+    high, wide = size[0], size[1]
+    draws = unstack(apply(made(RandomUniform, tensor(F64, (4, attempts))), next_key(seed)), 0)
+    ratio = draws[0] * (ratios[1] - ratios[0]) + ratios[0]
+    smallest, largest = (high * wide * share for share in areas)
+    tallest = round(sqrt(largest / ratio))
+    narrowed = floor((wide + 0.5 - 1e-7) / ratio)
+    narrowed = narrowed - cast(round(narrowed * ratio) > wide, F64)
+    tallest = minimum(where(round(tallest * ratio) > wide, narrowed, tallest), high)
+    height = minimum(round(sqrt(smallest / ratio)), tallest)
+    height = minimum(height + floor(draws[1] * (tallest - height + 1.0)), tallest)
+    height = height + cast(height * round(height * ratio) < smallest, F64)
+    height = height - cast(height * round(height * ratio) > largest, F64)
+    width = round(height * ratio)
+    y, x = floor(draws[2] * (high - height)), floor(draws[3] * (wide - width))
+    fine = (height * width >= smallest).logical_and(height * width <= largest)
+    fine = fine.logical_and(height <= high).logical_and(width <= wide).logical_and(minimum(height, width) > 0.0)
+    objects = reshape(boxes, (-1, 4)) if boxes.size else Tensor([[0.0, 0.0, 1.0, 1.0]])
+    corners = trunc(cast(objects, F64) * stack([high, wide, high, wide]))
+    both, _, of_objects = _areas(stack([y, x, y + height, x + width], 1), corners, 0.0)
+    held = (of_objects >= 1.0).logical_and(both / maximum(of_objects, 1.0) >= cast(reshape(least, ()), F64))
+    fine = fine.logical_and(any_true(held, 1))
+    number, found = argmax(fine.astype(I32)), any_true(fine)
+    zero = high * 0.0
+    top, left, down, across = (where(found, gathered(op, part, number, 0), whole) for part, whole in (
+        (y, zero), (x, zero), (height, high), (width, wide)))
+    box = stack([top / high, left / wide, (top + down) / high, (left + across) / wide])
+    return (cast(stack([top, left, zero]), given.dtype), cast(cast(stack([down, across, zero - 1.0]), I64), given.dtype),
+            reshape(cast(box, F32), (1, 1, 4)))
+
+
+def _check_range(op: str, argument: str, x: Tensor, least: float, most: float) -> None:
+    numbers = x.asnumpy()
+    outside = ~((numbers >= least) & (numbers <= most))
+    if outside.any():
+        raise wrong(op, argument, f"numbers from {least} to {most}", numbers[outside][0].item())

@@ -10,9 +10,11 @@ from adjoint.ops import (
     counts,
     creation,
     ctc,
+    deformable,
     diagonals,
     distances,
     floats,
+    fractional,
     generated,
     integers,
     linear,
@@ -49,9 +51,11 @@ from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.counts import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.ctc import *  # noqa: F403
+from adjoint.ops.deformable import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.distances import *  # noqa: F403
 from adjoint.ops.floats import *  # noqa: F403
+from adjoint.ops.fractional import *  # noqa: F403
 from adjoint.ops.generated import *  # noqa: F403
 from adjoint.ops.integers import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
@@ -112,6 +116,7 @@ __all__ += scattering.__all__
 __all__ += shapes.__all__
 __all__ += special.__all__
 __all__ += ctc.__all__
+__all__ += deformable.__all__
 __all__ += diagonals.__all__
 __all__ += generated.__all__
 __all__ += parts.__all__
@@ -119,6 +124,7 @@ __all__ += patches.__all__
 __all__ += picking.__all__
 __all__ += pooling.__all__
 __all__ += floats.__all__
+__all__ += fractional.__all__
 __all__ += integers.__all__
 __all__ += counts.__all__
 __all__ += running.__all__

@@ -50,7 +50,8 @@ __all__ = [
 _SELECT = Select()
 
 
-def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
+def drawn_uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
+    """Return uniformly random numbers in [0, 1), drawn with a seed, or None for the global one."""
     return _uniform_of(sizes, dtype, next_key(seed))
 
 
@@ -75,13 +76,13 @@ def _float_dtype(op: str, dtype: Any, default: DType = F32) -> DType:
 
 def rand(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
     """Uniformly random numbers in [0, 1)."""
-    return _uniform(_sizes("Rand", size), _float_dtype("Rand", dtype), seed_argument("Rand", seed))
+    return drawn_uniform(_sizes("Rand", size), _float_dtype("Rand", dtype), seed_argument("Rand", seed))
 
 
 def rand_like(input: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """Uniformly random numbers in [0, 1) in the shape and dtype of a tensor."""
     x = operand("RandLike", input)
-    return _uniform(x.shape, _float_dtype("RandLike", dtype, x.dtype), seed_argument("RandLike", seed))
+    return drawn_uniform(x.shape, _float_dtype("RandLike", dtype, x.dtype), seed_argument("RandLike", seed))
 
 
 def randn(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
@@ -147,7 +148,7 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype
     for name, value in (("minval", minval), ("maxval", maxval)):
         if not isinstance(value, Tensor):
             number("Uniform", name, value)
-    drawn = _uniform(sizes, F32, seed_argument("Uniform", seed))
+    drawn = drawn_uniform(sizes, F32, seed_argument("Uniform", seed))
     spread = maxval - minval
     return cast(drawn * spread + minval, chosen)
 
@@ -175,7 +176,7 @@ def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tens
         if value < 0:
             raise wrong("RandPerm", name, "at least 0", value)
     key = fixed_key(first, second) if first or second else next_key()
-    return cast(_permutation(count, key), dtype_or("RandPerm", dtype, I64))
+    return cast(drawn_permutation(count, key), dtype_or("RandPerm", dtype, I64))
 
 
 def fixed_key(seed: int, offset: int) -> Tensor:
@@ -183,14 +184,15 @@ def fixed_key(seed: int, offset: int) -> Tensor:
     return Tensor(np.array([seed % 2**64, offset % 2**63 | 1 << 63], np.uint64))
 
 
-def _permutation(count: int, key: Tensor) -> Tensor:
+def drawn_permutation(count: int, key: Tensor) -> Tensor:
+    """Return the numbers 0..count-1 in random order, drawn with a key."""
     return sort(apply(made(RandomUniform, tensor(F64, (count,))), key))[1]
 
 
 def shuffle(x: Any, seed: int | None = None) -> Tensor:
     """Return the slices along the first axis in random order."""
     x = operand("Shuffle", x, "x")
-    return index_select(x, 0, _permutation(x.shape[0], next_key(seed_argument("Shuffle", seed)))) if x.ndim else x
+    return index_select(x, 0, drawn_permutation(x.shape[0], next_key(seed_argument("Shuffle", seed)))) if x.ndim else x
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
@@ -209,7 +211,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
     own = seed_argument("Multinomial", seed)
     if not again:
         # The largest few of log p - log(-log u) (Gumbel).
-        noise = -log(-log(_uniform(x.shape, F32, own) * (1 - 2.0**-24) + 2.0**-25))
+        noise = -log(-log(drawn_uniform(x.shape, F32, own) * (1 - 2.0**-24) + 2.0**-25))
         return sort(log(x) + noise, -1, descending=True)[1][..., :count]
     return _drawn_again(x, count, next_key(own))
 
@@ -278,7 +280,7 @@ def chosen_with_mask(op: str, input_x: Any, count: Any, seed: int | None) -> tup
     check_memory(op, f"{rows} indices", 4 * rows * x.ndim)
     flat = reshape(x, (-1,))
     # The true elements come first, in the order of random numbers.
-    drawn = _uniform((x.size,), F32, seed)
+    drawn = drawn_uniform((x.size,), F32, seed)
     places = sort(apply(_SELECT, flat, drawn, constant(-1.0, F32)), 0, True)[1][: min(rows, x.size)]
     chosen = apply(made(Gather, 0), flat, places)
     places = apply(_SELECT, chosen, places.astype(I64), constant(0, I64))
@@ -297,7 +299,7 @@ def standard_laplace(shape: Any, seed: int | None = None) -> Tensor:
     sizes = sizes_argument(op, "shape", shape)
     check_memory(op, "the result", 4.0 * math.prod(sizes))
     # Uniform in (-1, 1): the sign, and the probability of a number that is farther from 0.
-    x = 1.0 - 2.0 * _uniform(sizes, F32, seed_argument(op, seed))
+    x = 1.0 - 2.0 * drawn_uniform(sizes, F32, seed_argument(op, seed))
     return -sign(x) * log(maximum(1.0 - abs(x), 1e-30))
 
 
@@ -318,7 +320,7 @@ def rrelu(input: Any, lower: Any = 1.0 / 8, upper: Any = 1.0 / 3) -> Tensor:
     x, low, high = float_tensor(op, input), number(op, "lower", lower), number(op, "upper", upper)
     if not float(low) <= float(high):
         raise wrong(op, "upper", f"at least 'lower', {low}", high)
-    slope = _uniform(x.shape, F32, None) * (float(high) - float(low)) + float(low)
+    slope = drawn_uniform(x.shape, F32, None) * (float(high) - float(low)) + float(low)
     return where(x > 0, x, x * slope.astype(x.dtype, copy=False))
 
 
@@ -332,7 +334,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int =
     if not heat > 0:
         raise wrong(op, "tau", "above 0", heat)
     along = dimension(op, dim, x, "dim", "logits")
-    drawn = _uniform(x.shape, F32, None)
+    drawn = drawn_uniform(x.shape, F32, None)
     noise = -log(-log(maximum(drawn, 1e-30)))
     relaxed = softmax((x + noise.astype(x.dtype, copy=False)) / heat, along)
     if not one_hot:

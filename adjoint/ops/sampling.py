@@ -69,7 +69,7 @@ def _whole(x: Tensor) -> Tensor:
     return cast(where(isnan(x), -2.0, clamp(x, -2.0, 2.0**31)), I64)
 
 
-def _interpolated(images: Tensor, numbers: Tensor, positions: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
+def interpolated(images: Tensor, numbers: Tensor, positions: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     """Return images [n, *sizes, c] at positions between elements, 0 outside: the sum of the neighbours weighted by their nearness."""
     lows = [floor(position) for position in positions]
     total: Any = None
@@ -127,7 +127,7 @@ def sampled(op: str, input: Any, grid: Any, mode: Any, padding_mode: Any, align_
     numbers = reshape(apply(made(Iota, tensor(I64, (x.shape[0],)), 0)), (-1, *(1,) * count))
     numbers = broadcast_to(numbers, positions[0].shape)
     if way == "bilinear":
-        found = _interpolated(images, numbers, positions, sizes)
+        found = interpolated(images, numbers, positions, sizes)
     else:
         nearest = [_whole(round(position)) for position in positions]
         found = _at(images, numbers, nearest, sizes) * expand_dims(cast(_inside(nearest, sizes), images.dtype), -1)
@@ -228,7 +228,7 @@ def crop_and_resize(
     if way == "nearest":
         found = _at(values, numbers, [_whole(floor(p + 0.5)) for p in (y, x)], sizes)
     else:
-        found = _interpolated(values, numbers, (y, x), sizes)
+        found = interpolated(values, numbers, (y, x), sizes)
     return where(expand_dims(within, -1), found, outside)
 
 
@@ -263,7 +263,7 @@ def regions(features: Any, rois: Any, height: int, width: int, scale: float, sam
     y, x_ = broadcast_to(expand_dims(positions[0], 2), full), broadcast_to(expand_dims(positions[1], 1), full)
     within = logical_and(logical_and(y >= -1.0, y <= float(sizes[0])), logical_and(x_ >= -1.0, x_ <= float(sizes[1])))
     places = [clamp(p, 0.0, size - 1.0) for p, size in ((y, sizes[0]), (x_, sizes[1]))]
-    found = _interpolated(images, broadcast_to(expand_dims(numbers, -1), full), places, sizes)
+    found = interpolated(images, broadcast_to(expand_dims(numbers, -1), full), places, sizes)
     found = where(expand_dims(within, -1), found, 0.0)
     bins = mean(reshape(found, (full[0], height, samples, width, samples, -1)), (2, 4))
     return permute(bins, (0, 3, 1, 2)).astype(x.dtype, copy=False)

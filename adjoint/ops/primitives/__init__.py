@@ -10,6 +10,7 @@ from adjoint.ops.primitives import (
     criteria,
     effects,
     elementwise,
+    fractional,
     generated,
     indices,
     matrices,
@@ -29,6 +30,7 @@ from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
+from adjoint.ops.primitives.fractional import *  # noqa: F403
 from adjoint.ops.primitives.generated import *  # noqa: F403
 from adjoint.ops.primitives.indices import *  # noqa: F403
 from adjoint.ops.primitives.matrices import *  # noqa: F403
@@ -49,6 +51,7 @@ __all__ += convolution.__all__
 __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
+__all__ += fractional.__all__
 __all__ += generated.__all__
 __all__ += indices.__all__
 __all__ += matrices.__all__

@@ -8,11 +8,12 @@ from adjoint.ir.types import I32
 from adjoint.ops import boxes, creation, sampling
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, wrong
 from adjoint.ops.primitive import Primitive, plain
+from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "AffineGrid", "BoundingBoxDecode", "BoundingBoxEncode", "CheckValid", "CropAndResize", "GridSampler2D", "GridSampler3D", "IOU",
-    "MaxUnpool2D", "MaxUnpool3D", "NMSWithMask", "ROIAlign",
+    "MaxUnpool2D", "MaxUnpool3D", "NMSWithMask", "ROIAlign", "SampleDistortedBoundingBoxV2",
 ]
 
 
@@ -182,3 +183,39 @@ class MaxUnpool3D(_MaxUnpool):
 
     def __init__(self, ksize: Any, strides: Any = 0, pads: Any = 0, output_shape: Any = (), data_format: str = "NCDHW"):
         self._made(ksize, strides, pads, output_shape, data_format, "NCDHW")
+
+
+class SampleDistortedBoundingBoxV2(Primitive):
+    """A random part of an image that has some of an object in it: where it begins, its size, and its box; see `boxes.random_part`.
+
+    seed, seed2                     unless both are 0, they take the global seed's place
+    aspect_ratio_range              the least and the largest ratio of width and height
+    area_range                      the least and the largest share of the image's area
+    max_attempts                    how many parts are tried, before the whole image is taken
+    use_image_if_no_bounding_boxes  True to take the image as the box where there is none
+    """
+
+    def __init__(
+        self, seed: int = 0, seed2: int = 0, aspect_ratio_range: Any = (0.75, 1.33), area_range: Any = (0.05, 1.0), max_attempts: int = 100,
+        use_image_if_no_bounding_boxes: bool = False,
+    ):
+        op = "SampleDistortedBoundingBoxV2"
+        ranges: dict[str, tuple[float, float]] = {}
+        for name, value in (("aspect_ratio_range", aspect_ratio_range), ("area_range", area_range)):
+            if not isinstance(value, (tuple, list)) or not all(isinstance(number, float) for number in value):
+                raise wrong(op, name, "a tuple of two floats", value, TypeError)
+            if len(value) != 2 or not 0.0 < value[0] <= value[1] or (name == "area_range" and value[1] > 1.0):
+                raise wrong(op, name, f"two ascending numbers above 0{', at most 1' if name == 'area_range' else ''}", value)
+            ranges[name] = (value[0], value[1])
+        seeds = {"seed": integer(op, "seed", seed), "seed2": integer(op, "seed2", seed2)}
+        super().__init__(None, **seeds, **ranges, max_attempts=integer(op, "max_attempts", max_attempts),
+                         use_image_if_no_bounding_boxes=flag(op, "use_image_if_no_bounding_boxes", use_image_if_no_bounding_boxes))
+        if min(seeds.values()) < 0:
+            raise wrong(op, "seed", "at least 0, as 'seed2'", (seed, seed2))
+        if self.max_attempts < 1:
+            raise wrong(op, "max_attempts", "at least 1", max_attempts)
+
+    def __call__(self, image_size: Any, bounding_boxes: Any, min_object_covered: Any) -> tuple[Tensor, Tensor, Tensor]:
+        return boxes.random_part(
+            self.name, image_size, bounding_boxes, min_object_covered, ratios=self.aspect_ratio_range, areas=self.area_range,
+            attempts=self.max_attempts, whole_image=self.use_image_if_no_bounding_boxes, seed=combined_seed(self.seed, self.seed2))

@@ -9,7 +9,7 @@ from adjoint.ops.arguments import ArgumentMistake, channels_first, choice, integ
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Conv2D", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D"]
+__all__ = ["Conv2D", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
 class Conv2D(Primitive):
@@ -103,3 +103,43 @@ class Conv3D(Primitive):
         if kernel.ndim == 5 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
             raise wrong("Conv3D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel, ArgumentMistake)
         return convolution.volume_convolution("Conv3D", x, kernel, **self._geometry)
+
+
+class Conv3DTranspose(Primitive):
+    """The transpose of `Conv3D`: of volumes [n, in_channel, d, h, w] with a weight [in_channel, out_channel / group, kd, kh, kw].
+
+    pad_mode        "valid"; "same": results of size * stride; "pad": `pad` is cut off, an int or (head, tail, top, bottom, left, right)
+    output_padding  elements more at the ends, less than stride or dilation; 0 unless `pad_mode` is "pad"
+    mode            1, cross-correlation, is the only one
+    """
+
+    def __init__(
+        self, in_channel: int, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Any = 1,
+        dilation: Any = 1, group: int = 1, output_padding: Any = 0, data_format: str = "NCDHW",
+    ):
+        op = "Conv3DTranspose"
+        numbers = {"in_channel": in_channel, "out_channel": out_channel, "group": group}
+        for name, value in numbers.items():
+            if integer(op, name, value) < 1:
+                raise wrong(op, name, "at least 1", value)
+        if integer(op, "mode", mode) != 1:
+            raise wrong(op, "mode", "1", mode)
+        step, apart = convolution.three(op, "stride", stride), convolution.three(op, "dilation", dilation)
+        longer = convolution.three(op, "output_padding", output_padding, least=0)
+        if any(more >= max(a, b) for more, a, b in zip(longer, step, apart, strict=True)):
+            raise wrong(op, "output_padding", "less than stride or dilation", output_padding)
+        self._geometry: dict[str, Any] = {
+            "stride": step, "padding": convolution.volume_padding(op, pad_mode, pad), "dilation": apart, "groups": group, "longer": longer}
+        if any(longer) and isinstance(self._geometry["padding"], str):
+            raise wrong(op, "output_padding", "0 unless 'pad_mode' is 'pad'", output_padding)
+        self._kernel = convolution.three(op, "kernel_size", kernel_size)
+        super().__init__(
+            **numbers, kernel_size=self._kernel, mode=mode, pad_mode=pad_mode.lower(), pad=pad, stride=step, dilation=apart,
+            output_padding=longer, data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper())
+
+    def __call__(self, dout: Any, weight: Any) -> Tensor:
+        kernel = operand("Conv3DTranspose", weight, "weight")
+        stated = self.in_channel, self.out_channel // self.group, *self._kernel
+        if kernel.ndim == 5 and kernel.shape != stated:
+            raise wrong("Conv3DTranspose", "weight", f"of shape {stated}", kernel, ArgumentMistake)
+        return convolution.transposed_volume_convolution("Conv3DTranspose", dout, kernel, **self._geometry)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ops import resizing
+from adjoint.ops import resizing, sampling, scaling
 from adjoint.ops.arguments import choice, flag, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "ResizeBicubic", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor", "ResizeNearestNeighborV2", "UpsampleNearest3D",
-    "UpsampleTrilinear3D",
+    "ResizeArea", "ResizeBicubic", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor", "ResizeNearestNeighborV2",
+    "ScaleAndTranslate", "UpsampleNearest3D", "UpsampleTrilinear3D",
 ]
 
 
@@ -128,3 +128,36 @@ class UpsampleTrilinear3D(Primitive):
 
     def __call__(self, x: Any, output_size: Any = None, scales: Any = None) -> Tensor:
         return _upsampled(self.name, x, output_size, scales, "trilinear", self.align_corners)
+
+
+class ResizeArea(Primitive):
+    """Images [n, h, w, c] of numbers in a size (height, width), an Int32 Tensor: each element is the mean of the area that it covers.
+
+    The result is Float32.
+
+    align_corners  True to have the step between elements of the result (h - 1) / (height - 1), not h / height
+    """
+
+    def __init__(self, align_corners: bool = False):
+        super().__init__(align_corners=flag("ResizeArea", "align_corners", align_corners))
+
+    def __call__(self, images: Any, size: Any) -> Tensor:
+        return scaling.resized_by_area(images, size, self.align_corners)
+
+
+class ScaleAndTranslate(Primitive):
+    """Images [n, h, w, c] of numbers scaled and moved, in Float32; it is called on the images, size, scale and translation.
+
+    kernel_type  "lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic" or "mitchellcubic"
+    antialias    True to make the kernel as wide as an element of the result where that is larger
+    size         height and width of the result, Int32
+    scale        factors of height and width, Float32, above 0
+    translation  how far down and to the right, Float32; there is no gradient by both
+    """
+
+    def __init__(self, kernel_type: str = "lanczos3", antialias: bool = True):
+        super().__init__(kernel_type=sampling.word("ScaleAndTranslate", "kernel_type", kernel_type, tuple(scaling.KERNELS)),
+                         antialias=flag("ScaleAndTranslate", "antialias", antialias))
+
+    def __call__(self, images: Any, size: Any, scale: Any, translation: Any) -> Tensor:
+        return scaling.scaled_and_translated(images, size, scale, translation, self.kernel_type, self.antialias)
