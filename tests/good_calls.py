@@ -141,6 +141,11 @@ ops.standard_laplace((2,), 1)
 ops.random_categorical(x, 2, 1); ops.multinomial_with_replacement(positive, 1, 0, 2); ops.random_gamma(length_vector, positive, 1)
 ops.fractional_max_pool2d(image, 1, (2, 2)); ops.fractional_max_pool3d(volume, 1, (1, 1, 1))
 ops.deformable_conv2d(image, kernel[:, :1, :1, :1], offsets, (1, 1), (1, 1, 1, 1), (0, 0, 0, 0))
+ops.vector_norm(x, 2, 0); ops.matrix_norm(x, 'fro', (0, 1)); ops.cond(square); ops.jet(function, x, y); ops.derivative(function, x, 2)
+ops.cholesky(definite); ops.cholesky_inverse(definite); ops.cholesky_solve(square, definite); ops.lstsq(square, square)
+ops.lu_solve(square, definite, exchanges); ops.lu_unpack(square, exchanges); ops.matrix_power(square, 2); ops.matrix_solve(definite, square)
+ops.pinv(square); ops.qr(square); ops.geqrf(square); ops.orgqr(square, row)
+ops.real(x); ops.float_power_ext(positive, 2); ops.print_('x', x)
 ops.random_poisson(length_vector, positive, 1); ops.random_(x, 0, 5); ops.uniform_(x, 0.0, 1.0)
 ops.uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1); ops.log_uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1)
 ops.sparse_segment_mean(x, classes, classes); ops.ctc_greedy_decoder(spoken, spoken_lengths)
@@ -172,10 +177,21 @@ ops.BoundingBoxEncode()(corners, wide_boxes); ops.BoundingBoxDecode((9, 9))(corn
 ops.ROIAlign(1, 1, 1.0)(image, regions); ops.CropAndResize()(image, unit_boxes, firsts, (2, 2)); ops.GridSampler2D()(image, grid)
 ops.GridSampler3D()(volume, volume_grid); ops.AffineGrid()(affine, (1, 1, 2, 3)); ops.MaxUnpool2D(2)(image[:, :, :2, :2], tops)
 ops.MaxUnpool3D(2)(volume[:, :, :1, :1, :1], summit); ops.ChannelShuffle(1)(image); ops.GLU()(image); ops.StandardLaplace(1)((2,))
-ops.FractionalMaxPool([1.0, 1.5, 1.5, 1.0])(image); ops.FractionalAvgPool([1.0, 1.5, 1.5, 1.0])(image)
+ops.FractionalMaxPool([1.0, 1.5, 1.5, 1.0])(image.transpose(0, 2, 3, 1))
+ops.FractionalAvgPool([1.0, 1.5, 1.5, 1.0])(image.transpose(0, 2, 3, 1))
 ops.FractionalMaxPoolWithFixedKsize(1, (2, 2))(image, shares); ops.FractionalMaxPool3DWithFixedKsize(1, (1, 1, 1))(volume, shares_of_volume)
-ops.ResizeArea()(image, new_size); ops.ScaleAndTranslate()(image, new_size, two_ones, two_ones)
+ops.ResizeArea()(image, new_size)
+ops.ScaleAndTranslate()(image, new_size, two_ones, two_ones)
 ops.Conv3DTranspose(1, 1, 1)(volume, volume[:1, :, :1, :1, :1]); ops.SampleDistortedBoundingBoxV2(1)(new_image_size, object_boxes, number)
+ops.EditDistance()(sparse_places, row, table_shape, sparse_places, row, table_shape); ops.Assert()(True, [x])
+ops.CTCLossV2()(spoken, labels, spoken_lengths, label_lengths); ops.LSTM(4, 2, 1, True, False, 0.0)(sequence, states, states, flat_weights)
+ops.MapUniform()(whole, 2, 2); ops.SubAndFilter()(whole, 3, 1); ops.ParallelConcat()([x, y])
+ops.FusedCastAdamWeightDecay()(parameter, kept, second, 0.1, 0.9, 0.9, 0.1, 0.1, row, 1.0)
+ops.FusedAdaFactor()((0.1, 0.1), 1.0, 0.9, 0.8, 0.1, 0.1, row, parameter, kept, third, third, second)
+ops.Qr()(square); ops.Geqrf()(square); ops.Orgqr()(square, row); ops.Cholesky()(definite); ops.CholeskyInverse()(definite)
+ops.CholeskySolve()(square, definite); ops.Lstsq()(square, square)
+ops.LuSolve()(square, definite, exchanges); ops.LuUnpack()(square, exchanges); ops.MatrixPower(2)(square)
+ops.MatrixSolve()(definite, square); ops.MatrixTriangularSolve()(definite, square); ops.TridiagonalMatMul()(x[:1], x[:1], x[:1], square)
 ops.RandomGamma(1)(length_vector, positive); ops.RandomPoisson(1)(length_vector, positive)
 ops.UniformCandidateSampler(1, 2, True, 5, 1)(true_classes); ops.LogUniformCandidateSampler(1, 2, True, 5, 1)(true_classes)
 ops.Acosh()(large); ops.Asinh()(x); ops.Atanh()(unit)
@@ -421,6 +437,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "shares_of_volume": lambda: drawn(1, 1, 3, low=0.1, high=0.9), "new_size": lambda: Tensor([2, 1], ms.int32),
     "two_ones": lambda: Tensor([1.0, 1.0]), "new_image_size": lambda: Tensor([6, 5, 3], ms.int32),
     "object_boxes": lambda: drawn(1, 2, 4, low=0.1, high=0.9),
+    "sparse_places": lambda: Tensor([[0, 0], [0, 1], [1, 0]]), "table_shape": lambda: Tensor([2, 3]), "states": lambda: drawn(1, 2, 2),
+    "flat_weights": lambda: drawn(56, 1, 1),
+    "definite": lambda: Tensor([[4.0, 2.0, 0.5], [2.0, 5.0, 1.0], [0.5, 1.0, 3.0]]), "exchanges": lambda: Tensor([2, 3, 3], ms.int32),
     "length_vector": lambda: Tensor([2], ms.int32), "true_classes": lambda: Tensor([[0], [3]]),
     "signal_places": lambda: Tensor([[[1, 2, 5, 6, 8]]]), "tops": lambda: Tensor([[[[0, 3], [9, 15]]]]),
     "summit": lambda: Tensor([[[[[3]]]]]), "wide_boxes": lambda: Tensor([[0.0, 0.0, 3.0, 4.0]] * 3), "length": lambda: Tensor(4),

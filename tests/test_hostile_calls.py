@@ -44,7 +44,7 @@ SECONDS = 30
 
 TEXTS = [
     text for area in ("functions", "primitives", "layers", "methods") for text in good_calls.CALLS[area]
-    if "Print" not in text and not any(f".{method}(" in text for method in PROTOCOLS)
+    if "rint" not in text and not any(f".{method}(" in text for method in PROTOCOLS)
 ]
 
 MINDSPORES = "Type implicit conversion between "

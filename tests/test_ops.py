@@ -52,11 +52,14 @@ RELATIVE: dict[str, float] = {
     "gelu": 4.0, "gelu_gradient": 8.0, "layer_norm": 16.0, "layer_norm_gradient": 16.0, "batch_norm": 16.0, "batch_norm_gradient": 16.0,
     "batch_norm_inference": 4.0, "max_pool_gradient": 4.0, "avg_pool": 4.0, "avg_pool_gradient": 4.0, "sum": 8.0, "mean": 4.0, "prod": 4.0,
     "random_gamma": 32.0, "random_normal": 4.0, "convolution": 32.0, "convolution_input_gradient": 32.0,
-    "convolution_weight_gradient": 32.0, "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0, "sparse_softmax_cross_entropy": 4.0,
+    "convolution_weight_gradient": 32.0, "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0,
+    "sparse_softmax_cross_entropy": 4.0,
     "sparse_softmax_cross_entropy_gradient": 4.0, "softmax": 4.0, "softmax_gradient": 4.0, "log_softmax": 4.0, "log_softmax_gradient": 8.0,
     "matmul": 32.0, "outer_product": 0.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
-    "ftrl_update": 8.0, "polygamma": 16.0, "zeta": 32.0, "zeta_derivative": 512.0, "log_beta": 32.0, "igamma": 32.0, "igammac": 32.0,
+    "ftrl_update": 8.0, "solve": 8.0, "qr": 8.0, "reflections": 8.0, "reflections_product": 8.0,
+    "triangular_solve": 8.0, "polygamma": 16.0, "zeta": 32.0, "zeta_derivative": 512.0,
+    "log_beta": 32.0, "igamma": 32.0, "igammac": 32.0,
     "igamma_derivative": 1024.0, "betainc": 64.0, "betainc_derivative": 1024.0, "power_sign_update": 4.0,
 }  # fmt: skip
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is

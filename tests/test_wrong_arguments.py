@@ -77,7 +77,8 @@ OWN_WORDS = re.compile(
 
 ANYTHING = {
     # Passed on as they are.
-    "ops.depend", "ops.Depend()", "ops.stop_gradient", "ops.StopGradient()", "ops.Print()", "nn.Identity()", "nn.Identity", "ops.Primitive",
+    "ops.depend", "ops.Depend()", "ops.stop_gradient", "ops.StopGradient()", "ops.Print()", "ops.print_", "nn.Identity()", "nn.Identity",
+    "ops.Primitive",
     "ops.is_tensor",
     "ops.partial.args", "ops.Partial()", "nn.FixedLossScaleUpdateCell()",
     # A queue's rows are taken out when they are asked for.
@@ -291,8 +292,8 @@ WRITTEN = {
 
 PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
-    if not re.search(r"ssign|Print|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|Cell\(|"
-                     r"get_act|LossBase|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
+    if not re.search(r"ssign|[Pp]rint|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|"
+                     r"Cell\(|get_act|LossBase|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
 ]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.types import DType
 from adjoint.ops import matrices, reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
-from adjoint.ops.shapes import moveaxis, reshape
+from adjoint.ops.norms import norm_of_vectors
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
@@ -28,13 +27,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     given = floating(operand("VectorNorm", x, "x"))
     given = given.astype(dtype_or("VectorNorm", dtype, given.dtype), copy=False)
     axes = axes_argument("VectorNorm", dim, given.ndim, "dim")
-    kept = tuple(a for a in range(given.ndim) if a not in axes)
-    last = tuple(range(len(kept), given.ndim))
-    rows = reshape(moveaxis(given, axes, last), (*(given.shape[a] for a in kept), math.prod(given.shape[a] for a in axes)))
-    found = reduction.norm(rows, ord, -1)
-    if not flag("VectorNorm", "keepdim", keepdim):
-        return found
-    return reshape(found, tuple(1 if a in axes else d for a, d in enumerate(given.shape)))
+    return norm_of_vectors("VectorNorm", given, ord, axes, flag("VectorNorm", "keepdim", keepdim))
 
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:

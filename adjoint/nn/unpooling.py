@@ -62,7 +62,7 @@ class _MaxUnpool(Cell):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         super().__init__()
-        self.kernel_size, self.stride, self.padding = kernel_size, stride or kernel_size, padding
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
 
     def construct(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         return type(self).rule(tensor_argument(self, "x", x), indices, self.kernel_size, self.stride, self.padding, output_size)

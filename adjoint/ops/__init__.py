@@ -17,7 +17,7 @@ __all__ += functional.__all__
 __all__ += operations.__all__
 
 INSTEAD = {
-    "cond": "an `if` in a function under `ms.jit`", "while_loop": "a `while` in a function under `ms.jit`",
+    "while_loop": "a `while` in a function under `ms.jit`",
     "WhileLoop": "a `while` in a function under `ms.jit`", "scan": "a `for` in a function under `ms.jit`",
     "Scan": "a `for` in a function under `ms.jit`", "fori_loop": "a `for` in a function under `ms.jit`",
     "ForiLoop": "a `for` in a function under `ms.jit`", "vmap": "write the axis of the batch out, as in `ops.bmm`",

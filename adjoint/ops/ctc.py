@@ -41,9 +41,10 @@ def ctc_loss(
     reduction       "none": [n]; "sum"; "mean": the mean of the losses divided by their targets' lengths, at least 1
     zero_infinity   whether a target that does not fit into its sequence has loss 0, not infinity
 
-    Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], which have no gradient.  The gradient is that of the
-    formula in log_probs.  Raise TypeError for dtypes, ValueError for shapes, ArgumentMistake (a ValueError and a RuntimeError) for lengths
-    that are too large and for targets that are no classes.
+    Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], -inf beyond the lengths, without a gradient.
+
+    Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], -inf beyond the lengths; these have no gradient.
+    RuntimeError) for lengths that are too large and for targets that are no classes.
     """
     op = "CTCLoss"
     x, labels = operand(op, log_probs, "log_probs"), indices_argument(op, "targets", targets)
@@ -81,7 +82,10 @@ def ctc_loss(
         losses = mean(losses / where(held > 0, held, 1).astype(x.dtype))
     elif kind == "sum":
         losses = sum(losses)
-    return losses, stop_gradient(concat([expand_dims(row, 1) for row in rows], 1))
+    table = concat([expand_dims(row, 1) for row in rows], 1)
+    here = logical_and(apply(made(Iota, tensor(I64, (1, steps, 1)), 1)) < reshape(steps_held, (n, 1, 1)),
+                       apply(made(Iota, tensor(I64, (1, 1, 2 * longest + 1)), 2)) <= reshape(held * 2, (n, 1, 1)))
+    return losses, stop_gradient(where(here, table, constant(-math.inf, x.dtype)))
 
 
 def _check(steps: int, longest: int, classes: int) -> Any:

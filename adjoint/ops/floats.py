@@ -13,7 +13,8 @@ from adjoint.ir.ops.arithmetic import Maximum, Minimum, Mul
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64
-from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, real, roomy, wrong
+from adjoint.ops import arguments
+from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, roomy, wrong
 from adjoint.ops.arithmetic import (
     abs,
     cast,
@@ -39,9 +40,9 @@ from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "approximate_equal", "copysign", "deg2rad", "eps", "float_power", "fmax", "fmin", "frac", "heaviside", "hypot", "inv", "is_complex",
-    "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal", "ldexp", "logit", "positive", "rad2deg",
-    "sgn", "signbit", "xdivy",
+    "approximate_equal", "copysign", "deg2rad", "eps", "float_power", "float_power_ext", "fmax", "fmin", "frac", "heaviside", "hypot",
+    "inv", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal", "ldexp", "logit",
+    "positive", "rad2deg", "real", "sgn", "signbit", "xdivy",
 ]
 
 _MUL, _MAXIMUM, _MINIMUM, _SELECT = Mul(), Maximum(), Minimum(), Select()
@@ -100,7 +101,7 @@ def ldexp(x: Any, other: Any) -> Tensor:
     """Return x * 2**other; of integers in Float32."""
     if not isinstance(x, Tensor) and not isinstance(other, Tensor):
         raise wrong("Ldexp", "x", "a Tensor, or 'other' one", x, TypeError)
-    scale = pow(2.0, other) if isinstance(other, Tensor) else _power_of_two(real("Ldexp", "other", other))
+    scale = pow(2.0, other) if isinstance(other, Tensor) else _power_of_two(arguments.real("Ldexp", "other", other))
     return combined(_MUL, x, scale, lambda first, second: floating(first) * floating(second))
 
 
@@ -125,9 +126,19 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise wrong("FloatPower", "input", "a Tensor, or 'exponent' one", input, TypeError)
-    pair = [x.astype(F64, copy=False) if isinstance(x, Tensor) else real("FloatPower", name, x)
+    pair = [x.astype(F64, copy=False) if isinstance(x, Tensor) else arguments.real("FloatPower", name, x)
             for name, x in (("input", input), ("exponent", exponent))]
     return pow(*pair)
+
+
+def float_power_ext(input: Any, exponent: Any) -> Tensor:
+    """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
+    return float_power(input, exponent)
+
+
+def real(input: Any) -> Tensor:
+    """Return the tensor itself, since complex numbers are not supported."""
+    return operand("Real", input)
 
 
 def hypot(input: Any, other: Any) -> Tensor:
@@ -255,7 +266,7 @@ def is_complex(input: Any) -> bool:
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05) -> Tensor:
     """Return whether two tensors of floats, of one shape, differ by less than a tolerance."""
-    bound = real("ApproximateEqual", "tolerance", tolerance)
+    bound = arguments.real("ApproximateEqual", "tolerance", tolerance)
     first, second = operand("ApproximateEqual", x, "x"), operand("ApproximateEqual", y, "y")
     if first.shape != second.shape:
         raise wrong("ApproximateEqual", "y", f"of the shape of 'x', {first.shape}", second, ArgumentMistake)

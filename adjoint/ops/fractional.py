@@ -37,8 +37,8 @@ def _counted(size: int, shape: tuple[int, ...] = (-1,)) -> Tensor:
 def _largest(values: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Return the first largest element along the last axis, and the one of `places` at it."""
     best = argmax(values, -1, True)
-    found = tuple(None if t is None else reshape(gather_elements(t, -1, best), t.shape[:-1]) for t in (values, places))
-    return found  # pyright: ignore[reportReturnType] - two of them
+    largest = reshape(gather_elements(values, -1, best), values.shape[:-1])
+    return largest, None if places is None else reshape(gather_elements(places, -1, best), places.shape[:-1])
 
 
 # Windows of one size -------------------------------------------------------------------------------------------------
@@ -118,13 +118,14 @@ def _function(op: str, x: Any, kernel: Any, size: Any, ratio: Any, indices: Any,
         raise wrong(op, "output_size", "given, or 'output_ratio'", None)
     if given.ndim not in (count + 1, count + 2):
         raise wrong(op, "input", f"of {count + 1} or {count + 2} dimensions", given)
-    if size is None:
+    if ratio is not None:
         shares = ratio if isinstance(ratio, tuple) else (ratio,) * count
         if not all(isinstance(share, float) for share in shares):
             raise wrong(op, "output_ratio", f"a float or a tuple of {count} floats", ratio, TypeError)
         if len(shares) != count or not all(0.0 < share < 1.0 for share in shares):
             raise wrong(op, "output_ratio", f"{count} numbers in (0, 1)", ratio)
-        size = tuple(int(n * share) for n, share in zip(given.shape[-count:], shares, strict=True))
+        if size is None:
+            size = tuple(int(n * share) for n, share in zip(given.shape[-count:], shares, strict=True))
     kernels, output = _sizes(op, "kernel_size", kernel, count), _sizes(op, "output_size", size, count)
     if samples is None:
         lead = given.shape[:-count]

@@ -11,6 +11,7 @@ from adjoint.ops import (
     creation,
     ctc,
     deformable,
+    derivatives,
     diagonals,
     distances,
     floats,
@@ -18,11 +19,13 @@ from adjoint.ops import (
     generated,
     integers,
     linear,
+    linear_systems,
     logsums,
     losses,
     margin_losses,
     matrices,
     normalization,
+    norms,
     ordering,
     parts,
     patches,
@@ -52,6 +55,7 @@ from adjoint.ops.counts import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.ctc import *  # noqa: F403
 from adjoint.ops.deformable import *  # noqa: F403
+from adjoint.ops.derivatives import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.distances import *  # noqa: F403
 from adjoint.ops.floats import *  # noqa: F403
@@ -59,11 +63,13 @@ from adjoint.ops.fractional import *  # noqa: F403
 from adjoint.ops.generated import *  # noqa: F403
 from adjoint.ops.integers import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
+from adjoint.ops.linear_systems import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
 from adjoint.ops.margin_losses import *  # noqa: F403
 from adjoint.ops.matrices import *  # noqa: F403
 from adjoint.ops.normalization import *  # noqa: F403
+from adjoint.ops.norms import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.parts import *  # noqa: F403
 from adjoint.ops.patches import *  # noqa: F403
@@ -82,7 +88,7 @@ from adjoint.ops.scattering import *  # noqa: F403
 from adjoint.ops.segments import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.special import *  # noqa: F403
-from adjoint.ops.state import assign, assign_add, assign_sub
+from adjoint.ops.state import assign, assign_add, assign_sub, print_
 from adjoint.ops.window_functions import *  # noqa: F403
 from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.gradients.products import jvp, vjp
@@ -92,8 +98,8 @@ dtype = TypeOf()
 reduce_max, reduce_mean, reduce_min, reduce_sum = ReduceMax(), ReduceMean(), ReduceMin(), ReduceSum()
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "partial", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_sum", "tensor_div", "value_and_grad", "vjp",
+    "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "partial", "print_", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_sum", "tensor_div", "value_and_grad", "vjp",
 ]
 __all__ += activations.__all__
 __all__ += arithmetic.__all__
@@ -101,11 +107,13 @@ __all__ += boxes.__all__
 __all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += linear.__all__
+__all__ += linear_systems.__all__
 __all__ += logsums.__all__
 __all__ += losses.__all__
 __all__ += margin_losses.__all__
 __all__ += matrices.__all__
 __all__ += normalization.__all__
+__all__ += norms.__all__
 __all__ += ordering.__all__
 __all__ += random_laws.__all__
 __all__ += random_numbers.__all__
@@ -117,6 +125,7 @@ __all__ += shapes.__all__
 __all__ += special.__all__
 __all__ += ctc.__all__
 __all__ += deformable.__all__
+__all__ += derivatives.__all__
 __all__ += diagonals.__all__
 __all__ += generated.__all__
 __all__ += parts.__all__

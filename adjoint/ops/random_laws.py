@@ -26,6 +26,7 @@ from adjoint.ops.arguments import (
     real,
     seed_argument,
     sizes_argument,
+    whole,
     wrong,
 )
 from adjoint.ops.arithmetic import where
@@ -180,13 +181,14 @@ def log_uniform_candidate_sampler(
 def candidate_settings(op: str, num_true: Any, num_sampled: Any, unique: Any, range_max: Any, seed: Any) -> tuple[int, int, bool, int, int]:
     """Return the checked settings of a sampler."""
     given = {"num_true": num_true, "num_sampled": num_sampled, "range_max": range_max}
-    numbers = {name: integer(op, name, value) for name, value in given.items()}
+    numbers = {name: whole(op, name, value) for name, value in given.items()}
     for name, value in numbers.items():
         if value < 1:
             raise wrong(op, name, "at least 1", value)
     different, own = flag(op, "unique", unique), seed_argument(op, integer(op, "seed", seed))
     if different and num_sampled > range_max:
         raise wrong(op, "num_sampled", f"at most 'range_max', {range_max}", num_sampled)
+    check_memory(op, "the classes", float(numbers["range_max"]))
     return numbers["num_true"], numbers["num_sampled"], different, numbers["range_max"], own or 0
 
 

@@ -14,9 +14,19 @@ from adjoint.ops.arguments import integer, number, operand, sizes_argument, wron
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.location import user_location
+from adjoint.runtime.tensor.run_time_checks import effect
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, constant
 
-__all__ = ["GetNext", "assign", "assign_add", "assign_sub", "register_queue", "unregister_queue"]
+__all__ = ["GetNext", "assign", "assign_add", "assign_sub", "print_", "register_queue", "unregister_queue"]
+
+
+def print_(*input_x: Any) -> None:
+    """Print tensors with their shapes and dtypes, numbers and text, one below the other; in a graph at each run."""
+    effect("print", _print, input_x)
+
+
+def _print(*items: Any) -> None:
+    print(*(Tensor.__repr__(item) if isinstance(item, Tensor) else item for item in items), sep="\n")
 
 
 def _fitting(op: str, variable: Tensor, value: Any) -> Tensor:

@@ -13,6 +13,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, ops
 from adjoint.ir.ops.elimination import Cofactor
+from adjoint.ops import operations as P
 from adjoint.runtime.tensor.tensor import apply
 
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
@@ -240,3 +241,68 @@ def test_completed_columns_have_no_gradient() -> None:
         ms.grad(lambda x: ops.svd(x, True)[1].sum())(tall)
     by_values = gradient(lambda x: ops.svd(x, True)[0].sum(), tall)
     np.testing.assert_array_equal(by_values, gradient(lambda x: ops.svd(x)[0].sum(), tall))
+
+
+def test_linear_systems() -> None:
+    """Factors, solutions and inverses of stacks of matrices, against NumPy's; what is beside the triangles is not read."""
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3, 2))
+    definite = a @ a.swapaxes(-1, -2) + np.eye(3)
+    factor = np.linalg.cholesky(definite)
+    for upper in (False, True):
+        mine = ops.cholesky(Tensor(definite), upper)
+        np.testing.assert_allclose(mine.asnumpy(), factor.swapaxes(-1, -2) if upper else factor)
+        beside = mine + Tensor(np.tril(a, -1) if upper else np.triu(a, 1))
+        np.testing.assert_allclose(ops.cholesky_inverse(beside, upper).asnumpy(), np.linalg.inv(definite))
+        np.testing.assert_allclose(ops.cholesky_solve(Tensor(b), beside, upper).asnumpy(), np.linalg.solve(definite, b))
+    for adjoint_ in (False, True):
+        turned = a.swapaxes(-1, -2) if adjoint_ else a
+        np.testing.assert_allclose(ops.matrix_solve(Tensor(a), Tensor(b), adjoint_).asnumpy(), np.linalg.solve(turned, b))
+        solved = P.MatrixTriangularSolve(False, adjoint_)(Tensor(a), Tensor(b[0])).asnumpy()
+        kept = np.triu(a)
+        np.testing.assert_allclose(solved, np.linalg.solve(kept.swapaxes(-1, -2) if adjoint_ else kept, b[:1]))
+    np.testing.assert_allclose(ops.matrix_power(Tensor(a), -3).asnumpy(), np.linalg.matrix_power(a, -3))
+    with pytest.raises(ValueError, match="For 'Cholesky', .* positive definite matrices, but got another one, at index 1"):
+        ops.cholesky(Tensor(np.stack([np.eye(2), -np.eye(2)])))
+
+
+def test_packed_triangles() -> None:
+    packed, pivots = Tensor(np.arange(1.0, 10.0).reshape(3, 3)), Tensor([3, 3, 3], ms.int32)
+    permutation, lower, upper = (t.asnumpy() for t in ops.lu_unpack(packed, pivots))
+    whole = permutation @ lower @ upper
+    b = np.array([[1.0, 2.0], [0.0, -1.0], [4.0, 0.5]])
+    np.testing.assert_allclose(ops.lu_solve(Tensor(b), packed, pivots).asnumpy(), np.linalg.solve(whole, b))
+    assert ops.lu_unpack(packed, pivots, False, False) == (None, None, None)
+    wide = ops.lu_unpack(packed[:2], pivots[:2] - 1)
+    assert [t.shape for t in wide] == [(2, 2), (2, 2), (2, 3)]
+    with pytest.raises(IndexError, match="1..3"):
+        ops.lu_solve(Tensor(b), packed, pivots + 1)
+
+
+def test_pseudoinverses() -> None:
+    """Of tall, wide and deficient matrices; bounds that leave out singular values; the shortest solutions of least squares."""
+    rng = np.random.default_rng(9)
+    for shape in ((4, 2), (2, 4), (3, 3)):
+        a, b = rng.normal(size=(2, *shape)), rng.normal(size=(shape[0], 2))
+        np.testing.assert_allclose(ops.pinv(Tensor(a)).asnumpy(), np.linalg.pinv(a), atol=1e-12)
+        np.testing.assert_allclose(ops.lstsq(Tensor(a[0]), Tensor(b)).asnumpy(), np.linalg.lstsq(a[0], b, rcond=None)[0], atol=1e-12)
+    np.testing.assert_allclose(ops.pinv(Tensor([[1.0, 2.0], [2.0, 4.0]])).asnumpy(), [[0.04, 0.08], [0.08, 0.16]], rtol=1e-5)
+    diagonal = Tensor([[[4.0, 0.0], [0.0, 1.0]]] * 2)
+    assert ops.pinv(diagonal, rtol=Tensor([0.1, 0.5])).asnumpy()[:, 1, 1].tolist() == [1.0, 0.0]
+    assert ops.pinv(diagonal, atol=2.0).asnumpy()[:, 1, 1].tolist() == [0.0, 0.0]
+    x = P.TridiagonalMatMul()(*map(f32, ([[1, 2, 9]], [[4, 5, 6]], [[9, 7, 8]], np.arange(6).reshape(3, 2))))
+    assert x.tolist() == [[2.0, 7.0], [18.0, 32.0], [40.0, 54.0]]
+
+
+def test_orthogonal_factors() -> None:
+    """They are LAPACK's, as NumPy's; the parts of `geqrf` make the same."""
+    rng = np.random.default_rng(10)
+    for shape in ((4, 2), (2, 4), (3, 3)):
+        a = rng.normal(size=(2, *shape))
+        for mode in ("reduced", "complete"):
+            for got, expected in zip(ops.qr(Tensor(a), mode), np.linalg.qr(a, mode), strict=True):
+                np.testing.assert_allclose(got.asnumpy(), expected, atol=1e-12)
+        packed, tau = ops.geqrf(Tensor(a))
+        np.testing.assert_allclose(np.triu(packed.asnumpy()[:, : min(shape)]), np.linalg.qr(a)[1], atol=1e-12)
+        if shape[0] >= shape[1]:
+            np.testing.assert_allclose(ops.orgqr(packed, tau).asnumpy(), np.linalg.qr(a)[0], atol=1e-12)

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
-__all__ = ["Cofactor", "Determinant", "LogDeterminant", "MatrixInverse"]
+__all__ = [
+    "REGULAR", "STACK", "Cofactor", "Determinant", "LogDeterminant", "Matrix", "MatrixInverse", "SquareMatrices", "back_substitute",
+    "choose_row", "clear_below", "transposed_matrices",
+]
 
 REGULAR = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]]}
 """A matrix for tests that is far from singular."""
@@ -64,7 +67,7 @@ class SquareMatrices(Op):
 
 
 @dataclass(frozen=True)
-class _Matrix:
+class Matrix:
     """A square matrix in a buffer, in row-major order from `start` on; it is read and written as Float64."""
 
     k: Kernel
@@ -109,7 +112,7 @@ class _Matrix:
 
 
 @contextmanager
-def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[_Matrix]]]:
+def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[Matrix]]]:
     """Begin a stage over the matrices of `x`: yield the number of one, and `copies` matrices of its size as scratch, the first a copy of
     it."""
     n = x.shape[-1]
@@ -119,7 +122,7 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
     k.describe(x, "matrices, n, n")
     with k.stage(count, grain_of(copies * n * n * n), "matrix") as matrix:
         start = k.let(matrix * size * size, "start")
-        found = [_Matrix(k, buffer, start, size) for buffer in work]
+        found = [Matrix(k, buffer, start, size) for buffer in work]
         with k.loop(start, start + size * size, "i") as i:
             k.store(work[0], i, k.cast(x[i], F64))
         yield matrix, found
@@ -130,7 +133,7 @@ def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
     return k.either(k.greater(size, best), k.both(k.call("isnan", size), k.negation(k.call("isnan", best))))
 
 
-def _choose_row(k: Kernel, a: _Matrix, c: Any) -> Expr:
+def choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
     """Return the row, from `c` on, of the largest element in column `c`."""
     row, best = k.local(c, "row"), k.local(k.call("fabs", a[c, c]), "best")
     with k.loop(c + 1, a.n, "r") as r:
@@ -141,7 +144,7 @@ def _choose_row(k: Kernel, a: _Matrix, c: Any) -> Expr:
     return row
 
 
-def _clear_below(k: Kernel, a: _Matrix, c: Any, beside: Sequence[_Matrix]) -> None:
+def clear_below(k: Kernel, a: Matrix, c: Any, beside: Sequence[Matrix]) -> None:
     """Subtract multiples of row `c` from the rows below so that their elements in column `c` become 0; these zeros are not stored."""
     with k.when(k.not_equal(a[c, c], 0)), k.loop(c + 1, a.n, "r") as r:
         factor = k.let(a[r, c] / a[c, c], "factor")
@@ -204,20 +207,20 @@ class _WideProduct:
         return sign, k.call("log", size) + k.cast(self.steps, F64) * (self.STEP_BITS * math.log(2))
 
 
-def _determinant_of(k: Kernel, a: _Matrix) -> _WideProduct:
+def _determinant_of(k: Kernel, a: Matrix) -> _WideProduct:
     """Return the determinant of a matrix, which is overwritten."""
     product = _WideProduct(k)
     with k.loop(0, a.n, "c") as c:
-        row = _choose_row(k, a, c)
+        row = choose_row(k, a, c)
         with k.when(k.not_equal(row, c)):
             a.exchange_rows(row, c)
             product.change_sign()
         product.multiply(a[c, c])
-        _clear_below(k, a, c, ())
+        clear_below(k, a, c, ())
     return product
 
 
-def _back_substitute(k: Kernel, u: _Matrix, b: _Matrix, count: Any) -> None:
+def back_substitute(k: Kernel, u: Matrix, b: Matrix, count: Any) -> None:
     """Replace the first `count` rows of `b` by those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
     with k.loop(0, count, "i") as i:
         c = k.let(count - 1 - i, "c")
@@ -236,7 +239,7 @@ def _spread(b: Builder, ct: Atom) -> Atom:
     return b.reshape(ct, to=have.with_shape((*have.shape, 1, 1)))
 
 
-def _transposed(b: Builder, x: Atom) -> Atom:
+def transposed_matrices(b: Builder, x: Atom) -> Atom:
     rank = tensor_type(x).rank
     return b.transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
@@ -314,7 +317,7 @@ class LogDeterminant(SquareMatrices):
         if logarithm_ct is None:
             return (None,)
         (x,) = node.operands
-        return (b.mul(_spread(b, logarithm_ct), _transposed(b, b.matrix_inverse(x, or_nan=True))),)
+        return (b.mul(_spread(b, logarithm_ct), transposed_matrices(b, b.matrix_inverse(x, or_nan=True))),)
 
 
 @operation
@@ -364,18 +367,18 @@ class MatrixInverse(SquareMatrices):
             inverse.make_identity()
             singular = k.local(0, "singular", I32)
             with k.loop(0, a.n, "c") as c:
-                row = _choose_row(k, a, c)
+                row = choose_row(k, a, c)
                 with k.when(k.not_equal(row, c)):
                     a.exchange_rows(row, c)
                     inverse.exchange_rows(row, c)
                 with k.when(k.equal(a[c, c], 0)):
                     k.set(singular, 1)
-                _clear_below(k, a, c, (inverse,))
+                clear_below(k, a, c, (inverse,))
             if not self.or_nan:
                 with k.when(k.not_equal(singular, 0)):
                     k.fail_at(matrix)
-            _back_substitute(k, a, inverse, a.n)
-            result = _Matrix(k, out, inverse.start, a.n)
+            back_substitute(k, a, inverse, a.n)
+            result = Matrix(k, out, inverse.start, a.n)
             if self.or_nan:
                 result.fill(lambda r, j: k.select(k.not_equal(singular, 0), math.nan, inverse[r, j]))
             else:
@@ -427,7 +430,7 @@ class Cofactor(SquareMatrices):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         columns = k.scratch(I64, math.prod(x.shape[:-1]), "columns")
         with _each_matrix(k, x, copies=2) as (matrix, (a, beside)), k.when(k.greater(a.n, 0)):
-            result, finite = _Matrix(k, out, a.start, a.n), k.local(1, "finite", I64)
+            result, finite = Matrix(k, out, a.start, a.n), k.local(1, "finite", I64)
             with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j, k.when(k.negation(k.call("isfinite", a[r, j]))):
                 k.set(finite, 0)
             with k.when(k.equal(finite, 0)):
@@ -435,9 +438,9 @@ class Cofactor(SquareMatrices):
             with k.otherwise():
                 self._by_elimination(k, a, beside, columns, k.let(matrix * a.n, "first"), result)
 
-    def _by_minors(self, k: Kernel, a: _Matrix, beside: _Matrix, result: _Matrix) -> None:
+    def _by_minors(self, k: Kernel, a: Matrix, beside: Matrix, result: Matrix) -> None:
         """Compute each cofactor by itself: one of them does not see an infinity or NaN in its row or column."""
-        minor = _Matrix(k, beside.buffer, beside.start, k.let(a.n - 1, "less"))
+        minor = Matrix(k, beside.buffer, beside.start, k.let(a.n - 1, "less"))
         with k.loop(0, a.n, "i") as i, k.loop(0, a.n, "o") as o:
             minor.fill(lambda r, j: a[r + k.cast(k.greater_equal(r, i), I64), j + k.cast(k.greater_equal(j, o), I64)])
             product = _determinant_of(k, minor)
@@ -445,7 +448,7 @@ class Cofactor(SquareMatrices):
                 product.change_sign()
             result[i, o] = product.times(k.literal(1.0, F64))
 
-    def _by_elimination(self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, result: _Matrix) -> None:
+    def _by_elimination(self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, result: Matrix) -> None:
         beside.make_identity()
         with k.loop(0, a.n, "j") as j:
             k.store(columns, first + j, j)
@@ -453,19 +456,19 @@ class Cofactor(SquareMatrices):
         with k.loop(0, last, "c") as c:
             self._bring_largest(k, a, beside, columns, first, c, product)
             product.multiply(a[c, c])
-            _clear_below(k, a, c, (beside,))
+            clear_below(k, a, c, (beside,))
         # The last row of `beside` is done; of the others r times it, less u times the last, goes through U1^-1.
         with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
             beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
         with k.when(k.equal(product.value, 0)):
             result.fill(lambda r, j: k.literal(0.0, F64))
         with k.otherwise():
-            _back_substitute(k, a, beside, last)
+            back_substitute(k, a, beside, last)
             with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:
                 result[j, columns[first + r]] = product.times(beside[r, j])
 
     def _bring_largest(
-        self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
+        self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
     ) -> None:
         """Exchange rows and columns so that the largest element right of and below position `c` of the diagonal moves there."""
         row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(k.call("fabs", a[c, c]), "best")
@@ -500,6 +503,6 @@ class Cofactor(SquareMatrices):
         products = b.select(same, zero, products)
         y = b.matmul(b.matmul(u, ct, ta=True), v)
         diagonal = b.sum(b.select(same, y, zero), axes=(type_.rank - 1,), keepdims=True)
-        inner = b.select(same, b.matmul(products, diagonal), b.neg(b.mul(products, _transposed(b, y))))
+        inner = b.select(same, b.matmul(products, diagonal), b.neg(b.mul(products, transposed_matrices(b, y))))
         signs = b.mul(b.log_determinant(u)[0], b.log_determinant(v)[0])
         return (b.mul(_spread(b, signs), b.matmul(b.matmul(u, inner), v, tb=True)),)

@@ -73,7 +73,7 @@ def _fractions_of(key: Array, blocks: Array) -> tuple[Array, Array]:
     blocks = blocks.astype(np.uint64)
     counter = blocks & np.uint64(2**32 - 1), blocks >> np.uint64(32), np.full_like(blocks, low), np.full_like(blocks, high)
     w = philox(counter, (seed, seed_high))
-    return tuple(((low | high << np.uint64(32)) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54  # pyright: ignore[reportReturnType] - two
+    return tuple(((low | high << np.uint64(32)) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
                  for low, high in ((w[0], w[1]), (w[2], w[3])))
 
 

@@ -11,6 +11,7 @@ from adjoint.nn.checks import boolean
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero, fraction
 from adjoint.ops.arithmetic import clip_by_value, where
 from adjoint.ops.generated import abs, maximum, minimum, sign, sqrt
+from adjoint.ops.primitives.fused_steps import factored, root_of_mean_square
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.tensor import Tensor, constant
@@ -243,9 +244,10 @@ class AdaFactor(_Composed):
         t = as_dtype(self.global_step, dtype).reshape(()) + 1.0
         rate = self._learning_rate(learning_rate, t, dtype)
         if self.scale_parameter:
-            rate = rate * maximum(_root_of_mean_square(p), self.eps[1])
-        update = self._scaled(index, g, t ** -self.decay_rate)
-        update = update / maximum(_root_of_mean_square(update) / self.clip_threshold, 1.0) * rate
+            rate = rate * maximum(root_of_mean_square(p), self.eps[1])
+        update = factored(g, self.eps[0], t ** -self.decay_rate, self.exp_avg_sq_row[index], self.exp_avg_sq_col[index],
+                          self.exp_avg_sq[index])
+        update = update / maximum(root_of_mean_square(update) / self.clip_threshold, 1.0) * rate
         if self.beta1:
             update = as_dtype(self.exp_avg[index], dtype) * self.beta1 + update * (1.0 - self.beta1)
             _write(self.exp_avg[index], update)
@@ -256,23 +258,3 @@ class AdaFactor(_Composed):
             return learning_rate
         least = t * 1e-6 if self.warmup_init else constant(0.01, dtype)
         return minimum(least, 1.0 / sqrt(t))
-
-    def _scaled(self, index: int, g: Tensor, new: Tensor) -> Tensor:
-        """Return the gradient divided by the root of its second moment, of which `new` is the share of this step."""
-        squares = g * g + self.eps[0]
-
-        def moved(moments: Parameter, step: Tensor) -> Tensor:
-            moments_now = as_dtype(moments, g.dtype) * (1.0 - new) + step * new
-            _write(moments, moments_now)
-            return moments_now
-
-        if g.ndim < 2:
-            return g / sqrt(moved(self.exp_avg_sq[index], squares))
-        rows = moved(self.exp_avg_sq_row[index], squares.mean(-1))
-        columns = moved(self.exp_avg_sq_col[index], squares.mean(-2))
-        share = rows / rows.mean(-1, keep_dims=True)
-        return g / sqrt(share.expand_dims(-1)) / sqrt(columns.expand_dims(-2))
-
-
-def _root_of_mean_square(x: Tensor) -> Tensor:
-    return sqrt((x * x).mean())

@@ -11,8 +11,10 @@ from adjoint.ops.primitives import (
     effects,
     elementwise,
     fractional,
+    fused_steps,
     generated,
     indices,
+    linear_systems,
     matrices,
     network,
     optimizers,
@@ -21,6 +23,7 @@ from adjoint.ops.primitives import (
     reductions,
     resizing,
     scattering,
+    sequences,
     shaping,
     special,
 )
@@ -31,8 +34,10 @@ from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.fractional import *  # noqa: F403
+from adjoint.ops.primitives.fused_steps import *  # noqa: F403
 from adjoint.ops.primitives.generated import *  # noqa: F403
 from adjoint.ops.primitives.indices import *  # noqa: F403
+from adjoint.ops.primitives.linear_systems import *  # noqa: F403
 from adjoint.ops.primitives.matrices import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
 from adjoint.ops.primitives.optimizers import *  # noqa: F403
@@ -41,6 +46,7 @@ from adjoint.ops.primitives.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import *  # noqa: F403
 from adjoint.ops.primitives.resizing import *  # noqa: F403
 from adjoint.ops.primitives.scattering import *  # noqa: F403
+from adjoint.ops.primitives.sequences import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
 from adjoint.ops.primitives.special import *  # noqa: F403
 
@@ -52,8 +58,10 @@ __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += fractional.__all__
+__all__ += fused_steps.__all__
 __all__ += generated.__all__
 __all__ += indices.__all__
+__all__ += linear_systems.__all__
 __all__ += matrices.__all__
 __all__ += network.__all__
 __all__ += optimizers.__all__
@@ -62,5 +70,6 @@ __all__ += pooling.__all__
 __all__ += reductions.__all__
 __all__ += resizing.__all__
 __all__ += scattering.__all__
+__all__ += sequences.__all__
 __all__ += shaping.__all__
 __all__ += special.__all__

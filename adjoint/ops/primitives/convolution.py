@@ -134,7 +134,7 @@ class Conv3DTranspose(Primitive):
             raise wrong(op, "output_padding", "0 unless 'pad_mode' is 'pad'", output_padding)
         self._kernel = convolution.three(op, "kernel_size", kernel_size)
         super().__init__(
-            **numbers, kernel_size=self._kernel, mode=mode, pad_mode=pad_mode.lower(), pad=pad, stride=step, dilation=apart,
+            None, **numbers, kernel_size=self._kernel, mode=mode, pad_mode=pad_mode.lower(), pad=pad, stride=step, dilation=apart,
             output_padding=longer, data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper())
 
     def __call__(self, dout: Any, weight: Any) -> Tensor:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.types import I16, I32, I64, DType
-from adjoint.ops import random_laws, random_numbers, state
+import numpy as np
+
+from adjoint.ir.types import BOOL, I16, I32, I64, DType
+from adjoint.ops import creation, random_laws, random_numbers, state
 from adjoint.ops.arguments import flag, float_only, integer, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import tan
 from adjoint.ops.primitive import Plain, Primitive, plain
@@ -16,9 +18,9 @@ from adjoint.runtime.tensor.run_time_checks import effect
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial", "MultinomialWithReplacement",
-    "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle", "StandardNormal",
-    "UniformCandidateSampler", "UniformInt", "UniformReal",
+    "Assert", "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial",
+    "MultinomialWithReplacement", "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle",
+    "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal",
 ]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
@@ -209,9 +211,37 @@ class Print(Plain):
     """Prints its operands, one below the other, tensors with shape and dtype, and returns the first."""
 
     def __call__(self, *input_x: Any) -> Any:
-        effect("print", _print, input_x)
+        state.print_(*input_x)
         return input_x[0] if input_x else None
 
 
-def _print(*items: Any) -> None:
-    print(*(Tensor.__repr__(item) if isinstance(item, Tensor) else item for item in items), sep="\n")
+class Assert(Primitive):
+    """Raises RuntimeError with the first numbers of some tensors, if a condition is not true; returns zeros of shape (1,), Int32.
+
+    summarize  how many numbers of each tensor are shown; all, if it is negative
+    """
+
+    def __init__(self, summarize: int = 3):
+        super().__init__(summarize=integer("Assert", "summarize", summarize))
+
+    def __call__(self, condition: Any, input_data: Any) -> Tensor:
+        if isinstance(condition, Tensor):
+            if condition.dtype is not BOOL:
+                raise wrong(self.name, "condition", "a bool or a Tensor of Bool", condition, TypeError)
+            if condition.size != 1:
+                raise wrong(self.name, "condition", "of one element", condition)
+        else:
+            flag(self.name, "condition", condition)
+        shown = [input_data] if isinstance(input_data, Tensor) else input_data
+        if not isinstance(shown, (tuple, list)):
+            raise wrong(self.name, "input_data", "a Tensor, or a tuple or list of Tensors and numbers", input_data, TypeError)
+        effect("assert", _assert, (self.summarize, condition, *shown))
+        return creation.zeros((1,), I32)
+
+
+def _assert(count: int, condition: Any, *items: Any) -> None:
+    if bool(condition):
+        return
+    numbers = [np.asarray(item.asnumpy() if isinstance(item, Tensor) else item).reshape(-1) for item in items]
+    rows = "; ".join(str(row if count < 0 else row[:count]) for row in numbers)
+    raise RuntimeError(f"For 'Assert', the argument 'condition' must be True, but got False, with the data {rows or 'of nothing'}.")

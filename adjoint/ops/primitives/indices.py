@@ -6,26 +6,66 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8
+from adjoint.ir.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from adjoint.ops import parts, scalars
 from adjoint.ops.arguments import ArgumentMistake, choice, flag, number, operand, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import LARGEST, equal, greater, logical_and, where
 from adjoint.ops.creation import full, ones, zeros
-from adjoint.ops.picking import index_check, index_select
+from adjoint.ops.picking import index_check, index_select, masked_select, nonzero
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.reduction import cumprod, sum
 from adjoint.ops.scattering import tensor_scatter_elements
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host
+from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, needs_values
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "CompareAndBitpack", "DataFormatDimMap", "DataFormatVecPermute", "NoRepeatNGram", "PadV3", "ScalarCast", "UnravelIndex",
+    "CompareAndBitpack", "DataFormatDimMap", "DataFormatVecPermute", "MapUniform", "NoRepeatNGram", "PadV3", "ScalarCast", "SubAndFilter",
+    "UnravelIndex",
 ]
 
 ScalarCast = plain("ScalarCast", scalars.scalar_cast)
 
 # Indices and layouts -------------------------------------------------------------------------------------------------
+
+
+def _whole_numbers(op: str, argument: str, x: Any, kinds: tuple[DType, ...]) -> Tensor:
+    given = operand(op, x, argument)
+    if given.dtype not in kinds:
+        raise wrong(op, argument, f"a Tensor of {', '.join(kind.long_name for kind in kinds)}", given, TypeError)
+    return given
+
+
+class MapUniform(Plain):
+    """Numbers spread over groups: number x is element x // group_num of group x % group_num, which begins at that times per_group_size.
+
+    It is called on a Tensor of Int16, Int32 or Int64 and two ints above 0.
+    """
+
+    def __call__(self, input: Any, per_group_size: Any, group_num: Any) -> Tensor:
+        x = _whole_numbers(self.name, "input", input, (I16, I32, I64))
+        size, groups = whole(self.name, "per_group_size", per_group_size), whole(self.name, "group_num", group_num)
+        for argument, value in (("per_group_size", size), ("group_num", groups)):
+            if value < 1:
+                raise wrong(self.name, argument, "at least 1", value)
+        wide = x.astype(I64, copy=False)
+        return (wide % groups * size + wide // groups).astype(x.dtype, copy=False)
+
+
+class SubAndFilter(Plain):
+    """The numbers less `offset` of those where that is from 0 up to and without `max_num`, and their places in the flattened tensor.
+
+    It is called on a Tensor of Int32 or Int64, whose dtype both results have, and two ints.
+    """
+
+    def __call__(self, input_x: Any, max_num: Any, offset: Any) -> tuple[Tensor, Tensor]:
+        x = _whole_numbers(self.name, "input_x", input_x, (I32, I64))
+        most, less = whole(self.name, "max_num", max_num), whole(self.name, "offset", offset)
+        needs_values(self.name, "it has as many numbers as are in range")
+        moved = reshape(x, (-1,)).astype(I64, copy=False) - less
+        fine = logical_and(moved >= 0, moved < most)
+        places = reshape(nonzero(fine), (-1,))
+        return masked_select(moved, fine).astype(x.dtype, copy=False), places.astype(x.dtype, copy=False)
 
 
 class UnravelIndex(Plain):

@@ -26,8 +26,8 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = [
     "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill",
     "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones",
-    "OnesLike", "Pad", "Padding", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToTensor", "Shape", "Size",
-    "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu",
+    "OnesLike", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToTensor", "Shape",
+    "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu",
     "TupleToArray", "TypeOf", "Unstack", "Zeros", "ZerosLike",
 ]
 
@@ -111,6 +111,19 @@ class Concat(Primitive):
 
     def __call__(self, *tensors: Any) -> Tensor:
         return parts.concat(tensors[0] if len(tensors) == 1 else tensors, self.axis)
+
+
+class ParallelConcat(Plain):
+    """Concatenates a tuple or list of tensors of one dtype along the first axis."""
+
+    def __call__(self, values: Any) -> Tensor:
+        given = tensors_argument("ParallelConcat", "values", values)
+        for x in given:
+            if x.dtype is not given[0].dtype:
+                raise wrong("ParallelConcat", "values", f"of one dtype, {given[0].dtype}", x, TypeError)
+            if not x.ndim or x.shape[1:] != given[0].shape[1:]:
+                raise wrong("ParallelConcat", "values", "of at least 1 dimension, and of one shape but for the first", x)
+        return parts.concat(given, 0)
 
 
 class Stack(Primitive):
