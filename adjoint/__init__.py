@@ -85,6 +85,15 @@ with collector.paused():
         reset_auto_parallel_context,
         set_auto_parallel_context,
     )
+    from adjoint.runtime.tensor.generator import (
+        Generator,
+        default_generator,
+        get_rng_state,
+        initial_seed,
+        manual_seed,
+        seed,
+        set_rng_state,
+    )
     from adjoint.runtime.tensor.mutable import mutable
     from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
     from adjoint.runtime.tensor.random import get_seed, set_seed
@@ -97,15 +106,16 @@ ms_class = jit_class
 __version__ = "0.1.0"
 
 __all__ = [
-    "COMPATIBLE", "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode", "Parameter",
-    "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "communication",
-    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "enable_dynamic", "float16", "float32", "float64", "float_",
-    "from_numpy", "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16",
-    "int32", "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
-    "load_param_into_net", "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype",
-    "reset_auto_parallel_context", "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short",
-    "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8",
-    "uintc", "uintp", "ushort", "_Function", "_no_grad", "value_and_grad", "vjp",
+    "COMPATIBLE", "CompileError", "_Function", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE",
+    "ParallelMode", "Parameter", "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte",
+    "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
+    "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context", "get_context",
+    "get_current_device", "get_grad", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32", "int64", "int8",
+    "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
+    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "_no_grad", "number", "ops",
+    "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "seed", "set_auto_parallel_context", "set_context",
+    "set_device", "set_rng_state", "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte",
+    "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"

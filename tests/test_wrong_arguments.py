@@ -278,6 +278,7 @@ def test_every_entry_has_a_call() -> None:
 NO_CALLS = {
     "ops.ReduceOp", "ops.constexpr", "ops.prim_attr_register", "ms.get_seed", "ms.CompileError", "ms.InternalError", "ms.ParallelMode",
     "ms.Type", "ms._Function", "ms._no_grad", "ms.get_current_device", "ms.launch_blocking", "ms.reset_auto_parallel_context",
+    "ms.Generator", "ms.get_rng_state", "ms.initial_seed", "ms.seed",
 }
 """Decorators of the user's functions, exceptions, classes of names and of dtypes, and what takes no argument."""
 

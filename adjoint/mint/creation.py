@@ -12,6 +12,8 @@ from adjoint.ops import creation, parts, random_numbers
 from adjoint.ops.arguments import dtype_or, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import less
 from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from adjoint.runtime.tensor.generator import stream_of
+from adjoint.runtime.tensor.random import drawn_from
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -53,15 +55,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 # Random numbers ------------------------------------------------------------------------------------------------------
 
 
-def _own(op: str, generator: Any) -> None:
-    if generator is not None:
-        raise wrong(op, "generator", "None: draws depend on `mindspore.set_seed`", generator)
-
-
 def rand(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return uniformly distributed random numbers in [0, 1)."""
-    _own("Rand", generator)
-    return random_numbers.rand(_sizes("Rand", size), dtype=dtype)
+    with drawn_from(stream_of("Rand", generator)):
+        return random_numbers.rand(_sizes("Rand", size), dtype=dtype)
 
 
 def rand_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -71,8 +68,8 @@ def rand_like(input: Any, *, dtype: DType | None = None, device: str | None = No
 
 def randn(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return normally distributed random numbers with mean 0 and standard deviation 1."""
-    _own("RandN", generator)
-    return random_numbers.randn(_sizes("RandN", size), dtype=dtype)
+    with drawn_from(stream_of("RandN", generator)):
+        return random_numbers.randn(_sizes("RandN", size), dtype=dtype)
 
 
 def randn_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -82,11 +79,11 @@ def randn_like(input: Any, *, dtype: DType | None = None, device: str | None = N
 
 def randint(*args: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return Int64 random integers, at least `low` and less than `high`: randint(low, high, size), or randint(high, size) with low 0."""
-    _own("RandInt", generator)
     if len(args) not in (2, 3):
         raise TypeError(f"For 'RandInt', the arguments must be (high, size) or (low, high, size), but got {len(args)}.")
     low, high, size = (0, *args) if len(args) == 2 else args
-    return random_numbers.randint(low, high, size, dtype=I64 if dtype is None else dtype)
+    with drawn_from(stream_of("RandInt", generator)):
+        return random_numbers.randint(low, high, size, dtype=I64 if dtype is None else dtype)
 
 
 def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -99,30 +96,32 @@ def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str
 
 def randperm(n: Any, *, generator: Any = None, dtype: DType = I64) -> Tensor:
     """Return the numbers 0 to n - 1 in random order."""
-    _own("RandPerm", generator)
-    return random_numbers.randperm(n, dtype=dtype)
+    with drawn_from(stream_of("RandPerm", generator)):
+        return random_numbers.randperm(n, dtype=dtype)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Tensor:
     """Return normally distributed random numbers, of shape `size`; if `mean` and `std` are Tensors, of the shape that they broadcast to."""
-    _own("Normal", generator)
     if size is None:
         if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
             raise wrong("Normal", "size", "a shape, where 'mean' and 'std' are numbers", size, TypeError)
         size = (mean * 1.0 + std).shape
-    return random_numbers.randn(sizes_argument("Normal", "size", size)) * std + mean
+    with drawn_from(stream_of("Normal", generator)):
+        drawn = random_numbers.randn(sizes_argument("Normal", "size", size))
+    return drawn * std + mean
 
 
 def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
     """Return 1 with the probability given by each element, else 0, in the dtype of the probabilities."""
-    _own("Bernoulli", generator)
     p = operand("Bernoulli", input)
     if not p.dtype.is_float:
         raise wrong("Bernoulli", "input", "a Tensor of a floating point type", p, TypeError)
-    return less(random_numbers.rand(p.shape).astype(p.dtype, copy=False), p).astype(p.dtype)
+    with drawn_from(stream_of("Bernoulli", generator)):
+        drawn = random_numbers.rand(p.shape)
+    return less(drawn.astype(p.dtype, copy=False), p).astype(p.dtype)
 
 
 def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Return Int64 indices drawn with the weights along the last axis, with or without replacement."""
-    _own("Multinomial", generator)
-    return random_numbers.multinomial(input, num_samples, replacement).astype(I64, copy=False)
+    with drawn_from(stream_of("Multinomial", generator)):
+        return random_numbers.multinomial(input, num_samples, replacement).astype(I64, copy=False)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["Plain", "Primitive", "constexpr", "plain", "prim_attr_register"]
 
+_ABSENT = object()
+
 
 class Primitive:
     """An operator with attributes; two of one class with equal attributes are equal.
@@ -34,6 +36,66 @@ class Primitive:
         self.attrs[name] = value
         setattr(self, name, value)
         return self
+
+    def del_prim_attr(self, name: str) -> Primitive:
+        """Remove an attribute, if there is one of this name; return the operator."""
+        if self.attrs.pop(name, _ABSENT) is not _ABSENT:
+            self.__dict__.pop(name, None)
+        return self
+
+    def init_prim_io_names(self, inputs: Any, outputs: Any) -> None:
+        """Set the attributes `input_names` and `output_names`, which graphs do not use."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def set_prim_instance_name(self, instance_name: str) -> Primitive:
+        """Set the attribute `instance_name` of the object, which graphs do not use; return the operator."""
+        if not isinstance(instance_name, str):
+            raise self._wrong("set_prim_instance_name", "instance_name", "a str", instance_name)
+        self.instance_name = instance_name
+        return self
+
+    def check_elim(self, *args: Any) -> tuple[bool, Any]:
+        """Return whether the result is known without computing, and the result; (False, None) by default."""
+        return False, None
+
+    def recompute(self, mode: bool = True) -> Primitive:
+        """Set the attribute `recompute`; return the operator.  Nothing is recomputed: forward values that a gradient needs are kept."""
+        if not isinstance(mode, bool):
+            raise self._wrong("recompute", "mode", "a bool", mode)
+        self.attrs["recompute"] = mode  # not on the object, which would lose this method
+        return self
+
+    def set_device(self, device_target: str) -> Primitive:
+        """Set the attribute `primitive_target`; return the operator, which runs on the CPU in any case.
+
+        RuntimeError for another name than "CPU", "GPU" and "Ascend".
+        """
+        if device_target not in ("CPU", "GPU", "Ascend"):
+            raise self._wrong("set_device", "device_target", "'CPU', 'GPU' or 'Ascend'", device_target, RuntimeError)
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def set_stage(self, stage: int) -> Primitive:
+        """Set the attribute `stage`, which has no effect: a process runs the whole network; return the operator."""
+        return self.add_prim_attr("stage", stage)
+
+    def place(self, role: str, rank_id: int) -> None:
+        """Set the attributes `ms_role` and `rank_id`, which have no effect: an operator runs in the process that calls it.
+
+        ValueError for a role that is not "MS_WORKER" and a negative rank, TypeError for a rank that is not an int.
+        """
+        if role != "MS_WORKER":
+            raise self._wrong("place", "role", "'MS_WORKER'", role, ValueError)
+        if not isinstance(rank_id, int) or isinstance(rank_id, bool):
+            raise self._wrong("place", "rank_id", "an int", rank_id)
+        if rank_id < 0:
+            raise self._wrong("place", "rank_id", "at least 0", rank_id, ValueError)
+        self.add_prim_attr("ms_role", role)
+        self.add_prim_attr("rank_id", rank_id)
+
+    def _wrong(self, method: str, argument: str, expected: str, got: Any, kind: type[Exception] = TypeError) -> Exception:
+        return kind(f"For '{self.name}.{method}', the argument '{argument}' must be {expected}, but got {got!r} of type "
+                    f"{type(got).__name__}.")
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"The primitive {type(self).__name__!r} has no attribute {name!r}.")

@@ -33,6 +33,8 @@ from adjoint.ops.arithmetic import where
 from adjoint.ops.creation import full_like
 from adjoint.ops.generated import exp, expm1, log, log1p, tan
 from adjoint.ops.random_numbers import standard_normal, uniform
+from adjoint.runtime.tensor.generator import Generator, stream_of
+from adjoint.runtime.tensor.random import drawn_from
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
@@ -110,29 +112,22 @@ def log_normal(input: Any, mean: float = 1.0, std: float = 2.0) -> Tensor:
     return exp(standard_normal(x.shape) * spread + center).astype(x.dtype, copy=False)
 
 
-def own_generator(op: str, generator: Any) -> None:
-    """Raise TypeError for a generator of the caller's."""
-    if generator is not None:
-        raise wrong(op, "generator", "None: `set_seed` sets the state that numbers are drawn from", generator, TypeError)
-
-
-def uniform_(input: Any, from_: Any = 0, to: Any = 1, *, generator: None = None) -> Tensor:
+def uniform_(input: Any, from_: Any = 0, to: Any = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill a tensor of floats with uniformly random numbers from `from_` to `to`, exclusive; return it."""
     x = float_tensor("uniform_", input)
-    own_generator("uniform_", generator)
     low, high = real("uniform_", "from_", from_), real("uniform_", "to", to)
-    x.overwrite(uniform(x.shape, low, high, None, x.dtype))
+    with drawn_from(stream_of("uniform_", generator)):
+        x.overwrite(uniform(x.shape, low, high, None, x.dtype))
     return x
 
 
-def random_(input: Any, from_: Any = 0, to: Any = None, *, generator: None = None) -> Tensor:
+def random_(input: Any, from_: Any = 0, to: Any = None, *, generator: Generator | None = None) -> Tensor:
     """Fill a tensor with uniformly random whole numbers from `from_` to `to`, exclusive; return it.
 
     to  None: up to the largest number of an integer dtype; for floats up to 2^p, below which they hold all whole numbers
     """
     op = "random_"
     x, low = operand(op, input), integer(op, "from_", from_)
-    own_generator(op, generator)
     if x.dtype.is_float:
         least, end, usual = -(2**63), 2**63, 2 ** {**SIGNIFICAND, F64: 53}[x.dtype] + 1
     else:
@@ -142,7 +137,8 @@ def random_(input: Any, from_: Any = 0, to: Any = None, *, generator: None = Non
     high = usual if to is None else integer(op, "to", to)
     if not least <= low < high <= end:
         raise wrong(op, "from_", f"at least {least}, and below 'to', which is at most {end}", (low, high))
-    drawn = apply(RandomInteger(tensor(U64 if x.dtype is U64 else I64, x.shape), low, high), next_key())
+    with drawn_from(stream_of(op, generator)):
+        drawn = apply(RandomInteger(tensor(U64 if x.dtype is U64 else I64, x.shape), low, high), next_key())
     x.overwrite(drawn.astype(x.dtype, copy=False))
     return x
 

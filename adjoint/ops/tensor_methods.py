@@ -42,7 +42,9 @@ from adjoint.ops import (
 )
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.runtime.memory.machine import array_of, memory_of
+from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
+from adjoint.runtime.tensor.random import drawn_from
 from adjoint.runtime.tensor.run_time_checks import needs_values
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
 
@@ -460,6 +462,16 @@ class _Methods:
         return scattering.scatter(self, _given("scatter", "axis", axis, "dim", dim), _required("scatter", "index", index),
                                   _required("scatter", "src", src))
 
+    def scatter_add(self: Any, dim: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, indices: Any = _ABSENT,
+                    updates: Any = _ABSENT) -> Tensor:
+        """scatter_add(dim, index, src): add each element of `src` at its own position, but with the index as coordinate along an axis;
+        scatter_add(indices, updates): add slices at the positions in the last axis of `indices`, as `tensor_scatter_add` does."""
+        if src is _ABSENT and not isinstance(dim, int):
+            return scattering.tensor_scatter_add(self, _given("scatter_add", "indices", dim, "indices", indices),
+                                                 _given("scatter_add", "updates", index, "updates", updates))
+        return scattering.tensor_scatter_elements(self, _required("scatter_add", "index", index), _required("scatter_add", "src", src),
+                                                  axis=_required("scatter_add", "dim", dim), reduction="add")
+
     def index_select(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
         """Return the slices along an axis at the indices in a tensor."""
         return picking.index_select(self, _given("index_select", "axis", axis, "dim", dim), _required("index_select", "index", index))
@@ -666,10 +678,10 @@ class _Methods:
         self.overwrite(source if source.shape == self.shape else shapes.broadcast_to(source, self.shape))
         return self
 
-    def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: None = None) -> Tensor:
+    def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill this tensor with normally distributed numbers."""
-        random_laws.own_generator("Tensor.normal_", generator)
-        self.overwrite(random_numbers.normal(self.shape, mean, std).astype(self.dtype))
+        with drawn_from(stream_of("Tensor.normal_", generator)):
+            self.overwrite(random_numbers.normal(self.shape, mean, std).astype(self.dtype))
         return self
 
 

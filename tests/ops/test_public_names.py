@@ -248,3 +248,18 @@ from mindspore.ops import operations as P
 
 print(ops.cube(Tensor(2.0)), P.Cube()(Tensor(2.0)))
 """
+
+
+def test_what_scripts_set_on_an_operator() -> None:
+    """MindSpore's scripts mark operators for graphs and devices: the marks can be read, and the operator computes as before."""
+    add = ops.Add().add_prim_attr("own", 1).set_device("GPU").set_stage(2).recompute().set_prim_instance_name("sum")
+    add.init_prim_io_names(["x", "y"], ["out"])
+    assert add.attrs == {"own": 1, "primitive_target": "GPU", "stage": 2, "recompute": True, "input_names": ["x", "y"],
+                         "output_names": ["out"]}
+    assert add.del_prim_attr("own") is add.del_prim_attr("own") is add and not hasattr(add, "own") and add.instance_name == "sum"
+    assert add(1.0, Tensor([2.0])).tolist() == [3.0] and add.check_elim(1, 2) == (False, None)
+    for call, kind in ((lambda: add.place("MS_WORKER", -1), ValueError), (lambda: add.place("MS_SCHED", 0), ValueError),
+                       (lambda: add.place("MS_WORKER", "a"), TypeError), (lambda: add.set_device("TPU"), RuntimeError),
+                       (lambda: add.recompute(3), TypeError), (lambda: add.set_prim_instance_name(3), TypeError)):
+        with pytest.raises(kind, match="For 'Add"):
+            call()

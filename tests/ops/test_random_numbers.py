@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import adjoint
-from adjoint import Tensor, ops
+from adjoint import Tensor, mint, ops
 from adjoint.ops import operations as P
 
+GENERATOR = adjoint.Generator()
 DRAWS: dict[str, Any] = {
     "rand": lambda: ops.rand(3, 4), "randn": lambda: ops.randn((3, 4)), "randint": lambda: ops.randint(0, 99, (3, 4)),
     "standard_normal": lambda: ops.standard_normal((3, 4)), "normal": lambda: ops.normal((3, 4), 1.0, 2.0),
@@ -39,6 +40,45 @@ def test_an_operators_own_seed_takes_the_global_seeds_place() -> None:
     first = ops.rand(8, seed=3).tolist()
     adjoint.set_seed(2)
     assert ops.rand(8, seed=3).tolist() == first
+
+
+def test_a_generator_repeats_its_own_draws_and_leaves_the_others_alone() -> None:
+    """Programs that resume keep the state of each Generator, and expect `get_seed` and NumPy's stream to stay as they are."""
+    adjoint.set_seed(1)
+    first = mint.rand(4).tolist()
+    generator = adjoint.Generator()
+    draws = [mint.randn(3, generator=generator).tolist() for _ in range(2)]
+    state = generator.get_state()
+    last = [mint.randperm(9, generator=generator).tolist(), Tensor(np.zeros(4, np.float32)).uniform_(generator=generator).tolist()]
+    generator.set_state(state)
+    assert [mint.randperm(9, generator=generator).tolist(), ops.zeros(4).uniform_(generator=generator).tolist()] == last
+    generator.manual_seed(0)
+    assert [mint.randn(3, generator=generator).tolist() for _ in range(2)] == draws
+    second = mint.rand(4).tolist()
+    assert adjoint.manual_seed(1) is adjoint.default_generator and adjoint.get_seed() == 1 == adjoint.initial_seed()
+    assert [mint.rand(4).tolist() for _ in range(2)] == [first, second]
+    state = adjoint.get_rng_state()
+    assert (state.dtype, state.shape) == (adjoint.uint8, (16,))
+    third, graph = mint.rand(4).tolist(), adjoint.jit(lambda: mint.rand(4))
+    adjoint.set_rng_state(state)
+    assert graph().tolist() == third
+    assert adjoint.seed() == adjoint.initial_seed() < 2**32 and adjoint.get_seed() == 1
+    adjoint.manual_seed(-1)
+    assert adjoint.initial_seed() == -1 and mint.rand(2).shape == (2,)
+
+
+@pytest.mark.parametrize("call, kind, text", [
+    (lambda: adjoint.manual_seed(1.5), TypeError, "must be an int, but got 1.5"),
+    (lambda: adjoint.manual_seed(2**64), RuntimeError, "64 bits"),
+    (lambda: adjoint.set_rng_state(ops.zeros(16)), RuntimeError, "UInt8 tensor of 16 elements, but got Float32"),
+    (lambda: adjoint.set_rng_state(3), RuntimeError, "but got 3 of type int"),
+    (lambda: mint.rand(2, generator=3), TypeError, "'generator' must be a Generator or None, but got 3"),
+    (adjoint.jit(lambda: mint.rand(2, generator=GENERATOR)), TypeError, "None in a graph"),
+    (adjoint.jit(lambda: adjoint.manual_seed(2)), adjoint.CompileError, "`manual_seed` would be called once"),
+])
+def test_states_of_random_numbers_are_checked(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call()
 
 
 def test_moments() -> None:

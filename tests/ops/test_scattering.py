@@ -110,3 +110,11 @@ def test_index_add_of_a_tensor_has_two_forms() -> None:
     assert x.index_add(dim=0, index=at, source=rows, alpha=2)[1].tolist() == [23.0, 44.0]
     with pytest.raises(TypeError, match="'source' must be a Tensor, but got None"):
         x.index_add(0, at)
+
+
+def test_both_forms_of_the_method_scatter_add() -> None:
+    x = Tensor(np.zeros((2, 3), np.float32))
+    assert x.scatter_add(Tensor([[0, 1], [0, 1]]), Tensor([1.0, 2.0])).tolist() == [[0, 3, 0], [0, 0, 0]]
+    assert x.scatter_add(1, Tensor([[0, 2]]), Tensor([[1.0, 2.0]])).tolist() == [[1, 0, 2], [0, 0, 0]]
+    with pytest.raises(TypeError, match=r"'Tensor\.scatter_add', the argument 'src' must be given"):
+        x.scatter_add(1, Tensor([[0]]))

@@ -415,6 +415,9 @@ class Cell(CellValues):
         self._name_apart()
         self.check_names()
 
+    def update_cell_prefix(self) -> None:
+        """Do nothing: `param_prefix` follows the attributes at any time."""
+
     @property
     def param_prefix(self) -> str:
         """Return the path of attributes with which the names of this cell's Parameters begin; "" for the outermost cell."""
@@ -457,6 +460,24 @@ class Cell(CellValues):
         """Store `requires_grad` for MindSpore's scripts; it has no effect: the arguments of `grad` select the gradients."""
         self.requires_grad = requires_grad
         return self
+
+    def offload(self, backward_prefetch: str | int = "Auto") -> None:
+        """Accept MindSpore's option, without effect: what the gradient needs stays in the CPU's memory, where it is computed.
+
+        ValueError for a str other than "Auto" and an int below 0, TypeError for another type.
+        """
+        if isinstance(backward_prefetch, bool) or not isinstance(backward_prefetch, (str, int)):
+            raise TypeError(f"For 'Cell.offload', the argument 'backward_prefetch' must be 'Auto' or an int, but got {backward_prefetch!r} "
+                            f"of type {type(backward_prefetch).__name__}.")
+        if backward_prefetch != "Auto" and (isinstance(backward_prefetch, str) or backward_prefetch < 0):
+            raise ValueError(f"For 'Cell.offload', the argument 'backward_prefetch' must be 'Auto' or at least 0, "
+                             f"but got {backward_prefetch!r}.")
+
+    def set_data_parallel(self) -> None:
+        """Do nothing: each process computes the whole cell."""
+
+    def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> None:
+        """Accept how MindSpore would spread the cell over devices, without effect: each process computes the whole cell."""
 
     def recompute(self, /, **kwargs: Any) -> None:
         """Accept and check MindSpore's options.  Nothing is recomputed: forward values are kept, and construct and its hooks run once.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import DType
+from adjoint.runtime.hooks.handles import HookHandle, HookList, check_hook
 from adjoint.runtime.process.context import check_device
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.parameter import Parameter
@@ -119,48 +120,161 @@ class CellValues:
 
         destination  a dict to put them into
         prefix       a str put before each path
-        keep_vars    accepted for MindSpore's scripts, without effect
+        keep_vars    given to hooks; the values are the same ones in any case
         """
         given = dict(zip(("destination", "prefix", "keep_vars"), args))
         destination, prefix = given.get("destination", destination), given.get("prefix", prefix)
         found: dict[str, Tensor] = OrderedDict() if destination is None else destination
-        for path, cell in self._paths(""):
-            start = f"{prefix}{path}." if path else prefix
-            found.update({f"{start}{name}": value for name, value in cell._params.items()})
-            found.update({f"{start}{name}": cell.__dict__[name] for name, kept in cell._buffers.items()
-                          if kept and cell.__dict__[name] is not None})
+        self._save(found, prefix, given.get("keep_vars", keep_vars))
         return found
+
+    def _own_values(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the Parameters and persistent buffers of this cell, not those of sub-cells, by their names."""
+        yield from self._params.items()
+        yield from ((name, self.__dict__[name]) for name, kept in self._buffers.items() if kept and self.__dict__[name] is not None)
+
+    def _values(self) -> dict[str, Tensor]:
+        """Return what `state_dict` returns, without calling hooks."""
+        return {f"{path}.{name}" if path else name: value for path, cell in self._paths("") for name, value in cell._own_values()}
+
+    def _save(self, found: dict[str, Tensor], start: str, keep_vars: bool) -> None:
+        """Put the values of this cell and of all below it into a dict, and call the hooks that are registered for it.
+
+        start  the beginning of the paths of this cell's values
+        """
+        for hook in self._registered("state_dict_pre"):
+            hook(self, start, keep_vars)
+        found.update((f"{start}{name}", value) for name, value in self._own_values())
+        for name, child in self._cells.items():
+            child._save(found, f"{start}{name}.", keep_vars)
+        for hook in self._registered("state_dict_post"):
+            if hook(self, found, start, {}) is not None:
+                raise RuntimeError("For 'Cell.state_dict', a hook of 'register_state_dict_post_hook' must return None.")
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set Parameters and buffers to the values at their paths; each keeps its dtype.
 
-        strict  True: RuntimeError if a path is missing in `state_dict` or unexpected there; then nothing is changed
+        strict  True: RuntimeError if a path is missing in `state_dict` or unexpected there
 
         Return the missing paths and the unexpected ones.
 
-        TypeError if `state_dict` is not a dict.  RuntimeError for a value that is not a Tensor or has another shape; then nothing is
-        changed.
+        TypeError if `state_dict` is not a dict.  RuntimeError for a value that is not a Tensor or has another shape.  After an error
+        nothing is changed, unless a hook of `register_load_state_dict_post_hook` has seen the values.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "
                             f"of type {type(state_dict).__name__}.")
         check_flag("load_state_dict", "strict", strict)
-        own = self.state_dict()
-        keys = IncompatibleKeys([key for key in own if key not in state_dict], [key for key in state_dict if key not in own])
-        wrong = [f"{kind} key(s) in state_dict: {', '.join(map(repr, found))}."
-                 for kind, found in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys)) if strict and found]
-        for key in own.keys() & state_dict.keys():
-            value = state_dict[key]
+        own = self._values()
+        paths = list(self._paths(""))
+        wrong: list[str] = []
+        keys = IncompatibleKeys([], [])
+        given = OrderedDict(state_dict)
+        for path, cell in paths:
+            for hook in cell._registered("load_state_dict_pre"):
+                self._call_pre_hook(hook, cell, given, f"{path}." if path else "", strict, keys, wrong)
+        keys.missing_keys.extend(key for key in own if key not in given)
+        keys.unexpected_keys.extend(key for key in given if key not in own)
+        watched = [(cell, hook) for _, cell in reversed(paths) for hook in cell._registered("load_state_dict_post")]
+        for key in own.keys() & given.keys():
+            value = given[key]
             if not isinstance(value, Tensor):
                 wrong.append(f"{key!r} must be a Tensor, but got {type(value).__name__}.")
             elif value.shape != own[key].shape:
                 wrong.append(f"{key!r} must have shape {own[key].shape}, but got {value.shape}.")
-        if wrong:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(wrong))
+        self._check_loaded(wrong, keys, strict and not watched)
         for key, value in own.items():
-            if key in state_dict:
-                value.overwrite(state_dict[key].astype(value.dtype))
+            if key in given:
+                value.overwrite(given[key].astype(value.dtype))
+        for cell, hook in watched:
+            if hook(cell, keys) is not None:
+                raise RuntimeError("For 'Cell.load_state_dict', a hook of 'register_load_state_dict_post_hook' must return None: it may "
+                                   "change the lists of keys.")
+        self._check_loaded([], keys, strict)
         return keys
+
+    def _check_loaded(self, wrong: list[str], keys: IncompatibleKeys, strict: bool) -> None:
+        """Raise RuntimeError if there is something wrong with values, or, if `strict` is True, with keys."""
+        apart = [f"{kind} key(s) in state_dict: {', '.join(map(repr, found))}."
+                 for kind, found in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys)) if strict and found]
+        if apart or wrong:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(apart + wrong))
+
+    @staticmethod
+    def _call_pre_hook(hook: Callable[..., Any], cell: CellValues, given: dict[str, Any], start: str, strict: bool, keys: IncompatibleKeys,
+                       wrong: list[str]) -> None:
+        """Call a hook with the values of its cell, which it may change.
+
+        given  all values, by their paths
+        start  the beginning of the paths of the cell's values
+        wrong  messages of errors
+        """
+        part = OrderedDict((key, value) for key, value in given.items() if key.startswith(start))
+        before = set(part)
+        hook(cell, part, start, {}, strict, keys.missing_keys, keys.unexpected_keys, wrong)
+        for key in before - part.keys():
+            del given[key]
+        given.update(part)
+
+    # -- hooks on values --------------------------------------------------------------------------------------------
+    def _registered(self, kind: str) -> Iterator[Callable[..., Any]]:
+        found: HookList | None = self.__dict__.get("_value_hooks", {}).get(kind)
+        return iter(()) if not found else found.firing()
+
+    def _register(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+        check_hook(hook)
+        functions = self.__dict__.setdefault("_value_hooks", {}).setdefault(kind, HookList())
+        handle = HookHandle(functions)
+        functions.add(hook, handle)
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(cell, prefix, keep_vars)` before `state_dict` takes this cell's values.  Return the handle that removes the hook."""
+        return self._register("state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(cell, state_dict, prefix, local_metadata)` when `state_dict` has the values of this cell and of all below it.
+
+        The hook may change the dict, which has the values taken before as well; `local_metadata` is an empty dict.  It returns None.
+        Return the handle that removes the hook.
+        """
+        return self._register("state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call a hook before `load_state_dict` sets values, with eight arguments: `hook(cell, state_dict, prefix, local_metadata, strict,
+        missing_keys, unexpected_keys, error_msgs)`.
+
+        state_dict      the values whose paths begin with `prefix`, which the hook may change
+        local_metadata  an empty dict
+        error_msgs      a list; `load_state_dict` raises RuntimeError with what the hook appends to it
+
+        Return the handle that removes the hook.
+        """
+        return self._register("load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(cell, incompatible_keys)` when `load_state_dict` has set the values.
+
+        The hook may change the lists `missing_keys` and `unexpected_keys`, of which a strict `load_state_dict` then complains.  It returns
+        None.  Return the handle that removes the hook.
+        """
+        return self._register("load_state_dict_post", hook)
+
+    def to_empty(self, *, device: str | None = None, recurse: bool = True) -> Self:
+        """Set the Parameters and buffers to zeros, on a device, "CPU".
+
+        recurse  True: also those of all cells below
+
+        Return the cell.
+        """
+        check_flag("Cell.to_empty", "recurse", recurse)
+        if device is not None:
+            check_device(device)
+        for _, cell in self._paths("") if recurse else [("", self)]:
+            for value in (*cell._params.values(), *(cell.__dict__[name] for name in cell._buffers)):
+                if value is not None:
+                    value.overwrite(Tensor(shape=value.shape, dtype=value.dtype))
+        return self
 
     def to(self, /, *args: Any, **kwargs: Any) -> Self:
         """Convert the floating Parameters and buffers of this cell and all cells below it: `to(ms.float16)`, `to("CPU", ms.float16)`.
@@ -177,7 +291,7 @@ class CellValues:
                 raise TypeError(f"For 'Cell.to', the arguments must be a floating dtype or the name of a device, but got {value} "
                                 f"of type {type(value).__name__}.")
         for dtype in dtypes:
-            for value in self.state_dict().values():
+            for value in self._values().values():
                 if value.dtype.is_float and value.dtype is not dtype:
                     Tensor.set_data(value, value.astype(dtype))
         return self

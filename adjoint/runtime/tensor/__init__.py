@@ -7,6 +7,7 @@
     numpy_functions     tensors as operands of NumPy's functions
     random              seeds, and the streams of draws
     initializer         initialisers: the values of a new tensor
+    placement           where a tensor's numbers are: devices and bytes
     tensor              the Tensor: what it holds, reading and writing it; and `apply`, which runs an op
     operators           Python's operators on tensors and numbers
     description         a tensor with a size of None, for `Cell.set_inputs`
@@ -15,6 +16,7 @@
     mutable             `mutable`: numbers and containers that are inputs of a graph
     parameter           Parameters
     random_keys         the keys that ops of random numbers draw from
+    generator           Generators: states of random numbers
     run_time_checks     checks of numbers, made at once or when a graph runs
     run_time_promotion  promotion with a number that is known only when a graph runs
     stored_number       a Python number converted for storage in a tensor

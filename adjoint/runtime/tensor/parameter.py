@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjoint.ir.types import I32, DType
@@ -28,6 +28,40 @@ class _Training:
 training = _Training()
 
 
+class _Mark:
+    """An attribute that MindSpore's scripts set, for parameter servers or several devices; here it has no effect.
+
+    kinds    the types that it may be set to; object: any
+    default  its value before it is set
+    shown    turns what was set into what is read
+    """
+
+    def __init__(self, name: str, kinds: type | tuple[type, ...], default: Any, shown: Callable[[Any], Any] = lambda value: value):
+        self.name, self.kinds, self.default, self.shown = name, kinds, default, shown
+        self.__doc__ = f"`{name}` is stored for MindSpore's scripts, without effect."
+
+    def __get__(self, parameter: Tensor | None, owner: type) -> Any:
+        return self if parameter is None else self.shown(parameter.__dict__.get(self.name, self.default))
+
+    def __set__(self, parameter: Tensor, value: Any) -> None:
+        kinds = self.kinds if isinstance(self.kinds, tuple) else (self.kinds,)
+        if not isinstance(value, kinds):
+            raise TypeError(f"For 'Parameter', the argument `{self.name}` must be {' or '.join(kind.__name__ for kind in kinds)} type, "
+                            f"but got {value!r} of type {type(value).__name__}.")
+        parameter.__dict__[self.name] = value
+
+
+class _Fusion(_Mark):
+    """A number of the group in which a gradient is sent: an int of at least 0."""
+
+    def __set__(self, parameter: Tensor, value: Any) -> None:
+        if isinstance(value, bool):
+            raise TypeError(f"For 'Parameter', the argument `{self.name}` must be int type, but got {value!r} of type bool.")
+        if isinstance(value, int) and value < 0:
+            raise ValueError(f"For 'Parameter', the argument `{self.name}` must be at least 0, but got {value}.")
+        super().__set__(parameter, value)
+
+
 class Parameter(Tensor):
     """A tensor with a name that takes part in training.
 
@@ -41,6 +75,16 @@ class Parameter(Tensor):
 
     __slots__ = ()
     _is_parameter = True
+    cache_enable = _Mark("cache_enable", bool, False)
+    cache_shape = _Mark("cache_shape", (tuple, list), (), list)
+    comm_fusion = _Fusion("comm_fusion", int, 1)
+    key = _Mark("key", int, -1)
+    layerwise_parallel = _Mark("layerwise_parallel", bool, False)
+    parallel_optimizer = _Mark("parallel_optimizer", bool, True)
+    parallel_optimizer_comm_recompute = _Mark("parallel_optimizer_comm_recompute", bool, False)
+    requires_aggr = _Mark("requires_aggr", object, True)
+    sliced = _Mark("sliced", object, False)
+    unique = _Mark("unique", object, False)
 
     def __init__(
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
@@ -144,6 +188,11 @@ class Parameter(Tensor):
         """Return the Parameter itself, since it holds its data from the start."""
         return self
 
+    @property
+    def inited_param(self) -> None:
+        """Return None: no copy takes the place of a Parameter, which holds its data from the start."""
+        return None
+
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Take over the shape and values of `data`, a Tensor, number, list or array.  The dtype stays.
 
@@ -151,11 +200,6 @@ class Parameter(Tensor):
         """
         super().set_data(_values(data, self.dtype))
         return self
-
-    def set_dtype(self, dtype: DType) -> DType:
-        """Convert the Parameter's values to another dtype, and return that dtype."""
-        super().set_data(self.astype(dtype))
-        return self.dtype
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (Tensor(self), self.name, self.requires_grad)

@@ -31,6 +31,7 @@ from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_
 from adjoint.runtime.tensor.display import represented, written
 from adjoint.runtime.tensor.initializer import checked_initializer
 from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
+from adjoint.runtime.tensor.placement import Placement, memory_from
 from adjoint.runtime.tensor.random import next_generator
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ else:
 
 __all__ = ["Tensor", "apply", "as_tensor", "constant", "initializer", "unshared", "update", "wrap"]
 
-class Tensor(Methods):
+class Tensor(Placement, Methods):
     """An n-dimensional array of one dtype, at most 8 dimensions.
 
     input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
@@ -141,6 +142,22 @@ class Tensor(Methods):
             tracer.made(made)
         return made
 
+    @staticmethod
+    def convert_bytes_to_tensor(bytes_data: bytes, shape: Sequence[int], dtype: DType) -> Tensor:
+        """Return a tensor of the numbers that `get_bytes` returned.
+
+        TypeError for data that is not bytes and for an unknown dtype; ValueError if there are more or fewer bytes than the numbers have.
+        """
+        if not isinstance(bytes_data, bytes):
+            raise TypeError(f"For 'Tensor.convert_bytes_to_tensor', the argument 'bytes_data' must be bytes, but got {bytes_data!r} "
+                            f"of type {type(bytes_data).__name__}.")
+        type_ = tensor(dtype_argument(dtype), _sizes(shape))
+        check_fits("Tensor.convert_bytes_to_tensor", type_)
+        if len(bytes_data) != type_.nbytes:
+            raise ValueError(f"For 'Tensor.convert_bytes_to_tensor', the argument 'bytes_data' must have {type_.nbytes} bytes for "
+                             f"{type_.dtype} of shape {type_.shape}, but got {len(bytes_data)}.")
+        return wrap(type_, memory_from(bytes_data, type_.count, type_.dtype))
+
     # -- properties -------------------------------------------------------------------------------------------------
     @property
     def dtype(self) -> DType:
@@ -180,6 +197,10 @@ class Tensor(Methods):
         if not self.type.shape:
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
+
+    def _read(self) -> None:
+        """Report that Python reads the numbers."""
+        _seen(self)
 
     # -- to Python and NumPy ----------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray[Any, Any]:
@@ -374,6 +395,13 @@ class Tensor(Methods):
     def assign_value(self, value: Tensor) -> Tensor:
         """Do the same as `set_data`."""
         return self.set_data(value)
+
+    assign_value_cpp = assign_value
+
+    def set_dtype(self, dtype: DType) -> DType:
+        """Convert the numbers to another dtype, in this tensor, and return that dtype."""
+        Tensor.set_data(self, self.astype(dtype))
+        return self.dtype
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """Return the tensor itself: an initialiser's values are computed at once."""

@@ -98,6 +98,36 @@ def test_values_are_loaded_all_or_none() -> None:
         dense.load_state_dict([1])  # pyright: ignore[reportArgumentType] - the test
 
 
+def test_hooks_on_values_change_what_is_saved_and_loaded() -> None:
+    """Programs rename values of older checkpoints in a hook, and forgive missing ones."""
+    net = nn.SequentialCell(nn.Dense(2, 3, "zeros", "zeros"), Running())
+    seen: list[Any] = []
+    before = net[0].register_state_dict_pre_hook(lambda cell, prefix, keep: seen.append((type(cell), prefix, keep)))
+    after = net[0].register_state_dict_post_hook(lambda cell, found, prefix, metadata: found.__delitem__(f"{prefix}bias"))
+    assert list(net.state_dict(prefix="p.")) == ["p.0.weight", "p.1.w", "p.1.count"] and seen == [(nn.Dense, "p.0.", False)]
+    before.remove()
+    after.remove()
+    values = net.state_dict()
+    values["0.old"] = ops.ones((3, 2))
+    del values["0.weight"]
+
+    def rename(cell: Any, found: Any, prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any) -> None:
+        assert list(found) == [f"{prefix}bias", f"{prefix}old"] and strict
+        found[f"{prefix}weight"] = found.pop(f"{prefix}old")
+
+    with net[0].register_load_state_dict_pre_hook(rename):
+        assert str(net.load_state_dict(values)) == "<All keys matched successfully>" and net[0].weight.asnumpy().all()
+    with pytest.raises(RuntimeError, match=r"(?s)Missing key.*'0\.weight'.*Unexpected key.*'0\.old'"):
+        net.load_state_dict(values)
+    with net.register_load_state_dict_post_hook(lambda cell, keys: keys.missing_keys.clear() or keys.unexpected_keys.clear()):
+        assert net.load_state_dict(values) == ([], [])
+    with net.register_load_state_dict_post_hook(lambda cell, keys: keys), pytest.raises(RuntimeError, match="must return None"):
+        net.load_state_dict(values)
+    with pytest.raises(TypeError, match="callable hook"):
+        net.register_state_dict_pre_hook(3)  # pyright: ignore[reportArgumentType] - the test
+    assert not net.to_empty()[0].weight.asnumpy().any() and net[1].w.item() == 0.0
+
+
 def test_another_dtype() -> None:
     net = nn.SequentialCell(nn.Dense(2, 3), Running())
     assert net.to("CPU", ms.float16) is net and {value.dtype for value in net.state_dict().values()} == {ms.float16}

@@ -477,3 +477,36 @@ def test_every_dtype_and_shape_is_read_and_written(dtype: DType, shape: tuple[in
     assert Tensor(array, dtype).tolist() == x.tolist() == copy.deepcopy(x).tolist() == pickle.loads(pickle.dumps(x)).tolist()
     if x.size == 1:
         assert x.item() == 1 and bool(x) and int(x) == 1 and float(x) == 1.0 and f"{x:}" == str(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values())
+def test_bytes_are_those_of_the_numbers(dtype: DType) -> None:
+    x = Tensor(np.arange(6).reshape(2, 3) - 1).astype(dtype)
+    again = Tensor.convert_bytes_to_tensor(x.get_bytes(), (2, 3), dtype)
+    assert again.dtype is dtype and (again == x).all() and len(x.get_bytes()) == x.nbytes
+    assert Tensor.convert_bytes_to_tensor(b"", (0, 2), dtype).shape == (0, 2)
+
+
+def test_a_tensor_stays_on_the_cpu(tmp_path: Any) -> None:
+    """Scripts for several devices move tensors: here that is a copy, and another device an error."""
+    x = Tensor([1.0, 2.0])
+    assert x.move_to("CPU") is not x and ms.grad(lambda x: (x.move_to("CPU") * 3).sum())(x).tolist() == [3.0, 3.0]
+    assert x.offload(str(tmp_path / "x")) and x.offload_file_path() == str(tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == x.get_bytes() and x.tolist() == [1.0, 2.0]
+    assert x.data_ptr() == x.asnumpy().ctypes.data
+    x.set_init_flag(True)
+    assert x.is_init() and x.set_const_arg() is x and x.const_arg and not (x.is_complex() or x.is_pinned() or x.is_shared())
+    weight = Parameter(x, name="w")
+    weight.comm_fusion, weight.cache_shape = 3, (1, 2)
+    assert (weight.comm_fusion, weight.cache_shape, weight.key, weight.inited_param) == (3, [1, 2], -1, None)
+    assert x.set_dtype(ms.int32) is x.dtype is ms.int32
+    for call, kind, text in (
+        (lambda: x.move_to("GPU"), RuntimeError, "'to' must be 'CPU'"), (lambda: x.move_to("TPU"), ValueError, "'to' must be one of"),
+        (x.pin_memory, RuntimeError, "no device to pin memory for"), (lambda: x.set_const_arg(1), TypeError, "'const_arg' must be a bool"),
+        (lambda: Tensor.convert_bytes_to_tensor(b"123", (1,), ms.int32), ValueError, "must have 4 bytes"),
+        (lambda: setattr(weight, "comm_fusion", -1), ValueError, "at least 0"),
+        (lambda: setattr(weight, "cache_enable", 1), TypeError, "`cache_enable` must be bool type"),
+        (lambda: ms.jit(lambda x: x.get_bytes())(x), ms.CompileError, "not known while parsing"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

@@ -15,12 +15,19 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.process import context, jitted
-from adjoint.runtime.tensor import random
+from adjoint.runtime.tensor import generator, random
+from adjoint.runtime.tensor.generator import Generator
 
 __all__ = ["PythonObjects"]
 
-_ONCE = (context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed)
-"""Library functions that change the process or its files, which calls of a graph could not repeat: a graph cannot contain a call of one."""
+_ONCE = (
+    context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed,
+    generator.manual_seed, generator.seed, generator.initial_seed, generator.get_rng_state, generator.set_rng_state,
+    Generator.manual_seed, Generator.seed, Generator.initial_seed, Generator.get_state, Generator.set_state,
+)
+"""Library functions and methods that read or change the process or its files, which calls of a graph could not repeat: a graph cannot
+contain a call of one.
+"""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -66,7 +73,7 @@ class PythonObjects:
 
     def check_call(self, function: object) -> None:
         """Raise CompileError for a library function whose effect a graph cannot repeat, such as setting a seed."""
-        if function in _ONCE:
+        if getattr(function, "__func__", function) in _ONCE:
             name = getattr(function, "__name__", "function")
             raise errors.FROZEN_CALL.at(self._regions.loc, f"`{name}` would be called once, while the graph is built",
                                         help="call it outside")
