@@ -26,6 +26,7 @@ with collector.paused():
         float32,
         float64,
         float_,
+        get_py_obj_dtype,
         half,
         int8,
         int16,
@@ -106,16 +107,16 @@ ms_class = jit_class
 __version__ = "0.1.0"
 
 __all__ = [
-    "COMPATIBLE", "CompileError", "_Function", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE",
-    "ParallelMode", "Parameter", "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte",
-    "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
+    "COMPATIBLE", "CompileError", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode",
+    "Parameter", "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "_Function", "_no_grad", "amp", "bfloat16", "bool_",
+    "byte", "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
     "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context", "get_context",
-    "get_current_device", "get_grad", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32", "int64", "int8",
-    "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
-    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "_no_grad", "number", "ops",
-    "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "seed", "set_auto_parallel_context", "set_context",
-    "set_device", "set_rng_state", "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte",
-    "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
+    "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32",
+    "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
+    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype",
+    "reset_auto_parallel_context", "save_checkpoint", "seed", "set_auto_parallel_context", "set_context", "set_device", "set_rng_state",
+    "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32",
+    "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
@@ -132,17 +133,30 @@ _save_graphs()
 
 _TRAINING = (
     "Accuracy", "BackupAndRestore", "BleuScore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric",
-    "ContinueRun", "CosineSimilarity", "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager",
-    "HausdorffDistance", "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
-    "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall", "ReduceLROnPlateau",
-    "RootMeanSquareDistance", "RunContext", "RunState", "SummaryCollector", "TimeMonitor", "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
+    "ContinueRun", "CosineSimilarity", "DatasetHelper", "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta",
+    "FixedLossScaleManager", "HausdorffDistance", "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor",
+    "LossScaleManager", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC",
+    "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "RunState", "SummaryCollector", "SummaryRecord",
+    "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "async_ckpt_thread_status", "auc",
+    "build_train_network", "get_metric_fn", "load_checkpoint_async", "names", "rearrange_inputs",
+)
+_DEVICES = (
+    "Event", "Stream", "StreamCtx", "StreamLimitCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num",
+    "empty_cache", "get_device_limit", "get_stream_limit", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
+    "memory_reserved", "memory_stats", "memory_summary", "ms_memory_recycle", "reset_max_memory_allocated", "reset_max_memory_reserved",
+    "reset_peak_memory_stats", "reset_stream_limit", "set_cpu_affinity", "set_cur_stream", "set_device_limit", "set_kernel_launch_capture",
+    "set_kernel_launch_group", "set_memory", "set_stream_limit", "synchronize",
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
     "train": "adjoint.train", "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
+    **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack"), "adjoint.common.sharing"),
+    **dict.fromkeys(("lazy_inline", "no_inline", "recompute", "run_check"), "adjoint.common.marks"),
+    **dict.fromkeys(("get_algo_parameters", "get_ps_context", "reset_algo_parameters", "reset_ps_context", "set_algo_parameters",
+                     "set_deterministic", "set_ps_context", "set_recursion_limit"), "adjoint.runtime.process.stored_settings"),
+    **dict.fromkeys(_DEVICES, "adjoint.runtime.process.streams"),
 }
 """Names that load their module when they are first used."""
 

@@ -10,8 +10,9 @@ from adjoint.runtime.process.parallel_context import (
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
+from adjoint.runtime.process.stored_settings import get_ps_context, reset_ps_context, set_ps_context
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "ParallelMode", "STRICT", "get_auto_parallel_context", "get_context",
-    "reset_auto_parallel_context", "set_auto_parallel_context", "set_context",
+    "get_ps_context", "reset_auto_parallel_context", "reset_ps_context", "set_auto_parallel_context", "set_context", "set_ps_context",
 ]

@@ -95,7 +95,7 @@ IGNORED = {
     "slice_shape", "non_blocking", "slice_index", "opt_shard_group", "layerwise_parallel", "parallel_optimizer", "storage_format", "device",
     "const_arg", "add_cast_fp32", "prim_name", "read_value", "auto_parallel_mode", "dynamic_len", "keep_prob", "bias_init", "copy",
     "use_batch_statistics", "return_grad", "jit_level", "hash_args", "input_signature", "jit_config", "get_instance",
-    "slice_mode", "manual_shapes",
+    "slice_mode", "manual_shapes", "stage_config", "segment_config",
 }
 """Arguments that MindSpore has and that mean nothing here, and those not looked at where another one says what to do."""
 PROTOCOLS = {"__array__", "__format__"}
@@ -278,9 +278,9 @@ def test_every_entry_has_a_call() -> None:
 NO_CALLS = {
     "ops.ReduceOp", "ops.constexpr", "ops.prim_attr_register", "ms.get_seed", "ms.CompileError", "ms.InternalError", "ms.ParallelMode",
     "ms.Type", "ms._Function", "ms._no_grad", "ms.get_current_device", "ms.launch_blocking", "ms.reset_auto_parallel_context",
-    "ms.Generator", "ms.get_rng_state", "ms.initial_seed", "ms.seed",
+    "ms.Generator", "ms.get_rng_state", "ms.initial_seed", "ms.seed", "ms.get_py_obj_dtype", "ops.ForiLoop", "ops.Scan", "ops.WhileLoop",
 }
-"""Decorators of the user's functions, exceptions, classes of names and of dtypes, and what takes no argument."""
+"""Decorators of the user's functions and what calls them, exceptions, classes of names and of dtypes, and what takes no argument or any."""
 
 
 # In a graph ---------------------------------------------------------------------------------------------------------------

@@ -47,9 +47,7 @@ NAMES = {
     **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
     **dict.fromkeys(("Profiler", "EnvProfiler", "DynamicProfilerMonitor"), _TOOL),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
-    **dict.fromkeys(("HistogramSummary", "ImageSummary", "ScalarSummary", "SummaryRecord", "TensorSummary"),
-                    "tensorboardX's `SummaryWriter`, in a callback of your own"),
-    **dict.fromkeys(("Event", "Stream", "StreamCtx", "MemPool"), _DEVICES),
+    **dict.fromkeys(("MemPool", "PluggableAllocator", "use_mem_pool", "memory_replay"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast"), _SHARDING),
 }
 """What to do instead, for single names wherever they are defined."""

@@ -38,17 +38,21 @@ OURS_TOO = frozenset({
 INNER = {"runtime"}
 """MindSpore paths that are something else here."""
 
-ELSEWHERE = {"communication.comm_func": "ops.comm_func"}
-"""MindSpore paths that have another path here: collectives are operators, which are in a layer above communication."""
+ELSEWHERE = {"communication.comm_func": "ops.comm_func", "hal": "runtime.process.streams", "utils": "common.sharing"}
+"""MindSpore paths that have another path here: collectives are operators, which are in a layer above communication; devices and their
+streams are a part of the process; of the helpers, those that share memory are here."""
 
 OLDER = {
+    "graph": "common", "graph.api": "common.api", "graph.lazy_inline": "common.lazy_inline", "graph.mutable": "common.mutable",
+    "graph.no_inline": "common.no_inline", "ops.functional_overload": "mint",
     "common._grad_function": "common",
     "dataset.transforms.c_transforms": "dataset.transforms", "dataset.transforms.py_transforms": "dataset.transforms",
     "dataset.vision.c_transforms": "dataset.vision", "dataset.vision.py_transforms": "dataset.vision",
 }
-"""Modules of earlier versions: ours of the same path, or another name for a module."""
+"""Modules of earlier versions, and some that the table lacks: ours of the same path, or another name for a module."""
 
 PRIVATE = {
+    "amp": {"_grad_scale_map": "compat.private.scaled", "_grad_unscale_map": "compat.private.unscaled"},
     "common.api": {"_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor"},
     "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},

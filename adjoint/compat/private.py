@@ -15,11 +15,13 @@ from adjoint.runtime.process.parallel_context import (
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
+from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "auto_parallel_context", "cached_primitive", "device_num", "enable_parallel_optimizer", "executor", "full_batch", "getter",
     "global_rank", "gradients_mean", "is_parallel", "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages",
+    "scaled", "unscaled",
 ]
 
 
@@ -96,3 +98,13 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
         own["init_args"] = given
 
     return initialised
+
+
+def scaled(scale: Any, inputs: Any) -> Any:
+    """Multiply a tensor, or each tensor of a tuple or list, by a scale; each keeps its dtype."""
+    return mapped(inputs, lambda x: x * scale.astype(x.dtype)) if isinstance(inputs, (tuple, list)) else inputs * scale.astype(inputs.dtype)
+
+
+def unscaled(scale: Any, inputs: Any) -> Any:
+    """Divide a tensor, or each tensor of a tuple or list, by a scale; each keeps its dtype."""
+    return scaled(1.0 / scale, inputs)

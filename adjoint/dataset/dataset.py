@@ -16,7 +16,7 @@ from adjoint.dataset.callbacks import StepsBegin, StepsEnd, check_callbacks
 from adjoint.dataset.config import get_num_parallel_workers, get_seed
 from adjoint.dataset.iterators import DictIterator, RowIterator, State, TupleIterator, check_iterator, check_state
 from adjoint.dataset.nodes import ENDLESS, Node, Run
-from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, Shards, ShuffleRows, Skip, Take, Zip
+from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Repeat, Shards, ShuffleRows, Skip, Take, Wait, Zip
 from adjoint.dataset.samplers import DistributedSampler, RandomSampler, Shuffle
 from adjoint.dataset.saving import save as save_rows
 from adjoint.dataset.sources import Sampled
@@ -153,6 +153,8 @@ class Dataset:
     def shuffle(self, buffer_size: int) -> Dataset:
         """Shuffle the rows: each is drawn from the next `buffer_size` ones, in another order in each epoch."""
         check_int(buffer_size, 2, INT32_MAX, "buffer_size")
+        if any(isinstance(node, Wait) for node in self.node.walk()):
+            raise RuntimeError("No shuffle after sync operators.")
         return Dataset(ShuffleRows(self.node, buffer_size))
 
     def repeat(self, count: int | None = None) -> Dataset:
@@ -427,11 +429,35 @@ class Dataset:
         """Raise NotImplementedError: there is no device to send rows to."""
         raise NotImplementedError("adjoint has one device, the CPU: iterate over the dataset, or give it to `Model.train`.")
 
-    def sync_wait(self, /, *arguments: Any, **named: Any) -> None:
-        """Raise NotImplementedError: rows are made on demand, so nothing has to wait."""
-        raise NotImplementedError("adjoint makes rows when they are asked for: change what the operations read between two rows.")
+    def sync_wait(self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None) -> Dataset:
+        """Return the same rows, made `num_batch` at a time, so that operations after this one see what `sync_update` changes.
 
-    sync_update = sync_wait
+        callback  called with the data that `sync_update` is given
+
+        Nothing blocks: rows are made when they are asked for; those that several workers of a `map` make ahead see a change later.
+        RuntimeError if an earlier `sync_wait` has the name.
+        """
+        check_type(condition_name, (str,), "condition_name")
+        check_int(num_batch, 1, INT32_MAX, "num_batch")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"Argument callback with value {callback!r} is not a function, but got {type(callback)}.")
+        return Dataset(Wait(self.node, condition_name, num_batch, callback))
+
+    def sync_update(self, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
+        """Call the callback of the `sync_wait` with this name, which is in this pipeline, with `data`.
+
+        num_batch  has no effect, since nothing waits
+
+        RuntimeError for an unknown name and a number that is not a positive int.
+        """
+        if num_batch is not None and (not isinstance(num_batch, int) or num_batch < 1):
+            raise RuntimeError(f"Sync_update batch size can only be positive integer, got: {num_batch}.")
+        for node in self.node.walk():
+            if isinstance(node, Wait) and node.condition == condition_name:
+                if node.callback is not None:
+                    node.callback(data)
+                return
+        raise RuntimeError(f"Condition name not found: {condition_name!r}.")
 
 
 class ConcatDataset(Dataset):

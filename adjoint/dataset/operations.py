@@ -264,6 +264,27 @@ class Rename(_Unary):
         return self.child.blocks(run, epoch, start, size)
 
 
+class Wait(_Unary):
+    """The same rows, `count` of them at a time, so that what a program changes between two rows reaches the operations on later ones.
+
+    condition  the name by which the program tells of a change
+    callback   is called with what it tells; None for nothing
+    """
+
+    def __init__(self, child: Node, condition: str, count: int, callback: Callable[[Any], Any] | None):
+        super().__init__(child)
+        self.addressable = False  # rows come in order
+        self.condition, self.count, self.callback = condition, count, callback
+        if any(isinstance(node, Wait) and node.condition == condition for node in child.walk()):
+            raise RuntimeError(f"Condition name is already in use: {condition!r}.")
+
+    def known_length(self, run: Run) -> int | None:
+        return self.child.known_length(run)
+
+    def blocks(self, run: Run, epoch: int, start: int, size: int) -> Iterator[Block]:
+        return self.child.blocks(run, epoch, start, min(size, self.count))
+
+
 class Skip(_Unary):
     """All rows of an epoch except the first ones."""
 

@@ -83,18 +83,23 @@ __all__ += resizing.__all__
 __all__ += unpooling.__all__
 __all__ += wrap.__all__
 
+_THOR = "the layer of the same name without Thor: only MindSpore's optimizer `thor`, which is not here, uses what it keeps"
 INSTEAD = {
-    "AdamW": "`nn.AdamWeightDecay`",
+    "AdamW": "`nn.AdamWeightDecay`", "GraphCell": "the Cell itself: there are no files of graphs, and `jit` makes a graph of it",
+    "OcclusionSensitivity": "a loop that sets a window of the image to one value and calls the network",
+    **dict.fromkeys(("Conv2dThor", "DenseThor", "EmbeddingLookupThor", "EmbeddingThor"), _THOR),
+    "thor": "`nn.Lamb` or `nn.LARS`: an optimizer of second order is not here",
 }
 """What to write instead of layers of MindSpore's that are missing here."""
 
 
-LOADED_WHEN_USED = dict.fromkeys(
+LOADED_WHEN_USED = {**dict.fromkeys(
     ("Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta",
      "HausdorffDistance", "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Perplexity", "Precision", "ROC", "Recall",
      "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
-     "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics")
-"""Metrics, which are also available here: their module is loaded at first use."""
+     "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics"),
+    **dict.fromkeys(("Dropout2dExt", "LayerNormExt", "PReLUExt"), "adjoint.mint.nn.older")}
+"""Metrics and layers that are also available here: their modules are loaded at first use."""
 
 
 def __getattr__(name: str) -> Any:

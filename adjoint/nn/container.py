@@ -244,15 +244,15 @@ class CellDict(_Container):
 
     def keys(self) -> KeysView[str]:
         """Return the keys."""
-        return self._cells.keys()
+        return OrderedDict(self._cells).keys()
 
     def values(self) -> ValuesView[Cell]:
         """Return the cells."""
-        return self._cells.values()
+        return OrderedDict(self._cells).values()
 
     def items(self) -> ItemsView[str, Cell]:
         """Return the pairs of key and cell."""
-        return self._cells.items()
+        return OrderedDict(self._cells).items()
 
     def update(self, cells: Any) -> None:
         """Add the cells of a mapping, of another CellDict, or of pairs of key and cell; those under equal keys are replaced."""

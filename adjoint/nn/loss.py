@@ -5,10 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.types import BOOL, F32, I64, U8, U16, U32, U64
+from adjoint.ir.types import BOOL, F32, I32, I64, U8, U16, U32, U64
 from adjoint.nn.activation import get_activation
-from adjoint.nn.checks import boolean, cell_argument, choice, floating, integer, least, number, positive_number, tensor_argument
-from adjoint.ops import activations, arithmetic, picking, reduction, shapes
+from adjoint.nn.checks import (
+    boolean,
+    cell_argument,
+    choice,
+    floating,
+    integer,
+    least,
+    number,
+    positive,
+    positive_number,
+    tensor_argument,
+)
+from adjoint.ops import activations, arithmetic, creation, linear, ordering, parts, picking, random_numbers, reduction, shapes
 from adjoint.ops import losses as functional
 from adjoint.ops.ctc import ctc_loss
 from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
@@ -17,8 +28,8 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "LossBase", "MAELoss", "MSELoss", "MultiClassDiceLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss",
-    "SoftmaxCrossEntropyWithLogits",
+    "L1Loss", "LossBase", "MAELoss", "MSELoss", "MultiClassDiceLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss", "SampledSoftmaxLoss",
+    "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
 ]
 
 
@@ -353,3 +364,67 @@ class CTCLoss(LossBase):
 def _weight(owner: Cell, argument: str, weight: Any) -> Tensor | None:
     """Return a Tensor of weights in floating point, or None."""
     return None if weight is None else floating(owner, argument, weight)
+
+
+class SampledSoftmaxLoss(LossBase):
+    """The cross entropy of the softmax over the label's class and a sample of the other classes (Jean, Cho, Memisevic and Bengio 2015).
+
+    num_sampled             how many classes are sampled in each call
+    num_classes             how many classes there are
+    num_true                how many labels a row has; each counts 1 / num_true
+    sampled_values          the sample, in place of drawing one: classes (num_sampled,), how often each label is expected in it,
+                            (n, num_true), and how often each of its classes, (num_sampled,)
+    remove_accidental_hits  True: no label of the batch is drawn while there are other classes
+    seed                    of the draws; 0 for the seed of the process
+
+    It is called with weights (num_classes, d), biases (num_classes,), labels (n,) or (n, num_true) of Int32 or Int64, and logits (n, d),
+    the input of the last layer.  Result (n,), or reduced.  All classes are drawn with one probability, so that their logits need no
+    correction.
+    """
+
+    def __init__(self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None,
+                 remove_accidental_hits: bool = True, seed: int = 0, reduction: str = "none"):
+        super().__init__(reduction)
+        self.num_classes = positive(self, "num_classes", num_classes)
+        self.num_sampled, self.num_true = positive(self, "num_sampled", num_sampled), positive(self, "num_true", num_true)
+        for name, count in (("num_sampled", num_sampled), ("num_true", num_true)):
+            if count > num_classes:
+                raise ValueError(f"For 'SampledSoftmaxLoss', the argument '{name}' must be at most 'num_classes', {num_classes}, "
+                                 f"but got {count}.")
+        if sampled_values is not None and not isinstance(sampled_values, (tuple, list)):
+            raise TypeError(f"For 'SampledSoftmaxLoss', the argument 'sampled_values' must be a tuple or list of three Tensors, but got "
+                            f"{sampled_values!r} of type {type(sampled_values).__name__}.")
+        if sampled_values is not None and len(sampled_values) != 3:
+            raise ValueError(f"For 'SampledSoftmaxLoss', the argument 'sampled_values' must have 3 items, but got {len(sampled_values)}.")
+        self.sampled_values = sampled_values
+        self.remove_accidental_hits = boolean(self, "remove_accidental_hits", remove_accidental_hits)
+        self.seed = integer(self, "seed", seed)
+        if self.seed < 0:
+            raise ValueError(f"For 'SampledSoftmaxLoss', the argument 'seed' must be at least 0, but got {seed}.")
+
+    def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
+        if tensor_argument(self, "labels", labels).dtype not in (I32, I64):
+            raise TypeError(f"For 'SampledSoftmaxLoss', the argument 'labels' must be of Int32 or Int64, but got {labels.dtype}.")
+        rows = shapes.reshape(labels, (-1, 1)) if labels.ndim == 1 else labels
+        if rows.ndim != 2 or rows.shape[1] != self.num_true:
+            raise ValueError(f"For 'SampledSoftmaxLoss', the argument 'labels' must have shape (n, {self.num_true}), "
+                             f"but got {labels.shape}.")
+        classes, corrections = self._sample(rows)
+        own_weights, own_biases = picking.gather(weights, rows, 0), picking.gather(biases, rows, 0)
+        own = (own_weights * shapes.expand_dims(logits, 1)).sum(-1) + own_biases
+        others = linear.matmul(logits, picking.gather(weights, classes, 0).T) + picking.gather(biases, classes, 0)
+        if corrections is not None:
+            own, others = own - arithmetic.log(corrections[0]), others - arithmetic.log(corrections[1])
+        chances = activations.log_softmax(parts.concat((own, others), 1), 1)
+        return self.get_loss(-chances[:, : self.num_true].mean(1))
+
+    def _sample(self, labels: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
+        """Return the classes of the sample, and how often labels and these classes are expected in it, if that was given."""
+        if self.sampled_values is not None:
+            classes, of_labels, of_classes = self.sampled_values
+            return classes, (of_labels, of_classes)
+        order = random_numbers.rand(self.num_classes, seed=self.seed or None)
+        if self.remove_accidental_hits:
+            hits = (shapes.reshape(labels, (-1, 1)) == creation.arange(self.num_classes)).any(0)
+            order = order + hits.astype(F32)  # behind all others, which are drawn below 1
+        return ordering.argsort(order)[: self.num_sampled], None

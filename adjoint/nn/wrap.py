@@ -20,8 +20,8 @@ from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "TrainOneStepCell", "WithEvalCell",
-    "WithGradCell", "WithLossCell",
+    "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "TrainOneStepCell",
+    "VirtualDatasetCellTriple", "WithEvalCell", "WithGradCell", "WithLossCell",
 ]
 
 
@@ -222,6 +222,29 @@ class MicroBatchInterleaved(Cell):
         for i in range(self.interleave_num):
             total = total + self.network(*_part(self, inputs, i, self.interleave_num))
         return total
+
+
+class PipelineCell(GradAccumulationCell):
+    """The sum of a network's results for `micro_size` parts of a batch.
+
+    MindSpore computes the parts in stages on several devices, which `stage_config` and `segment_config` tell apart; on the CPU they have no
+    effect.
+    """
+
+    def __init__(self, network: Cell, micro_size: int, stage_config: dict[str, int] | None = None,
+                 segment_config: dict[str, int] | None = None):
+        super().__init__(network, micro_size)
+
+
+class VirtualDatasetCellTriple(Cell):
+    """Calls a network with three inputs.  MindSpore splits them over devices; on the CPU they stay whole."""
+
+    def __init__(self, backbone: Cell):
+        super().__init__(auto_prefix=False)
+        self._backbone = cell_argument(self, "backbone", backbone)
+
+    def construct(self, a: Any, b: Any, c: Any) -> Any:
+        return self._backbone(a, b, c)
 
 
 class ParameterUpdate(Cell):

@@ -17,10 +17,9 @@ __all__ += functional.__all__
 __all__ += operations.__all__
 
 INSTEAD = {
-    "while_loop": "a `while` in a function under `ms.jit`",
-    "WhileLoop": "a `while` in a function under `ms.jit`", "scan": "a `for` in a function under `ms.jit`",
-    "Scan": "a `for` in a function under `ms.jit`", "fori_loop": "a `for` in a function under `ms.jit`",
-    "ForiLoop": "a `for` in a function under `ms.jit`", "vmap": "write the axis of the batch out, as in `ops.bmm`",
+    "while_loop": "`ops.WhileLoop`, or a `while` in a function under `ms.jit`",
+    "scan": "`ops.Scan`, or a `for` in a function under `ms.jit`", "fori_loop": "`ops.ForiLoop`, or a `for` in a function under `ms.jit`",
+    "switch": "an `if`", "make_tuple": "`(a, b)`", "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "Custom": "functions of `ops` with a `bprop` of your own in a Cell",
     "Send": "`mint.distributed.send(tensor, dst)`", "Receive": "`mint.distributed.recv(tensor, src)`",
     "BatchISendIRecv": "`mint.distributed.batch_isend_irecv`", "CollectiveScatter": "`mint.distributed.scatter`",

@@ -346,3 +346,23 @@ def test_samplers_of_concatenated_pipelines() -> None:
         with pytest.raises(kind, match=message):
             call()
     assert numbers().input_indexs == ()
+
+
+def test_operations_see_what_the_program_tells_between_two_rows() -> None:
+    """`sync_update` calls the function of `sync_wait`, and the rows after it are made after it."""
+    told: list[Any] = [0]
+    dataset = numbers(6).sync_wait("policy", callback=told.append).map(lambda b: b + 10 * told[-1], "b").batch(2)
+    found = []
+    for number, row in enumerate(dataset.create_dict_iterator(num_epochs=1, output_numpy=True), 1):
+        found += row["b"].tolist()
+        dataset.sync_update("policy", data=number)
+    assert found == [0, 1, 12, 13, 24, 25] and told == [0, 1, 2, 3] and dataset.get_dataset_size() == 3
+    waiting = numbers().sync_wait("a")
+    for call, kind, text in (
+        (lambda: waiting.sync_update("b"), RuntimeError, "not found: 'b'"),
+        (lambda: waiting.sync_wait("a"), RuntimeError, "already in use"), (lambda: waiting.shuffle(2), RuntimeError, "No shuffle"),
+        (lambda: waiting.sync_update("a", 0), RuntimeError, "positive integer, got: 0"),
+        (lambda: numbers().sync_wait("a", 0), ValueError, "num_batch"), (lambda: numbers().sync_wait("a", 1, 3), TypeError, "callback"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

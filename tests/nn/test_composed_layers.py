@@ -41,6 +41,7 @@ LAYERS: list[tuple[Callable[[], nn.Cell], tuple[int, ...]]] = [
     (lambda: nn.LPPool2d(2.0, 2), (1, 2, 4, 4)),
     (lambda: nn.GradAccumulationCell(nn.Dense(3, 2), 2), (4, 3)),
     (lambda: nn.MicroBatchInterleaved(nn.Dense(3, 2)), (4, 3)),
+    (lambda: nn.PipelineCell(nn.Dense(3, 2), 2), (4, 3)),
 ]
 
 
@@ -193,3 +194,28 @@ def test_the_convolution_of_sequences_takes_a_weight_of_three_axes() -> None:
     x = numbers(1, 2, 5)
     got = nn.Conv1d(2, 3, 2, pad_mode="valid", weight_init=weight)(x).asnumpy()
     np.testing.assert_array_equal(got, ops.conv1d(x, weight).asnumpy())
+
+
+def test_the_loss_of_sampled_classes() -> None:
+    """With a given sample the loss is MindSpore's; drawn classes are no labels, so that here only one sample is left."""
+    weights, biases = Tensor(np.arange(70).reshape(7, 10) % 5 / 5, ms.float32), Tensor(np.arange(7) / 7, ms.float32)
+    logits, labels = Tensor(np.arange(30).reshape(3, 10) % 7 / 7, ms.float32), Tensor([0, 1, 2])
+    classes, often = Tensor([3, 1, 5, 2]), Tensor([0.1, 0.2, 0.3, 0.4])
+    given = nn.SampledSoftmaxLoss(4, 7, 1, (classes, Tensor([[0.2], [0.3], [0.4]]), often))
+    np.testing.assert_allclose(given(weights, biases, labels, logits).asnumpy(), [1.98111999, 2.21135712, 2.34130144], 1e-5)
+    pairs = nn.SampledSoftmaxLoss(4, 7, 2, (classes, Tensor([[0.2, 0.3], [0.3, 0.1], [0.4, 0.2]]), often), reduction="sum")
+    found = pairs(weights, biases, Tensor([[0, 1], [1, 2], [2, 3]]), logits)
+    np.testing.assert_allclose(found.item(), 2.21323037 + 1.91207218 + 2.12374878, 1e-5)
+    drawn = nn.SampledSoftmaxLoss(4, 7)
+    for run in (drawn, ms.jit(drawn)):
+        np.testing.assert_allclose(run(weights, biases, labels, logits).asnumpy(), [2.16389704, 2.03852749, 1.91547036], 1e-5)
+    for call, kind, text in (
+        (lambda: nn.SampledSoftmaxLoss(9, 7), ValueError, "'num_sampled' must be at most 'num_classes', 7"),
+        (lambda: nn.SampledSoftmaxLoss(4, 7, seed=-1), ValueError, "'seed' must be at least 0"),
+        (lambda: nn.SampledSoftmaxLoss(4, 7, sampled_values=3), TypeError, "three Tensors, but got 3"),
+        (lambda: nn.SampledSoftmaxLoss(4, 7, sampled_values=(3,)), ValueError, "must have 3 items"),
+        (lambda: drawn(weights, biases, Tensor([0.0]), logits), TypeError, "'labels' must be of Int32 or Int64"),
+        (lambda: drawn(weights, biases, Tensor([[0, 1]]), logits), ValueError, r"shape \(n, 1\), but got \(1, 2\)"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

@@ -15,6 +15,7 @@ from adjoint.ops.primitives import (
     generated,
     indices,
     linear_systems,
+    loops,
     matrices,
     network,
     optimizers,
@@ -26,6 +27,7 @@ from adjoint.ops.primitives import (
     sequences,
     shaping,
     special,
+    summaries,
 )
 from adjoint.ops.primitives.boxes import *  # noqa: F403
 from adjoint.ops.primitives.colours import *  # noqa: F403
@@ -38,6 +40,7 @@ from adjoint.ops.primitives.fused_steps import *  # noqa: F403
 from adjoint.ops.primitives.generated import *  # noqa: F403
 from adjoint.ops.primitives.indices import *  # noqa: F403
 from adjoint.ops.primitives.linear_systems import *  # noqa: F403
+from adjoint.ops.primitives.loops import *  # noqa: F403
 from adjoint.ops.primitives.matrices import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
 from adjoint.ops.primitives.optimizers import *  # noqa: F403
@@ -49,6 +52,7 @@ from adjoint.ops.primitives.scattering import *  # noqa: F403
 from adjoint.ops.primitives.sequences import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
 from adjoint.ops.primitives.special import *  # noqa: F403
+from adjoint.ops.primitives.summaries import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += boxes.__all__
@@ -62,6 +66,7 @@ __all__ += fused_steps.__all__
 __all__ += generated.__all__
 __all__ += indices.__all__
 __all__ += linear_systems.__all__
+__all__ += loops.__all__
 __all__ += matrices.__all__
 __all__ += network.__all__
 __all__ += optimizers.__all__
@@ -73,3 +78,4 @@ __all__ += scattering.__all__
 __all__ += sequences.__all__
 __all__ += shaping.__all__
 __all__ += special.__all__
+__all__ += summaries.__all__

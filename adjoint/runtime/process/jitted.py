@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["MARK", "graphs_of", "mark", "parsed_function"]
+__all__ = ["MARK", "graphs_of", "is_parsed", "mark", "parsed", "parsed_function"]
 
 MARK = "__adjoint_jit__"
 """The attribute that holds the mark; a bound method and a decorated function have it as well, although they are not marked."""
@@ -44,3 +44,18 @@ def parsed_function(function: Any) -> Any:
     while hasattr(function, MARK) and (graphs := graphs_of(function)) is not None:
         function = graphs.function
     return function
+
+
+_PARSED: set[Any] = set()
+"""The code of functions of this package that graphs parse."""
+
+
+def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function of this package that graphs parse as a function of the user's: its conditions may depend on tensors."""
+    _PARSED.add(function.__code__)
+    return function
+
+
+def is_parsed(function: Any) -> bool:
+    """Return True for a function that `parsed` decorates."""
+    return function.__code__ in _PARSED

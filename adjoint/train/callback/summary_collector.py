@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from adjoint.nn.checks import boolean, positive
 from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext, loss_of
+from adjoint.train.summary_record import writer_of
 
 __all__ = ["SummaryCollector"]
 
@@ -63,12 +63,7 @@ class SummaryCollector(Callback):
         self._writer: Any = None
 
     def __enter__(self) -> SummaryCollector:
-        try:
-            library = importlib.import_module("tensorboardX")
-        except ImportError:
-            raise ImportError("For 'SummaryCollector', the package tensorboardX is needed, which is not installed: "
-                              "pip install 'adjoint[summary]'.") from None
-        self._writer = library.SummaryWriter(self._folder)
+        self._writer = writer_of("SummaryCollector", self._folder)
         for key, value in self._custom.items():
             self._writer.add_text(key, str(value))
         return self

@@ -87,3 +87,29 @@ def test_what_is_no_array_of_numbers(given: Any, text: str) -> None:
 def test_the_array_lives_as_long_as_the_tensor() -> None:
     x = Tensor.from_numpy(np.full(100_000, 3.0))
     assert (np.full(100_000, 4.0) + x.asnumpy()).sum() == 700_000.0
+
+
+def test_capsules_and_buffers() -> None:
+    """Other libraries hand over arrays as DLPack capsules, and files as bytes."""
+    array = np.arange(3.0)
+    x = ms.from_dlpack(array)
+    x[0] = 7.0
+    assert array[0] == 7.0 and ms.from_dlpack(ms.to_dlpack(x)).tolist() == [7.0, 1.0, 2.0]
+    data = bytearray(range(8))
+    numbers = ms.frombuffer(data, ms.uint8)
+    data[0], numbers[1] = 9, 77
+    assert numbers.tolist() == list(data) == [9, 77, 2, 3, 4, 5, 6, 7]
+    assert ms.frombuffer(bytes(8), ms.int32, 1, 4).tolist() == [0] and ms.frombuffer(b"\0\2", ms.bool_).tolist() == [False, True]
+    taken = ms.to_dlpack(x)
+    ms.from_dlpack(taken)
+    for call, kind, text in (
+        (lambda: ms.from_dlpack(taken), RuntimeError, "nobody has taken yet"), (lambda: ms.from_dlpack(3), RuntimeError, "but got 3"),
+        (lambda: ms.to_dlpack(3), TypeError, "must be a Tensor"), (lambda: ms.frombuffer([1], ms.uint8), RuntimeError, "with a buffer"),
+        (lambda: ms.frombuffer(data, ms.int32, offset=5), RuntimeError, "multiple of 4"),
+        (lambda: ms.frombuffer(data, ms.int32, 3), RuntimeError, "at most 2"),
+        (lambda: ms.frombuffer(data, ms.int32, 0), RuntimeError, "'count' must be -1 or above 0"),
+        (lambda: ms.frombuffer(data, ms.uint8, offset=8), RuntimeError, "from 0 to 7"),
+        (lambda: ms.frombuffer(data, "uint8"), RuntimeError, "'dtype' must be a dtype"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()

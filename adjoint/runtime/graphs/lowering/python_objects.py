@@ -61,7 +61,7 @@ class PythonObjects:
             return _of_package(function.__name__)
         if isinstance(function, FunctionType):
             # Not `__module__`: a wrapper has that of the wrapped function.
-            return _of_package(function.__globals__.get("__name__", ""))
+            return _of_package(function.__globals__.get("__name__", "")) and not jitted.is_parsed(function)
         module = getattr(function, "__module__", None)
         if isinstance(module, str) and not isinstance(function, type) and not hasattr(function, "__qualname__"):
             module = type(function).__module__

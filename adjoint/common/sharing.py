@@ -1,0 +1,83 @@
+"""Tensors that share memory with objects of other libraries: DLPack capsules and buffers of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.types import BF16, BOOL, DType
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["from_dlpack", "frombuffer", "to_dlpack"]
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """Return a DLPack capsule of a tensor, which another library takes once.  It shares the memory where `asnumpy` does.
+
+    TypeError for another object.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"For 'to_dlpack', the argument 'tensor' must be a Tensor, but got {tensor!r} of type {type(tensor).__name__}.")
+    return tensor.__dlpack__()
+
+
+def from_dlpack(dlpack: Any) -> Tensor:
+    """Return a tensor of the numbers in a DLPack capsule, or in an object that gives one; `Tensor.from_numpy` says when it shares memory.
+
+    Memory that may not be written is copied.  RuntimeError for another object, and for a capsule that was taken before.
+    """
+    given = dlpack if hasattr(dlpack, "__dlpack__") else _Exporter(dlpack)
+    try:
+        array = np.from_dlpack(given)
+    except (AttributeError, BufferError, TypeError, ValueError, RuntimeError) as error:
+        raise RuntimeError(f"For 'from_dlpack', the argument 'dlpack' must be a DLPack capsule on the CPU that nobody has taken yet, "
+                           f"but got {dlpack!r}: {error}.") from None
+    return Tensor.from_numpy(array)
+
+
+class _Exporter:
+    """An object with NumPy's protocol, made of a capsule."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def frombuffer(buffer: Any, dtype: DType, count: int = -1, offset: int = 0) -> Tensor:
+    """Return a tensor of one axis of the numbers in a buffer, such as bytes; `Tensor.from_numpy` says when it shares the memory.
+
+    count   how many numbers; -1 for all
+    offset  how many bytes are left out at the beginning
+
+    A buffer that may not be written is copied.  RuntimeError for an object without a buffer, a dtype that is none or that NumPy lacks, an
+    empty buffer, an offset beyond it, and a count that is 0 or beyond it.
+    """
+    if not isinstance(dtype, DType) or dtype is BF16:
+        raise RuntimeError(f"For 'frombuffer', the argument 'dtype' must be a dtype such as float32, but got {dtype!r}.")
+    for name, value in (("count", count), ("offset", offset)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"For 'frombuffer', the argument '{name}' must be an int, but got {value!r} of type {type(value).__name__}.")
+    try:
+        length = memoryview(buffer).nbytes
+    except TypeError:
+        raise RuntimeError(f"For 'frombuffer', the argument 'buffer' must be an object with a buffer, such as bytes, but got {buffer!r} of "
+                           f"type {type(buffer).__name__}.") from None
+    if not length or not count or count < -1:
+        raise RuntimeError(f"For 'frombuffer', there must be bytes, and 'count' must be -1 or above 0, but got {length} bytes and count "
+                           f"{count}.")
+    if not 0 <= offset < length:
+        raise RuntimeError(f"For 'frombuffer', the argument 'offset' must be from 0 to {length - 1}, but got {offset}.")
+    rest = length - offset
+    if count == -1 and rest % dtype.size:
+        raise RuntimeError(f"For 'frombuffer', the {rest} bytes after 'offset' must be a multiple of {dtype.size}, the size of {dtype}.")
+    if count * dtype.size > rest:
+        raise RuntimeError(f"For 'frombuffer', the argument 'count' must be at most {rest // dtype.size}, the numbers after 'offset', "
+                           f"but got {count}.")
+    array = np.frombuffer(buffer, np.uint8 if dtype is BOOL else dtype.array, count, offset)
+    return Tensor.from_numpy(array != 0 if dtype is BOOL else array)
