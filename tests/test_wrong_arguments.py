@@ -294,7 +294,7 @@ WRITTEN = {
 PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
     if not re.search(r"ssign|[Pp]rint|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|"
-                     r"Cell\(|get_act|LossBase|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
+                     r"Cell\(|get_act|LossBase|Apply|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
 ]
 
 
