@@ -88,7 +88,7 @@ class Lowerer:
         decisions = Decisions(world, stack, objects, operators, branching, run)
         conditions = Conditions(world, stack, objects, operators, iterators, decisions, run)
         names = Names(world, stack, objects)
-        access = MemberAccess(world, stack, objects, operators, run)
+        access = MemberAccess(world, stack, objects, operators, decisions, run)
         python = PythonCalls(world, stack, objects, iterators, run)
         instances = self._instances = Instances(world, objects, operators, python, run)
         functions = Functions(world, stack, objects, branching, decisions, run)

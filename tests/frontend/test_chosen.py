@@ -160,3 +160,43 @@ def test_results_of_two_types_are_refused() -> None:
     functions = [lambda x: x, lambda x: x.sum()]
     with pytest.raises(CompileError, match=r"f32\[3\] on one path and f32 on the other"):
         ms.jit(lambda x, i: functions[i](x))(Tensor(X), Tensor(1))
+
+
+PICKS: list[Callable[[Tensor, Tensor], Any]] = [
+    lambda x, i: [x, x * 2, x * x][i],
+    lambda x, i: ([x, x + 1], [x * 2, x * 3], [x, x])[i][1] * x,
+    lambda x, i: x * (1.0, 2.5, 4.0)[i],
+    lambda x, i: [x, x * 2, x * x][int(i) - 1],
+]
+
+
+@pytest.mark.parametrize("pick", PICKS)
+def test_a_tensor_picks_tensors_and_numbers_from_lists(pick: Callable[..., Any]) -> None:
+    compiled, x = ms.jit(pick), Tensor(X)
+    for i in (0, 1, 2, -1):
+        assert compiled(x, Tensor(i)).tolist() == pick(x, Tensor(i)).tolist()
+        assert ms.grad(compiled)(x, Tensor(i)).tolist() == ms.grad(pick)(x, Tensor(i)).tolist()
+    for i in (4, -4):
+        with pytest.raises(IndexError, match="index out of range"):
+            compiled(x, Tensor(i))
+
+
+@pytest.mark.parametrize("pick, code", [
+    (lambda x, i: [x, x[:1]][i], "E204"), (lambda x, i: [[x], [x, x]][i], "E203"), (lambda x, i: [x, "text"][i], "E203"),
+    (lambda x, i: [x, 1][i], "E203"),
+])
+def test_items_that_are_not_alike_are_refused(pick: Callable[..., Any], code: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        ms.jit(pick)(Tensor(X), Tensor(0))
+    assert caught.value.diagnostic.code == code
+
+
+def test_a_mutable_number_of_the_function_may_change_in_a_loop() -> None:
+    def doubled(x: Tensor, count: Tensor) -> tuple[Tensor, int]:
+        i = ms.mutable(1)
+        while i < count:
+            x, i = x * 2, i + 1
+        return x, i
+
+    for run in (doubled, ms.jit(doubled)):
+        assert [part.tolist() if isinstance(part, Tensor) else part for part in run(Tensor(X), Tensor(4))] == [[4.0, -8.0, 16.0], 4]

@@ -6,12 +6,15 @@ import ast
 import inspect
 import operator
 import types
+from collections.abc import Sequence
 from typing import Any
 
+from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import AttributePlace
 from adjoint.frontend.changes.objects import Objects
 from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
 from adjoint.frontend.operations.operators import Operators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.values.chosen import check, chosen
@@ -30,8 +33,8 @@ class MemberAccess:
     stack, objects, operators, run  the parts of the `Lowerer` that it uses
     """
 
-    def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
-        self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
+    def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, decisions: Decisions, run: Runner):
+        self.world, self.stack, self.objects, self.operators, self.decisions, self.run = world, stack, objects, operators, decisions, run
 
     def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
         """Return `holder.name` as an expression of the user's code.  A property of a user's class is run on its syntax tree, like a method.
@@ -63,7 +66,10 @@ class MemberAccess:
 
         node  the expression in the syntax tree, for error messages
 
-        CompileError if the graph computes the index of a Python container, unless the container holds only cells or functions.
+        If the graph computes the index of a list or tuple of tensors, numbers, or lists of them that are alike, the item is the one that a
+        tree of `if`s of the graph returns.
+
+        CompileError if the graph computes the index of another Python container, unless the container holds only cells or functions.
         """
         self.objects.used(container)
         container = self.objects.steady(container)
@@ -73,11 +79,11 @@ class MemberAccess:
                 item = chosen(self.world, container, index)
                 if item is not None:
                     return item
-                tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
+                if isinstance(container, (list, tuple)) and self._alike(container):
+                    return self._picked(tuple(container), self.world.position(container, index), 0, self.stack.loc_of(node))
                 raise errors.VALUE_NEEDED.at(
                     self.stack.loc_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
-                    help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
-                    else "choose with `if` and `elif`, or pass the number as an argument")
+                    help="choose with `if` and `elif`, or pass the number as an argument")
             if isinstance(container, dict) and hasattr(container, "__missing__") and index not in container:
                 self.objects.touched(container)
                 self.objects.outside.unparsed.given(container)
@@ -88,6 +94,35 @@ class MemberAccess:
             if isinstance(index, slice) and self.world.is_cells(container):
                 return self.world.part_of_cells(container, index)
             return self.operators.called_special(container, "__getitem__", (index,), lambda: self.objects.steady_item(container, index))
+
+    def _alike(self, items: Sequence[Any]) -> bool:
+        """Return True for tensors, for numbers, and for lists of these with one structure; False if there are none."""
+        return len({self._form(item) for item in items} - {None}) == 1 and all(self._form(item) for item in items)
+
+    def _form(self, item: Any) -> Any:
+        """Return what is the same for all items that an `if` of the graph may choose between; None for other objects."""
+        if self.world.is_tensor(item):
+            return "tensor"
+        if isinstance(item, (list, tuple)):
+            parts = tuple(self._form(part) for part in item)
+            return None if None in parts else (type(item), parts)
+        return "number" if self.world.is_dynamic(item) or isinstance(item, (bool, int, float)) else None
+
+    def _picked(self, items: tuple[Any, ...], position: Any, start: int, loc: Loc) -> Any:
+        """Return the item at a position that the graph computes.  The graph gets a tree of `if`s, each of which halves the candidates.
+
+        items  the candidates that are left
+        start  the index of `items[0]` among all candidates
+        """
+        if len(items) == 1:
+            return items[0]
+        half = len(items) // 2
+        first, second = items[:half], items[half:]
+        sides = (lambda: self._picked(first, position, start, loc)), (lambda: self._picked(second, position, start + half, loc))
+        condition = self.world.truth(position < start + half)
+        if isinstance(condition, bool):
+            return sides[0]() if condition else sides[1]()
+        return self.decisions.decided(condition, *sides, loc)
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
         """Assign an attribute that is no Parameter of the holder.

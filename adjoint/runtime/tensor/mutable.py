@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["MUTABLE", "MutableBool", "MutableDict", "MutableFloat", "MutableInt", "MutableList", "MutableTuple", "mutable"]
@@ -89,6 +90,8 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     input_data   Tensor (which is an input anyway), bool, int, float, or a tuple, list or dict of these, nested
     dynamic_len  True declares that the length of a tuple or list may change from call to call; a new length still makes a new graph
 
+    In a graph a number is returned as it is.
+
     TypeError if `input_data` is of another type or contains itself, if `dynamic_len` is not a bool, and if it is True for a value without a
     length.
     """
@@ -100,6 +103,8 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     if dynamic_len and not isinstance(input_data, (tuple, list)):
         raise TypeError("For 'mutable', when the variable_len is True, the first input should be list or tuple, "
                         f"but got: {type(input_data).__name__}")
+    if isinstance(input_data, (bool, int, float)) and emitter() is not None:
+        return input_data  # in a graph a number is one of the function, not of its arguments
     match input_data:
         case bool():
             return MutableBool(input_data)

@@ -6,7 +6,7 @@ from adjoint import Tensor
 
 @adjoint.jit
 def f(x, i):
-    steps = [x, x * 2, x * 3]
+    steps = [x, [x * 2], x * 3]
     return steps[int(i)]
 
 

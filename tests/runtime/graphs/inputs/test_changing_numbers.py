@@ -150,6 +150,7 @@ OF_INTS: list[Callable[[Tensor, int], Any]] = [
     lambda x, n: (x * (0.1 * 0.9 ** n) if 0 <= n < 1000 else x, x * min(1.0, n / 10)),
     lambda x, n: (isinstance(n, int), type(n) is int, f"step {n}", x),
     early, halved, counted,
+    lambda x, n: (x, x * 2, x - 1)[n % 3] * [1.0, 2.0, 3.0][n % 3],
 ]
 """Graphs of these have the int as an input."""
 
@@ -157,7 +158,6 @@ OF_CONSTANT_INTS: list[Callable[[Tensor, int], Any]] = [
     lambda x, n: (x, n * n * n * n * n),
     lambda x, n: (x, n << 3, 2 ** n if 0 <= n < 99 else 0),
     lambda x, n: x[: n % 3 + 1],
-    lambda x, n: (x, x * 2, x - 1)[n % 3] * [1.0, 2.0, 3.0][n % 3],
     lambda x, n: ops.zeros((n % 4 + 1,)) + x.sum(),
     lambda x, n: {1: x, 2: x * 2}.get(n, x * 3),
     lambda x, n: x * math.cos(n),
