@@ -42,7 +42,7 @@ class _Exporter:
     def __init__(self, capsule: Any):
         self.capsule = capsule
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, /, **options: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
