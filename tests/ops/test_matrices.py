@@ -262,7 +262,7 @@ def test_linear_systems() -> None:
         kept = np.triu(a)
         np.testing.assert_allclose(solved, np.linalg.solve(kept.swapaxes(-1, -2) if adjoint_ else kept, b[:1]))
     np.testing.assert_allclose(ops.matrix_power(Tensor(a), -3).asnumpy(), np.linalg.matrix_power(a, -3))
-    with pytest.raises(ValueError, match="For 'Cholesky', .* positive definite matrices, but got another one, at index 1"):
+    with pytest.raises(ValueError, match=r"For 'Cholesky', .* positive definite matrices, but got another one, at index 1"):
         ops.cholesky(Tensor(np.stack([np.eye(2), -np.eye(2)])))
 
 
@@ -275,7 +275,7 @@ def test_packed_triangles() -> None:
     assert ops.lu_unpack(packed, pivots, False, False) == (None, None, None)
     wide = ops.lu_unpack(packed[:2], pivots[:2] - 1)
     assert [t.shape for t in wide] == [(2, 2), (2, 2), (2, 3)]
-    with pytest.raises(IndexError, match="1..3"):
+    with pytest.raises(IndexError, match=r"1..3"):
         ops.lu_solve(Tensor(b), packed, pivots + 1)
 
 
