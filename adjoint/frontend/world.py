@@ -314,8 +314,10 @@ class World(Protocol):
         ...
 
     def expose(self) -> None:
-        """Announce that a value which the code that becomes the graph has written is about to be put into an object, where other threads
-        can see it.
+        """Announce that a value which the code that becomes the graph has written is about to be put into an object of the user's.
+
+        Other threads must not see it there.  So until the values are taken out again, at the end of this lowering, graphs that run take the
+        lowering lock before they read or write Python objects.
         """
         ...
 

@@ -78,14 +78,15 @@ Firing = Node | Branched | Repeated | Times
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The key under which the reverse pass counts how often a callback (hook) must run on a leaf (a value or a parameter).
+    """The key under which the reverse pass counts how often a callback (a hook on a value) must run on a leaf (a value or a parameter).
 
-    The callback was attached to a value that a loop carries, and that value is the leaf in some rounds.
+    The callback was attached to a value that a loop carries.  In some rounds this value is the leaf under another name.  Which rounds these
+    are may be known only when the program runs, so it counts them.
 
     leaf    the value or parameter on whose cotangent (gradient) the callback is to run
     attach  the `attach!` node that registers the callback
-    laps    those of the loops around the `attach!` which were in a later round, not the first, when it ran; this gives the order of
-        callbacks
+    laps    the loops around the `attach!` that were past their first round when it ran.  Runs with other `laps` are counted apart, since
+        callbacks are called in the order in which they were attached
     """
 
     leaf: Leaf
@@ -408,9 +409,10 @@ class Activity:
         return [firing for _, firing in sorted(keyed, key=lambda pair: pair[0])]
 
     def _order_key(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
-        """Return a key by which `attach!` nodes are sorted into the order in which they ran.
+        """Return a key for one run of an `attach!` node, which registers a hook: runs sorted by their keys are in the order in which they
+        took place.
 
-        laps  those of the loops around which were in a later round when it ran; it then comes after all of the first round
+        laps  the loops around `attach` that were past their first round in this run; it comes after all runs in the first round
         """
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 

@@ -218,8 +218,8 @@ class _Scores:
         return 1 + max(self.latest(j) if j in self.roles and self.roles[j].is_result else j for j in read)
 
     def needed(self, results: list[int]) -> set[int]:
-        """Return the indices of the nodes that an `attention` node for these results must contain: those that compute the scores, and cheap
-        nodes (see `is_cheap`) whose values these read.
+        """Return the indices of the nodes that an `attention` node for these results must contain: the nodes of the results, the nodes of
+        the scores that these read directly or through others, and the cheap nodes (see `is_cheap`) that row nodes among all these read.
 
         results  the indices of the nodes whose results the `attention` node returns
         """

@@ -54,10 +54,10 @@ def has_gradients(function: Function) -> bool:
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """Replace the `gradient`, `record` and `pull!` nodes of a function by nodes that compute the gradients.  Calls inside of them are
-    inlined.
+    """Return a function in which nodes that compute the gradients replace its `gradient`, `record` and `pull!` nodes (see the module).
+    Calls inside of these are inlined.
 
-    It is the same object if there are none.
+    A function without such nodes is returned itself.
     """
     if not has_gradients(function):
         return function

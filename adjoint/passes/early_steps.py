@@ -156,11 +156,12 @@ def _predecessors(nodes: Sequence[Node], state: dict[Value, str]) -> list[set[in
 
 
 def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
-    """Return for each node the largest index of a heavy node among itself and the nodes that must come before it; -1 if there is none.
+    """Return for each node the largest index of a heavy node among itself and its direct and indirect predecessors; -1 if there is none.
 
-    A node is heavy if it neither reads state nor computes or writes only few bytes; a step does not move past it.
+    A node is heavy if it does not read state, and computes or writes a value of more than `_LIGHT` bytes.  An optimiser's step does not
+    move up past a heavy predecessor.
 
-    before  for each node, the indices of the nodes that must directly precede it
+    before  for each node, the indices of its direct predecessors (nodes that must come before it)
     """
     last: list[int] = []
     for i, node in enumerate(nodes):

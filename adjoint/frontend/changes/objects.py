@@ -56,7 +56,7 @@ class Objects:
         """Record that the graph depends on the whole state of these values.  Call this before Python uses them, since it may call their
         methods.
 
-        CompileError for a cell or function that a number of the graph has chosen, which can only be called.
+        CompileError for a `Chosen` (a cell or function taken from a list by an index that the graph computes): it can only be called.
         """
         for value in values:
             if type(value) not in _PLAIN:

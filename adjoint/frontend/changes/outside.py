@@ -111,7 +111,7 @@ class Outside:
     def holds(self, x: Any) -> bool:
         """Return True if `x` existed before the user's function was called.
 
-        Return False if the code of the function has created it, or if nothing that this code has found leads to it.
+        Return False if the function's code has created it, and also if nothing that this code has found so far leads to it.
         """
         if self._journal.has_made(x):
             return False

@@ -96,8 +96,8 @@ def changes_arguments(function: Any) -> bool:
 def _module_of(function: Any) -> str:
     """Return the name of the module that defines a function.
 
-    `functools.wraps` copies `__module__` to other functions.  So if this attribute names one of MODULES, the function's globals decide
-    instead.
+    `functools.wraps` copies `__module__` to other functions.  So if this attribute names one of MODULES (those whose functions depend on
+    their arguments only), the `__name__` in the function's globals is returned instead.
     """
     named = getattr(function, "__module__", None) or ""
     if isinstance(function, types.FunctionType) and named.partition(".")[0] in MODULES:

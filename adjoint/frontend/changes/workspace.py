@@ -148,7 +148,10 @@ class Workspace:
             self._put(place, value)
 
     def begin(self, place: OutsidePlace, value: Any, is_own: bool) -> None:
-        """Set the value that an attribute or a name has at the beginning, for the code that becomes the graph, in place of its present one.
+        """Set the value that an attribute or a name had at the beginning of the call.  The code that becomes the graph finds this value,
+        although the object may hold a later one.
+
+        This serves a call that began in one graph and is continued in another, for which its function is run again from the beginning.
 
         place   the attribute or name
         value   the value, as if the first read had found it

@@ -281,8 +281,9 @@ class LoopStatements:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Return True if a statement consists of plain assignments only, also inside of `if`, `for` and `with`.  Then one run of it can stand
-    for all rounds of a loop.
+    """Return True if a statement consists of plain assignments only, also inside of `if`, `for` and `with`.
+
+    A body of such statements may become the body of a loop of the graph: it is turned into nodes once, for all rounds.
     """
     match statement:
         case ast.Assign(targets=targets):

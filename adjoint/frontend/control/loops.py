@@ -373,9 +373,11 @@ class Looping(Branching):
     def _returned(self, state: _LoopState, value: Any, name: str = "returned") -> Any:
         """Return a copy of a value in which new parameters of the body replace the tensors and numbers of the graph.
 
-        This is for values that exist only after a round, such as a returned one: the parameters have no value before the loop.
+        This is for values that exist only after a round of the loop, such as that of a `return`.  Before the first round these parameters
+        are undefined (`undef` in the IR), so the caller lets nothing read them until a round has assigned them.
 
         state  collects the parameters
+        value  a tensor or number, or a tuple, list or dict of them; any other value is returned itself
         name   the name of the parameters in the IR
         """
         if self.world.is_dynamic(value):

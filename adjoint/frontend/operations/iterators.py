@@ -40,8 +40,8 @@ class Iterators:
         """Raise CompileError if `x` is an iterator that cannot be advanced while the graph is made, since Python would advance it at each
         call.  Do nothing for all other objects.
 
-        This concerns iterators that existed before the call, those that a tensor may have advanced, and those that were created outside of
-        the branch of the graph in which they would be advanced.
+        This concerns iterators that existed before the call, those where a tensor decides how far they have been advanced, and those that
+        were created outside of the branch of the graph in which they would be advanced.
         """
         if not isinstance(x, Iterator):
             return

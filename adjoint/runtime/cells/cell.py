@@ -521,7 +521,10 @@ class Cell(CellValues):
     def to_float(self, dst_type: DType) -> Cell:
         """Compute this cell and all cells below it in `dst_type`: floating inputs and Parameters are cast to it inside of construct.
 
-        Hooks see the arguments and results without the cast.  A write to a Parameter in construct changes the Parameter itself.
+        The result is not cast back.  Hooks see the arguments and results without the cast.  A write to a Parameter in construct changes the
+        Parameter itself.
+
+        Return the cell itself.
         """
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")

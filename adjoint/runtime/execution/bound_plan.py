@@ -557,7 +557,7 @@ class _Binder:
 class _Row:
     """Consecutive launches (nodes computed by kernels), collected so that one step can run them all.
 
-    begin  the index, among the block's steps, of the step that runs the first of them alone
+    begin  the index in the block's list of steps where the single steps of these launches begin, one for each
     """
 
     def __init__(self, begin: int):

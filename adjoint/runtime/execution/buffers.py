@@ -123,9 +123,9 @@ class _Layout:
         return Straight(tuple(entries), arena.nbytes, frozenset(kept))
 
     def nested(self, entry: Nested, arena: Arena) -> Nested:
-        """Return nested control flow with the offsets of its values in the arena.
+        """Return a branch or loop with the places found for its values, as offsets in the arena.
 
-        Its regions are also laid out as blocks of their own, since Python runs them if a kernel is missing.
+        Python runs its regions as blocks if a kernel is missing, so the layout of these blocks is found, too.
         """
         found = _NestedLayout(self.nbytes, self.is_stack, arena, copied_reads(entry.control) if entry.writes else set())
         found.control(entry.control, outermost=True)

@@ -39,7 +39,8 @@ def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], exp
 
 
 def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explanations: Explanations) -> Step:
-    """Return a step that runs the kernel of one check on its own, and raises the exception of the check if it fails.
+    """Return a step that runs one check by a call of its kernel from Python, not as a part of a longer C call.  The step raises the
+    exception of the check if it fails.
 
     operands  the positions (indices in the list of values) of the node's operands
     held      for each operand, True if it is a tensor, False if it is bare memory

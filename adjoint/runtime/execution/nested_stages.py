@@ -102,7 +102,8 @@ class Table(Protocol):
 
 
 class _Counter(NamedTuple):
-    """Where in memory the numbers are that count the rounds of a `for`.  The last three are next to each other in the arena.
+    """The places (block of memory and offset in bytes) of the numbers that count the rounds of a `for`.  The last three are next to each
+    other in the arena.
 
     step   the step of the range
     index  the index of the present round

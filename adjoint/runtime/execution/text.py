@@ -37,7 +37,8 @@ class Loaded:
     module  the IR
     state   the Tensors of the module's parameters, by symbol; `write!` sets them
     hosts   the Python functions that the text calls, by symbol
-    needed  the symbols of hosts that must be given; a check does without, since it then raises its own exception
+    needed  the symbols in the text for which a call raises ValueError if `hosts` has no function.  Those of checks are not among them: a
+        check without one raises its own exception
     """
 
     def __init__(self, module: Module, state: MutableMapping[str, Tensor], hosts: Mapping[str, Callable[..., Any]]):

@@ -241,7 +241,7 @@ class CustomFunction(Cell):
 
 @dataclass(frozen=True)
 class _Placeholder:
-    """Stands, in the saved contents of a context, for an argument or a result of the call.
+    """Stands for an argument or a result of the call in the saved attributes of `ctx` (the object that `forward` and `backward` get).
 
     kind   "argument" or "result"
     index  its index among these

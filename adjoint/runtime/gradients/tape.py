@@ -186,7 +186,11 @@ class Tape:
         self.named.clear()
 
     def _held(self, name: Tensor) -> int:
-        """Return how many references this tape holds to a tensor object, apart from the one in the list of its names."""
+        """Return how many references to a tensor object are in `values` and `keep`.  `_names` compares this with all references to the
+        object, to find out whether the program can still reach it.
+
+        name  one of the tensor objects that are one tensor to the program; its entry in `names` is not counted
+        """
         slot = self.slots.get(id(name))
         return (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
 

@@ -184,7 +184,10 @@ class Machine:
         return self._declared.sizeof("struct adjoint_stack")
 
     def allocate_stacks(self, count: int) -> Memory:
-        """Return memory for `count` stacks, which are empty; MemoryError if the machine does not have enough."""
+        """Return memory for `count` empty stacks; MemoryError if the machine does not have enough.
+
+        A stack keeps what the rounds of a loop leave for its gradient.  It grows when an item is pushed, in memory of its own.
+        """
         nbytes = count * self.stack_bytes  # computed first, since that opens the library whose allocator is used
         try:
             return self._allocate_stacks(self._bytes, nbytes)

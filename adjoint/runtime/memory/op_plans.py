@@ -46,7 +46,7 @@ class OpPlan:
     stages  the bound kernels, each launched on the operands, the results and the scratch buffers; None if the op has no kernels
     scratch the number of bytes of each scratch buffer
     again   makes an equal plan for one node of a graph; None if nothing is computed
-    used    the period of the budget in which it was last looked up
+    used    the value of `budget.period` at its last look-up, by which the budget (the limit in bytes for all caches) finds the oldest plans
     """
 
     __slots__ = ("again", "into", "nbytes", "run", "scratch", "stages", "type", "types", "used")
@@ -58,7 +58,7 @@ class OpPlan:
         self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
 
     def for_node(self, node: Node) -> OpPlan:
-        """Return an equal plan for one node of a graph, whose launches observers see as those of the node."""
+        """Return an equal plan for use by one node of a graph.  Observers of kernel launches see its launches as those of this node."""
         return self if self.again is None else self.again(node)
 
 

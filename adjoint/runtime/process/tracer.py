@@ -27,7 +27,7 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """The methods of a tape (the recording of this thread's operations for a gradient) that code which runs ops and cells calls.
+    """The protocol of a tape (the recording of this thread's operations for a gradient): what is used of it where ops and cells run.
 
     `gradients.tape.Tape` implements it.
     """
@@ -56,8 +56,9 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """The methods of a graph that is being made which code that runs ops and cells calls; `graphs.lowering.lowering.Lowering` implements
-    it.
+    """The protocol of a graph that is being made: what is used of it where ops and cells run.
+
+    `graphs.lowering.lowering.Lowering` implements it.
     """
 
     emits: Literal[True]

@@ -75,9 +75,12 @@ default_generator._stream = of_process
 
 
 def stream_of(op: str, generator: Any) -> RandomStream:
-    """Return what an operator draws from, given its argument `generator`: None for the default one.
+    """Return the random stream from which an operator draws: that of its argument `generator`, or that of the process for None.
 
-    TypeError for another object; in a graph also for another Generator, whose state each run would have to change.
+    TypeError if `generator` is neither None nor a Generator; in a graph also for any Generator but the default one, since each run would
+    have to change its state.
+
+    op  the operator's name, for the message
     """
     if generator is None:
         return of_process

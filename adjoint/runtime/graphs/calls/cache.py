@@ -50,7 +50,8 @@ class _Entry(Protocol):
 class _Entries(list[Any]):
     """The list of graphs for one template (one structure of arguments), the last used first.
 
-    used  the number of the budget's period in which they were last looked up
+    used  the value of `budget.period` at the last look-up.  This number rises as the caches grow; when they exceed the budget (their limit
+        in bytes), the lists with the lowest numbers are evicted first
     """
 
     __slots__ = ("__weakref__", "used")

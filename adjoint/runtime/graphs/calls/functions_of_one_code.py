@@ -171,10 +171,12 @@ def _is_taken_apart(value: Any) -> bool:
 
 
 def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]) -> dict[str, Any]:
-    """Return the values of a function's enclosing variables, by name.
+    """Return the values of a function's enclosing variables, by name, as arguments for a shared graph.  ValueError if a variable has no
+    value.
 
-    A value that is itself a function defined inside of another one is replaced by a tuple: its pattern (see `_Code`), the values of its own
-    enclosing variables, and its names.  ValueError if a variable has no value.
+    A value that is itself a nested function is replaced by three things if possible: the function that represents its code (`_pattern_of`),
+    the values of its own enclosing variables, and its `__name__` and `__qualname__`.  So the graph is found again for a new function of the
+    same code; `_made` puts the function together.
 
     inside  the functions whose variables led to this one; a function that leads to itself is left as it is
     """

@@ -132,13 +132,15 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
 
 
 def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> tuple[Graph, Function] | None:
-    """Return a graph that computes a function and its gradient, with its optimised form; None if its sums would differ from eager mode's.
+    """Return a graph that computes a function and its gradient, and the optimised form of this graph.
 
-    If the graph was specialised from one for any size, so is this one, where possible.
+    Return None if the optimised form would add up gradients in another order than eager mode does, and so might round differently (see
+    `passes.order`).  If the graph was specialised from one for any size, so is this one, where possible.
 
     graph    the graph of the function
     outputs  how many of its results are those of the user's function
     chosen   the indices of the results that are differentiated
+    of       which arguments to differentiate by, and whether the function's result is asked for, too
     by       the symbols of the Parameters to differentiate by
     """
 

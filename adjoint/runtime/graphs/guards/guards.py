@@ -142,7 +142,9 @@ class Guards:
         self._record(Attribute(reference(holder), name, label or f"{named(holder)}.{name}"))
 
     def of_cell(self, cell: Cell) -> None:
-        """Record all of a cell of the library at once, by one guard: all attributes, parameters and sub-cells that its code may read."""
+        """Record a whole built-in cell (one that this package defines) by one guard: all attributes, parameters and sub-cells that its code
+        may read.
+        """
         self._record(CellState(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
@@ -222,9 +224,12 @@ class Guards:
         self._called = after if self._called is None else min(self._called, after)
 
     def mark(self, site: Hashable, repeated: bool) -> None:
-        """Record how many reads come before a site (the key of one call of hooks), where a call may have to be continued in another graph.
+        """Record how many reads the graph makes before a site (the key of one call of hooks).
 
-        repeated  True in a loop or in a branch that a tensor decides
+        A call may have to be continued in another graph after this site.  `changed_before` then compares what the graph has read up to
+        here.
+
+        repeated  True in a loop, or in a branch that a tensor decides: reads may come before and after the site, so all are compared
         """
         self._marks[site] = math.inf if repeated else self.clock
 

@@ -67,7 +67,7 @@ class Pattern(Place):
         return [self.like(part) for part in self.place.parts()]
 
     def like(self, place: Place) -> Pattern:
-        """Return the same kind of guard for another place."""
+        """Return a new guard of this kind, without a snapshot, for another place."""
         return Pattern(place, self._pattern_key)
 
     def read(self) -> Any:

@@ -126,7 +126,11 @@ class Place:
         self.value_id, self.value, self.kept = id(value) if light else 0, value if rooted else GONE, tuple(kept)
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
-        """Return a key that is equal for equal values, and call `hold` with each object that the key identifies by its id."""
+        """Return a key that is equal for equal values.
+
+        hold  called with each object that the key identifies by its id; it must watch the object or keep it alive, since another object may
+            get the same id later
+        """
         return key(value, hold)
 
     def shown(self, value: Any) -> str:

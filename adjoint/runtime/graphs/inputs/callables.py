@@ -61,9 +61,9 @@ def title_of(named: Any) -> str:
 
 
 def parameters_of(named: Any) -> list[str]:
-    """Return the names of the positional arguments of a call; an empty list if they are not known.
+    """Return the names of the parameters that a call can pass by position, without `self`; an empty list if they are not known.
 
-    named  the function or Cell that is called
+    named  the function or Cell that is called; a Cell has the parameters of its `construct`
     """
     function = named.construct if isinstance(named, Cell) else named
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)

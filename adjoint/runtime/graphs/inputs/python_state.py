@@ -296,7 +296,9 @@ def put_of(place: OutsidePlace) -> Callable[[Any], None]:
 # In eager mode Python only reads or writes the number. These functions take the lock of lowering only while a lowering has put values into
 # objects. CPython lets no other thread run between the comparison and the end of the write, since no Python function is called there.
 def number_getter(place: OutsidePlace, pattern: NumberPattern, get: Callable[[], Any], raising: Callable[[Any], Any]) -> Callable[[], Any]:
-    """Return the function by which a graph, when it runs, reads a number from an attribute or variable; it avoids the lock where possible.
+    """Return the function by which a graph, when it runs, reads a number from an attribute or variable.
+
+    It takes the lowering lock only if the value that it finds does not fit, or while a lowering has put values into objects of the user's.
 
     place    the attribute or variable
     pattern  the type and bound of the number

@@ -75,7 +75,8 @@ class Operations:
         self._regions.add(Write(symbol), [new], writes=True)
 
     def draw(self, seed: int | None) -> Tensor:
-        """Add a node that draws from the random stream, and return the key from which the random numbers are computed.
+        """Add a node that draws a key from the random stream each time the graph runs, and return the key; other nodes compute the random
+        numbers from it.
 
         seed  the seed of the stream; None or 0 for that of the process
         """

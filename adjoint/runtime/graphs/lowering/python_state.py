@@ -202,10 +202,11 @@ class PythonState:
         """Add a node that reads an attribute or variable each time the graph runs.  From now on parsed code (the user's code of the graph)
         finds the node's results there.
 
-        pattern  the structure of the value, with slots for tensors and numbers; if it has no slots, no node is needed
-        put      called with the structure and the node's results in its slots; it stores this where parsed code looks, not in the user's
-            object
-        again    True if the graph itself may have written the value: then a gradient may flow through it, if a tape records the call
+        pattern  the structure of the value, with slots for tensors and numbers; if it has no slots, nothing is done
+        put      called once with the structure, its slots filled with the node's results; it stores this where parsed code looks, not in
+            the user's object
+        again    True for a further read of a place, which the running graph itself may have written (`_refresh`): then a gradient may flow
+            through the read, if a tape records the call
         """
         slots = slots_of(pattern)
         if not slots:

@@ -196,7 +196,8 @@ class Returned:
                     pending += parts
 
     def _container(self, x: Any, parts: Sequence[Any]) -> Remade:
-        """Return the pattern of a container that occurs several times or has attributes: each call makes one object for all occurrences.
+        """Return the pattern of a container that occurs several times in the function's result, or that has attributes.  Each time the
+        graph runs, the pattern (see `Remade`) makes one object, which then stands at all these places.
 
         parts  its items
         """

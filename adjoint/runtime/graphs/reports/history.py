@@ -163,7 +163,7 @@ class History:
     gone: str = ""
 
     def made(self, cause: Cause, detail: str, arguments: str, seconds: float) -> MadeGraph:
-        """Record a new graph, and return the record; log a warning when the function has been parsed for many.
+        """Record a new graph, and return the record; log a warning once, when the function has been parsed more than `_MANY` times.
 
         cause      why it was made
         detail     what differs from the graph before

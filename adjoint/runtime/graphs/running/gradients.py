@@ -93,7 +93,7 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
 def _wanted(opened: _Opened) -> list[int]:
     """Return the tape's numbers of all arguments and Parameters to differentiate by, each once.
 
-    opened  the log entry for the beginning of the gradient
+    opened  the entry for the beginning of the gradient, in the log of the graph's run
     """
     return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
 

@@ -86,8 +86,8 @@ def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None
     def fits(arguments: Sequence[Tensor]) -> bool:
         """Return True if the optimised form may run on these arguments.
 
-        It may not if an argument or a tensor of the graph has a hook that waits for its gradient, or if a cell in whose call the user's
-        code runs has hooks.
+        It may not if an argument or a tensor of the graph has a hook that waits for its gradient.  Nor may it if a cell in `around`, whose
+        call runs code of the user's inside, has hooks or has been freed.
         """
         for x in (*arguments, *state.values()):
             if x._hooks:

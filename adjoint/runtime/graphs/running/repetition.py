@@ -198,10 +198,11 @@ def answer_of(op: Op, called: Any) -> Hashable:
 
 
 def answering(makers: Mapping[type[Op], Maker], positions: Mapping[str, int]) -> dict[type[Op], Maker]:
-    """Return makers of steps that call backward hooks and also keep their answers, for a second execution.
+    """Return makers of steps that call backward hooks, and also keep the gradients that these return in `run.answers`.  A second execution
+    of the same call (`Repetition`) takes them from there instead of calling the hooks again.
 
-    makers     the functions that make the steps without this, by op
-    positions  the index of each Python object that gradients call, by symbol
+    makers     by op, the functions that make the steps that only call the hooks
+    positions  by symbol (the name in the IR) of each Python object that gradients call: its index in `run.hosts`
     """
 
     def make(bound: Bound) -> Step | None:
