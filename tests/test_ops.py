@@ -93,10 +93,14 @@ def test_docstrings_have_their_parts() -> None:
 BY_INTENT = {"straight_through"}
 """Ops whose gradient is not the derivative: `tests/programs/no_grad.py` says what it is."""
 
+REFUSED = {"reflections", "reflections_product"}
+"""Ops whose gradient is an error."""
+
 
 def test_ops_have_samples() -> None:
     assert [name for name in NUMERIC if not registry()[name].samples] == []
-    differentiated = {name: list(gradient_cases(name)) for name in NUMERIC if not registry()[name].cuts and name not in BY_INTENT}
+    differentiated = {
+        name: list(gradient_cases(name)) for name in NUMERIC if not registry()[name].cuts and name not in BY_INTENT | REFUSED}
     rough = [name for name, found in differentiated.items() if found and not any(case.sample.smooth for case in found)]
     assert not rough, "no sample to compare the gradient on"
 
@@ -361,6 +365,13 @@ def gradient_cases(name: str) -> Iterator[Case]:
         case = case_of(op_class, sample, dtype, f"{name}-{position}")
         if case is not None and any(t.dtype is F64 for t in case.types) and any(t.dtype is F64 for t in case.results):
             yield case
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_gradients_that_are_errors(name: str) -> None:
+    for case in gradient_cases(name):
+        with pytest.raises(NotDifferentiable, match="`qr` has one"):
+            Grad().on_module(module_of(case))
 
 
 @pytest.mark.parametrize("name", NUMERIC)

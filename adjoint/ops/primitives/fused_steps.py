@@ -119,8 +119,8 @@ class FusedAdaFactor(Primitive):
             raise wrong(op, "epsilon", "a pair of numbers", tuple(epsilon))
         added, least = (real(op, "epsilon", value) for value in epsilon)
         x, g = _floats(op, None, kinds, param=param, gradient=gradient)
-        rows, columns, squares = (operand(op, value, name) for name, value in (
-            ("exp_avg_sq_row", exp_avg_sq_row), ("exp_avg_sq_col", exp_avg_sq_col), ("exp_avg_sq", exp_avg_sq)))
+        first, rows, columns, squares = (operand(op, value, name) for name, value in (
+            ("exp_avg", exp_avg), ("exp_avg_sq_row", exp_avg_sq_row), ("exp_avg_sq_col", exp_avg_sq_col), ("exp_avg_sq", exp_avg_sq)))
         if x.ndim < 2:
             _floats(op, x.shape, kinds, exp_avg_sq=squares)
         else:
@@ -135,7 +135,7 @@ class FusedAdaFactor(Primitive):
         step = factored(g.astype(F32), added, 1.0 - keep_squares, rows, columns, squares)
         step = step / maximum(root_of_mean_square(step) / clip, 1.0) * rate
         if self.enable_first_moment:
-            (first,) = _floats(op, x.shape, kinds, exp_avg=exp_avg)
+            _floats(op, x.shape, kinds, exp_avg=first)
             step = moved(first, step, 1.0 - keep)
         if self.enable_weight_decay:
             wide = wide - wide * (shrink * rate)
