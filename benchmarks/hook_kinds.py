@@ -4,7 +4,7 @@ forward hooks in calls of small networks without gradients.
     python benchmarks/hook_kinds.py
 
 All steps take turns in one process, and the best sample of each counts; with `--threads 1` it is processor time.  Every hook is called in
-every step, and changes nothing.
+every step, and changes nothing, but for the rows in which the output is doubled: under `jit` the function then runs eagerly.
 """
 
 from __future__ import annotations
@@ -103,6 +103,23 @@ def keeping(hook: Counted) -> Step:
     return lambda: net(x)
 
 
+def doubling(layers: int) -> Callable[[Counted], Step]:
+    """Return what makes a call of so many layers, whose hooks return another output."""
+
+    def make(hook: Counted) -> Step:
+        net, x = nn.SequentialCell([nn.Dense(16, 16) for _ in range(layers)]), Tensor(np.ones((1, 16), np.float32))
+
+        def double(cell: Any, args: Any, output: Tensor) -> Tensor:
+            hook()
+            return output * 2
+
+        for cell in net.cells():
+            cell.register_forward_hook(double)
+        return lambda: net(x)
+
+    return make
+
+
 def two_layers() -> nn.Cell:
     return nn.SequentialCell(nn.Dense(16, 16), nn.Dense(16, 4))
 
@@ -122,6 +139,8 @@ KINDS: dict[str, tuple[Callable[[Counted], Step], int]] = {
     "two Dense, forward": (called(two_layers, "forward"), 2),
     "two Dense, output kept": (keeping, 2),
     "two Dense, both": (called(two_layers, "forward_pre", "forward"), 4),
+    "two Dense, output doubled": (doubling(2), 2),
+    "four Dense, output doubled": (doubling(4), 4),
 }
 """By name what makes a step, given its hook, and how often the step calls it."""
 
@@ -154,7 +173,7 @@ def measure(threads: int, seconds: float) -> None:
     for kind in KINDS:
         eager, jit = best[kind, "eager"], best[kind, "jit"]
         digits = 2 if eager < SMALL else 0
-        print(f"{kind:24} eager {eager:7.{digits}f} us   jit {jit:7.{digits}f} us   eager/jit {eager / jit:.2f}")
+        print(f"{kind:26} eager {eager:7.{digits}f} us   jit {jit:7.{digits}f} us   eager/jit {eager / jit:.2f}")
 
 
 def main() -> None:

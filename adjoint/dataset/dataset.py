@@ -338,9 +338,13 @@ class Dataset:
     # -- properties of a pipeline ---------------------------------------------------------------------------------------------------------
 
     @property
-    def input_indexs(self) -> tuple[Any, ...]:
-        """An empty tuple: no index was set."""
-        return ()
+    def input_indexs(self) -> Any:
+        """What was assigned to it, by default an empty tuple; nothing reads it."""
+        return self.__dict__.get("_input_indexs", ())
+
+    @input_indexs.setter
+    def input_indexs(self, value: Any) -> None:
+        self.__dict__["_input_indexs"] = value
 
     def get_col_names(self) -> list[str]:
         return list(self.node.columns)

@@ -345,7 +345,10 @@ def test_samplers_of_concatenated_pipelines() -> None:
     for call, kind, message in wrong:
         with pytest.raises(kind, match=message):
             call()
-    assert numbers().input_indexs == ()
+    pipeline = numbers()
+    assert pipeline.input_indexs == ()
+    pipeline.input_indexs = 3
+    assert pipeline.input_indexs == 3
 
 
 def test_operations_see_what_the_program_tells_between_two_rows() -> None:
